@@ -1,0 +1,168 @@
+"""Real programs as subprocesses: started, awaited by a condition, stopped or killed.
+
+A program is awaited by asking (a port that accepts, a URL that answers 200), never by time alone;
+whatever it prints goes to a file whose tail is shown when it fails to come up. Every process dies
+with the test run: stopped by its fixture, or by the kernel when the runner is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+PR_SET_PDEATHSIG = 1
+SKIDWAY = (sys.executable, "-m", "skidway.cli")
+
+
+class NotReady(AssertionError):
+    """A program did not come up, or a condition did not come true, in time."""
+
+
+def free_port() -> int:
+    """A TCP port of the loopback interface that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def eventually(
+    condition: Callable[[], object], *, within_s: float = 30.0, every_s: float = 0.05, what: str = ""
+) -> object:
+    """Ask until the condition is true and give its value back; NotReady when it never was."""
+    deadline = time.monotonic() + within_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise NotReady(f"not true within {within_s} s: {what or condition}")
+        time.sleep(every_s)
+
+
+def accepts(port: int) -> bool:
+    """Whether something listens on the loopback port."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+def answers(url: str) -> bool:
+    """Whether the URL answers with status 200."""
+    with contextlib.suppress(OSError, urllib.error.HTTPError), urllib.request.urlopen(url, timeout=2) as answer:
+        return bool(answer.status == 200)
+    return False
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Program:
+    """One child process with its output in a file."""
+
+    def __init__(
+        self, command: Sequence[str], log: Path, *, env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
+        self.command, self.log = list(command), log
+        self._env, self._cwd = env, cwd
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> Program:
+        assert not self.running
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                env={**os.environ, **(self._env or {})}, cwd=self._cwd, preexec_fn=_die_with_parent,
+            )
+        return self
+
+    def wait_until(self, ready: Callable[[], object], within_s: float = 60.0) -> Program:
+        """Wait for the condition; a program that ends before is an error that shows its output."""
+        deadline = time.monotonic() + within_s
+        while not ready():
+            if not self.running or time.monotonic() > deadline:
+                state = "running" if self.running else f"ended with {self.returncode}"
+                raise NotReady(f"{' '.join(self.command)} is {state} and not ready:\n{self.output()[-4000:]}")
+            time.sleep(0.05)
+        return self
+
+    def output(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.poll() if self._process else None
+
+    def wait(self, within_s: float = 60.0) -> int:
+        """The exit status, once it has ended by itself."""
+        assert self._process is not None
+        try:
+            return self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            raise NotReady(f"{self.command} still runs:\n{self.output()[-4000:]}") from None
+
+    def signal(self, number: int) -> None:
+        if self.running:
+            os.kill(self.pid, number)
+
+    def stop(self, within_s: float = 30.0) -> int:
+        """SIGTERM and wait; a program that does not stop is killed and reported."""
+        if self._process is None:
+            return 0
+        self.signal(signal.SIGTERM)
+        try:
+            return self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise NotReady(f"{self.command} did not stop:\n{self.output()[-4000:]}") from None
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash of the process."""
+        self.signal(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait()
+
+
+@contextlib.contextmanager
+def running(program: Program, ready: Callable[[], object], within_s: float = 60.0) -> Iterator[Program]:
+    """The program while the block runs; stopped behind it whatever happened."""
+    program.start()
+    try:
+        yield program.wait_until(ready, within_s)
+    finally:
+        if program.running:
+            program.kill()
+
+
+def skidway(*arguments: str) -> list[str]:
+    """The command line of `skidway ...` in this environment."""
+    return [*SKIDWAY, *arguments]
+
+
+def run_skidway(
+    *arguments: str, input_text: str | None = None, within_s: float = 120.0, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `skidway ...` to its end."""
+    return subprocess.run(
+        skidway(*arguments), input=input_text, stdin=None if input_text is not None else subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=within_s, env={**os.environ, **(env or {})}, check=False,
+    )

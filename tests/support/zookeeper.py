@@ -1,0 +1,48 @@
+"""A real ZooKeeper for tests: `skidway zookeeper run`, one for the whole run, a chroot for each test."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.processes import Program, answers, free_port, running, skidway
+
+
+class ZooKeeper:
+    """The program, its address, and the means to stop and restart it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port, self.metrics_port = free_port(), free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.program = Program(
+            skidway(
+                "zookeeper", "run", "--set", f"dataDir={folder / 'data'}", "--set", f"clientPort={self.port}",
+                "--set", f"metrics.listener=127.0.0.1:{self.metrics_port}",
+            ),
+            folder / "zookeeper.out",
+        )
+
+    def ready(self) -> bool:
+        return answers(f"http://127.0.0.1:{self.metrics_port}/health")
+
+    def restart(self) -> None:
+        """Stop it cleanly and start it again on the same data."""
+        self.program.stop()
+        self.program.start().wait_until(self.ready)
+
+
+@pytest.fixture(scope="session")
+def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
+    """One real ZooKeeper for the whole run; tests that stop it make their own."""
+    server = ZooKeeper(tmp_path_factory.mktemp("zookeeper"))
+    with running(server.program, server.ready):
+        yield server
+
+
+@pytest.fixture
+def zookeeper(zookeeper_server: ZooKeeper) -> str:
+    """Connect string with a chroot of this test's own."""
+    return f"{zookeeper_server.address}/{uuid.uuid4().hex}"
