@@ -1,0 +1,245 @@
+"""The header of a record batch (message format v2), and nothing of what is inside.
+
+    position  size  field
+           0     8  base offset              stamped by the broker, outside the CRC
+           8     4  length                   bytes behind this field
+          12     4  partition leader epoch   stamped by the broker, outside the CRC
+          16     1  magic                    2
+          17     4  CRC-32C                  over everything from position 21 on
+          21     2  attributes               0-2 codec, 3 LogAppendTime, 4 transaction, 5 control
+          23     4  last offset delta
+          27     8  base timestamp           ms
+          35     8  max timestamp            ms
+          43     8  producer id              -1 = none
+          51     2  producer epoch
+          53     4  base sequence            of the first record; sequences count records
+          57     4  count                    of records
+          61        records, compressed as one block
+
+Base offset and leader epoch can be stamped in place without touching the CRC: so brokers and
+mirrors treat the rest as opaque. This module imports neither numpy nor pyarrow; the records are
+the business of `skidway.kafka.columns`.
+
+Everything read here comes from outside: what is damaged raises `CorruptBatch`, never anything else.
+Source: KIP-98, and Kafka's message format documentation.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+import google_crc32c
+
+from skidway.errors import SkidwayError
+
+Readable = bytes | bytearray | memoryview
+
+HEADER_BYTES = 61
+LENGTH_END = 12  # `length` counts the bytes from here on
+CRC_START = 21  # the CRC covers the bytes from here on
+MAGIC = 2
+NO_PRODUCER_ID = -1
+NO_SEQUENCE = -1
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_BEFORE_CRC = struct.Struct(">qiibI")
+_COVERED = struct.Struct(">hiqqqhii")
+_BASE_OFFSET = struct.Struct(">q")
+_INT32 = struct.Struct(">i")
+
+CODEC_MASK = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+
+SEQUENCE_END = 1 << 31  # sequences wrap at int32's end to 0
+COUNT_MAX = (1 << 31) - 1
+
+assert _HEADER.size == HEADER_BYTES
+assert _BEFORE_CRC.size == CRC_START
+assert CRC_START + _COVERED.size == HEADER_BYTES
+
+
+class Codec(IntEnum):
+    """Compression codecs, with Kafka's numbers."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+class CorruptBatch(SkidwayError):
+    """A record batch whose bytes contradict themselves: CRC, lengths, counts or framing."""
+
+
+class BatchHeader(NamedTuple):
+    """The 61 bytes in front of a batch's records, in their order on the wire."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    count: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the whole batch, its first 12 included."""
+        return self.length + LENGTH_END
+
+    @property
+    def last_offset(self) -> int:
+        """Offset of the last record that the batch ever had (compaction may have taken it out)."""
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def codec(self) -> Codec:
+        """Compression of the records. CorruptBatch for a number that Kafka does not know."""
+        number = self.attributes & CODEC_MASK
+        if number > Codec.ZSTD:
+            raise CorruptBatch(f"unknown compression codec {number}")
+        return Codec(number)
+
+    @property
+    def has_log_append_time(self) -> bool:
+        """Whether max_timestamp is the time of appending and stands for every record's."""
+        return bool(self.attributes & LOG_APPEND_TIME)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the batch belongs to a transaction."""
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the batch holds transaction markers instead of records of people."""
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def last_sequence(self) -> int:
+        """Sequence of the last record, after wrapping at int32's end; -1 without a producer id."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return next_sequence(self.base_sequence, self.last_offset_delta)
+
+
+def read_header(view: Readable, at: int = 0) -> BatchHeader:
+    """The header at a position. CorruptBatch unless 61 bytes are there and make a v2 header."""
+    if at < 0 or len(view) - at < HEADER_BYTES:
+        raise CorruptBatch(
+            f"a batch header needs {HEADER_BYTES} bytes, {max(len(view) - at, 0)} are left"
+        )
+    header = BatchHeader._make(_HEADER.unpack_from(view, at))
+    if header.magic != MAGIC:
+        raise CorruptBatch(f"message format {header.magic} instead of {MAGIC}")
+    if header.length < HEADER_BYTES - LENGTH_END:
+        raise CorruptBatch(f"a batch cannot have the length {header.length}")
+    return header
+
+
+def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of every whole batch, without a partial last one (Fetch cuts anywhere).
+
+    CorruptBatch when a header in front of that is damaged. The CRC is not checked; see `check`.
+    """
+    at, end = 0, len(view)
+    while end - at >= HEADER_BYTES:
+        header = read_header(view, at)
+        if header.size_bytes > end - at:
+            return
+        yield at, header
+        at += header.size_bytes
+
+
+def check(view: Readable, at: int, header: BatchHeader) -> None:
+    """CorruptBatch unless the batch at a position is whole, plausible, and has the CRC it says.
+
+    Fewer records than the last offset delta suggests are legal here: compaction makes them. A
+    broker asks more of what producers send: count == last_offset_delta + 1, at least one record.
+    """
+    if header.size_bytes > len(view) - at:
+        raise CorruptBatch(f"a batch of {header.size_bytes} bytes has only {len(view) - at} left")
+    if not 0 <= header.last_offset_delta < COUNT_MAX:
+        raise CorruptBatch(f"last offset delta {header.last_offset_delta}")
+    if not 0 <= header.count <= header.last_offset_delta + 1:
+        raise CorruptBatch(f"{header.count} records for {header.last_offset_delta + 1} offsets")
+    # google_crc32c takes bytes only; copying 1 MB costs less than the sum itself
+    covered = bytes(memoryview(view)[at + CRC_START : at + header.size_bytes])
+    crc = google_crc32c.value(covered)
+    if crc != header.crc:
+        raise CorruptBatch(f"CRC-32C is {crc:08x}, the header says {header.crc:08x}")
+
+
+def stamp(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoch: int) -> None:
+    """Writes base offset and leader epoch into a batch in place; its CRC stays right."""
+    _BASE_OFFSET.pack_into(buffer, at, base_offset)
+    _INT32.pack_into(buffer, at + LENGTH_END, leader_epoch)
+
+
+def next_sequence(sequence: int, count: int) -> int:
+    """The sequence `count` records later; wraps from 2^31-1 to 0 as Kafka's does."""
+    return (sequence + count) % SEQUENCE_END
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBatch:
+    """Records, encoded and compressed, that wait for a producer id and a sequence.
+
+    `body` is everything behind the header; timestamps in ms; `count` of records, at least one.
+    """
+
+    body: bytes
+    codec: Codec
+    count: int
+    base_timestamp: int
+    max_timestamp: int
+    uncompressed_bytes: int
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the finished batch: what a topic's max.message.bytes limits."""
+        return HEADER_BYTES + len(self.body)
+
+
+def seal(
+    encoded: EncodedBatch,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+) -> bytes:
+    """The complete batch, base offset 0. Same arguments, same bytes: a retry cannot differ."""
+    return seal_header(encoded, producer_id, producer_epoch, base_sequence) + encoded.body
+
+
+def seal_header(
+    encoded: EncodedBatch,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = -1,
+    base_sequence: int = NO_SEQUENCE,
+) -> bytes:
+    """The 61 bytes that `seal` puts in front of the body, for those who send both as pieces."""
+    covered = _COVERED.pack(
+        encoded.codec,
+        encoded.count - 1,
+        encoded.base_timestamp,
+        encoded.max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        encoded.count,
+    )
+    crc = google_crc32c.extend(google_crc32c.value(covered), encoded.body)
+    length = HEADER_BYTES - LENGTH_END + len(encoded.body)
+    return _BEFORE_CRC.pack(0, length, -1, MAGIC, crc) + covered

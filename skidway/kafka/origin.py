@@ -1,0 +1,50 @@
+"""The `origin` header of a record: which bytes of which file, read by which agent, it came from.
+
+Header key `origin`, value 28 bytes, big-endian:
+
+    agent id    u64   (ids stay below 2^63, so that they are positive in every signed type too)
+    file id     u64
+    first byte  u64   position in the file
+    length      u32   bytes, line terminator included
+
+A re-sent line has the same origin as the first time; that is what makes repeats recognizable
+downstream (docs/delivery.md). A header with this key but another length is not ours: ignored.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+ORIGIN_HEADER = b"origin"
+ORIGIN_BYTES = 28
+_LAYOUT = struct.Struct(">QQQI")
+_ID_END = 1 << 63
+
+assert _LAYOUT.size == ORIGIN_BYTES
+
+
+class Origin(NamedTuple):
+    """Agent id, file id, first byte (a position) and length in bytes."""
+
+    agent: int
+    file: int
+    first: int
+    length: int
+
+
+def pack(agent: int, file: int, first: int, length: int) -> bytes:
+    """The 28 bytes of a header's value. ValueError when a number does not fit its field."""
+    if not (0 <= agent < _ID_END and 0 <= file < _ID_END and 0 <= first < _ID_END):
+        raise ValueError("agent, file and first byte must lie in 0 .. 2^63-1")
+    if not 0 <= length < 1 << 32:
+        raise ValueError("a length must lie in 0 .. 2^32-1")
+    return _LAYOUT.pack(agent, file, first, length)
+
+
+def unpack(value: bytes | bytearray | memoryview) -> Origin | None:
+    """The origin in a header's value, or None where the value is no origin of ours."""
+    if len(value) != ORIGIN_BYTES:
+        return None
+    origin = Origin._make(_LAYOUT.unpack(value))
+    return origin if max(origin[:3]) < _ID_END else None
