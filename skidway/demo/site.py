@@ -1,0 +1,214 @@
+"""A site on one machine: folders, free ports and one configuration file for every program.
+
+    <folder>/etc/*.yml      configuration files      <folder>/log/     what the programs log (tailed)
+    <folder>/data/...       ZooKeeper, brokers,      <folder>/hdfs/    rows and manifests, unless an
+                            agent, counters, audit                     HDFS URL is given
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from skidway.errors import SkidwayError
+
+DATACENTER, OFFLINE = "dc1", "offline"
+PORTS_TRIED = 200  # from each default upwards
+
+DEFAULT_PORTS = {
+    "zookeeper": 2181,
+    "broker-dc1": 9092,
+    "broker-offline": 9093,
+    "registry": 8081,
+    "dashboard": 8088,
+    "agent.metrics": 9101,
+    "broker-dc1.metrics": 9102,
+    "registry.metrics": 9103,
+    "audit.metrics": 9104,
+    "broker-offline.metrics": 9112,
+    "zookeeper.metrics": 9100,
+    "count-dc1.metrics": 9114,
+    "count-offline.metrics": 9124,
+}
+
+LOG4J_LINE = (
+    r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d\.\d{3}) (?P<level>[A-Z]+) +"
+    r"\[(?P<thread>[^\]]*)\] (?P<logger>[^ ]*) - (?P<message>.*)"
+)
+"""The line that our log4j configurations make ZooKeeper and Spark write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How fast the books are closed: short for a demo and for tests, minutes in production."""
+
+    bucket_ms: int = 10_000
+    lateness_ms: int = 2_000
+    seal_interval_ms: int = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where everything of one pipeline lies and listens."""
+
+    folder: Path
+    ports: Mapping[str, int]
+    output: str
+    timing: Timing = Timing()
+
+    @property
+    def logs(self) -> Path:
+        return self.folder / "log"
+
+    @property
+    def cutoff(self) -> Path:
+        """JSON object of path -> size: the agent reads these files up to there and no further."""
+        return self.folder / "cutoff.json"
+
+    def data(self, program: str) -> Path:
+        return self.folder / "data" / program
+
+    def config(self, program: str) -> Path:
+        return self.folder / "etc" / f"{program}.yml"
+
+    def address(self, name: str) -> str:
+        return f"127.0.0.1:{self.ports[name]}"
+
+    def url(self, name: str) -> str:
+        return f"http://{self.address(name)}"
+
+    def health(self, program: str) -> str:
+        return self.url(f"{program}.metrics") + "/health"
+
+    def write(self, sources: Sequence[Mapping[str, Any]], cut_off: bool = False) -> None:
+        """Write every program's configuration file.
+
+        sources: the agent's `sources`. cut_off: let the agent read up to the sizes in `cutoff` only.
+        """
+        for program, settings in {
+            "zookeeper": self._zookeeper(),
+            "broker-dc1": self._broker(DATACENTER),
+            "broker-offline": self._broker(OFFLINE) | {"mirror.sources": [
+                {"cluster": DATACENTER, "bootstrap.servers": self.address("broker-dc1"), "topics": [".*"]}
+            ]},
+            "registry": self._registry(),
+            "agent": self._agent(sources, cut_off),
+            "count-dc1": self._counter(DATACENTER, "broker", [".*"]),
+            "count-offline": self._counter(OFFLINE, "mirror", [rf"{DATACENTER}\..*"]),
+            "loader": self._loader(),
+            "audit": self._audit(),
+        }.items():
+            path = self.config(program)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(yaml.safe_dump(settings, sort_keys=False, width=1000))
+        self.logs.mkdir(parents=True, exist_ok=True)
+
+    def write_cutoff(self, sizes: Mapping[Path, int]) -> None:
+        self.cutoff.write_text(json.dumps({str(path): size for path, size in sizes.items()}, indent=1))
+
+    def _zookeeper(self) -> dict[str, Any]:
+        return {
+            "dataDir": str(self.data("zookeeper")),
+            "clientPort": self.ports["zookeeper"],
+            "metrics.listener": self.address("zookeeper.metrics"),
+            "log.file": str(self.logs / "zookeeper.log"),
+        }
+
+    def _broker(self, cluster: str) -> dict[str, Any]:
+        name = f"broker-{cluster}"
+        return {
+            "broker.id": 1,
+            "cluster.name": cluster,
+            "listeners": f"PLAINTEXT://{self.address(name)}",
+            "log.dirs": str(self.data(name)),
+            "zookeeper.connect": f"{self.address('zookeeper')}/{cluster}",
+            "metrics.listener": self.address(f"{name}.metrics"),
+            "num.partitions": 2,
+        }
+
+    def _registry(self) -> dict[str, Any]:
+        return {
+            "listeners": self.url("registry"),
+            "zookeeper.connect": self.address("zookeeper"),
+            "metrics.listener": self.address("registry.metrics"),
+        }
+
+    def _agent(self, sources: Sequence[Mapping[str, Any]], cut_off: bool) -> dict[str, Any]:
+        settings: dict[str, Any] = {
+            "bootstrap.servers": self.address("broker-dc1"),
+            "schema.registry.url": self.url("registry"),
+            "state.dir": str(self.data("agent")),
+            "metrics.listener": self.address("agent.metrics"),
+            "audit.bucket.ms": self.timing.bucket_ms,
+            "seal.interval.ms": self.timing.seal_interval_ms,
+            "sources": [dict(source) for source in sources],
+        }
+        if cut_off:
+            settings["read.until"] = str(self.cutoff)
+        return settings
+
+    def _counter(self, cluster: str, tier: str, topics: list[str]) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self.address(f"broker-{cluster}"),
+            "cluster.name": cluster,
+            "tier": tier,
+            "topics": topics,
+            "state.dir": str(self.data(f"count-{cluster}")),
+            "bucket.ms": self.timing.bucket_ms,
+            "metrics.listener": self.address(f"count-{cluster}.metrics"),
+        }
+
+    def _loader(self) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self.address("broker-offline"),
+            "schema.registry.url": self.url("registry"),
+            "cluster.name": OFFLINE,
+            "topics": [f"{DATACENTER}.*"],
+            "output": self.output,
+            "bucket.ms": self.timing.bucket_ms,
+            "spark.master": "local[2]",
+            "spark.log.file": str(self.logs / "spark.log"),
+        }
+
+    def _audit(self) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self.address("broker-offline"),
+            "cluster.name": OFFLINE,
+            "store.dir": str(self.data("audit")),
+            "listener": self.address("dashboard"),
+            "metrics.listener": self.address("audit.metrics"),
+            "lateness.ms": self.timing.lateness_ms,
+            "bucket.ms": self.timing.bucket_ms,
+            "tiers": ["agent", "broker", "mirror", "hdfs"],
+        }
+
+
+def free_ports(defaults: Mapping[str, int] = DEFAULT_PORTS) -> dict[str, int]:
+    """For each name the default port, or the next one above it that is free on loopback."""
+    taken: set[int] = set()
+    found: dict[str, int] = {}
+    for name, default in defaults.items():
+        found[name] = _next_free(default, taken)
+        taken.add(found[name])
+    return found
+
+
+def _next_free(default: int, taken: set[int]) -> int:
+    for port in range(default, default + PORTS_TRIED):
+        if port not in taken and _is_free(port):
+            return port
+    raise SkidwayError(f"No free port on 127.0.0.1 from {default} to {default + PORTS_TRIED - 1}.")
+
+
+def _is_free(port: int) -> bool:
+    try:
+        with socket.create_server(("127.0.0.1", port)):
+            return True
+    except OSError:
+        return False
