@@ -1,0 +1,37 @@
+"""What this machine is: every figure is printed with it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+
+def describe() -> str:
+    """One line: processor, cores, memory, kernel, Python."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (
+        f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, "
+        f"Linux {platform.release()}, Python {platform.python_version()}"
+    )
+
+
+def _processor() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process and its threads so far, user and system, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory of a process now, in MB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0

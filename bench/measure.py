@@ -1,0 +1,79 @@
+"""Rounds in turn, medians, ratios; CSV for machines and Markdown for people."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a table: a figure of ours and of the peer, measured in turn."""
+
+    name: str
+    unit: str
+    ours: tuple[float, ...]
+    peer: tuple[float, ...]
+    peer_name: str
+    note: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """Median of ours over median of the peer's."""
+        return statistics.median(self.ours) / statistics.median(self.peer)
+
+
+@dataclass(slots=True)
+class Table:
+    """The rows of one benchmark."""
+
+    title: str
+    rows: list[Row] = field(default_factory=list)
+
+    def add(self, row: Row) -> None:
+        self.rows.append(row)
+        print(line(row), flush=True)
+
+    def markdown(self) -> str:
+        head = "| what | ours (min-max) | peer (min-max) | ratio |\n|---|---|---|---|\n"
+        return f"### {self.title}\n\n{head}" + "".join(f"{line(row)}\n" for row in self.rows)
+
+    def save(self, machine: str) -> None:
+        RESULTS.mkdir(exist_ok=True)
+        with (RESULTS / f"{self.title.split(':')[0]}.csv").open("w", newline="") as out:
+            writer = csv.writer(out)
+            writer.writerow(["date", "machine", "what", "unit", "side", "round", "value"])
+            today = datetime.datetime.now(datetime.UTC).date().isoformat()
+            for row in self.rows:
+                for side, values in (("skidway", row.ours), (row.peer_name, row.peer)):
+                    for number, value in enumerate(values, 1):
+                        writer.writerow([today, machine, row.name, row.unit, side, number, f"{value:.4g}"])
+
+
+def in_turn(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, tuple[float, ...]]:
+    """Measure every side once per round, in turn, so that a drift of the machine meets all of them."""
+    values: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, measure in sides.items():
+            values[name].append(measure())
+    return {name: tuple(found) for name, found in values.items()}
+
+
+def line(row: Row) -> str:
+    note = f" ({row.note})" if row.note else ""
+    return f"| {row.name}{note} | {spread(row.ours)} {row.unit} | {row.peer_name}: {spread(row.peer)} | {row.ratio:.2f} |"
+
+
+def spread(values: tuple[float, ...]) -> str:
+    """Median, and least and greatest behind it."""
+    return f"{number(statistics.median(values))} ({number(min(values))}-{number(max(values))})"
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

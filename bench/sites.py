@@ -1,0 +1,56 @@
+"""Our broker and Apache Kafka, started for a benchmark and stopped behind it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from support.kafka import ApacheKafka  # noqa: E402
+from support.processes import Program, answers, free_port, running, skidway  # noqa: E402
+from support.zookeeper import ZooKeeper  # noqa: E402
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers:
+    """Both brokers at once, on the same machine; only one is under load at a time."""
+
+    addresses: dict[str, str]
+    pids: dict[str, int]
+
+
+@contextlib.contextmanager
+def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
+    """ZooKeeper and one Skidway broker: address, program, ZooKeeper."""
+    zookeeper = ZooKeeper(folder)
+    port, metrics = free_port(), free_port()
+    broker = Program(
+        skidway(
+            "broker", "run", "--set", f"listeners=PLAINTEXT://127.0.0.1:{port}", "--set", f"log.dirs={folder / 'broker'}",
+            "--set", f"zookeeper.connect={zookeeper.address}/bench", "--set", f"metrics.listener=127.0.0.1:{metrics}",
+        ),
+        folder / "broker.out",
+    )
+    with running(zookeeper.program, zookeeper.ready), \
+            running(broker, lambda: answers(f"http://127.0.0.1:{metrics}/health")):
+        yield f"127.0.0.1:{port}", broker, zookeeper
+
+
+@contextlib.contextmanager
+def both() -> Iterator[Brokers]:
+    """Our broker and Apache Kafka 4.1 with 1 GB of heap, as references run it."""
+    with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
+        folder = Path(name)
+        (folder / "kafka").mkdir()
+        kafka = ApacheKafka(folder / "kafka", heap_mb=1024)
+        kafka.format()
+        with ours(folder) as (address, broker, _), running(kafka.program, kafka.ready, within_s=120):
+            yield Brokers(
+                {"skidway": address, "kafka": kafka.address},
+                {"skidway": broker.pid, "kafka": kafka.program.pid},
+            )
