@@ -1,0 +1,16 @@
+"""The command line: `skidway <noun> <verb>`.
+
+Each noun is an entry point of the group "skidway.commands": a function `register(subparsers)` that
+adds its parser and sets `run=callable(args) -> int`. Only the noun that was asked for is imported,
+so that an agent host needs no Spark and a broker's memory holds no loader. The environment is read
+here (and in `skidway.java` for SKIDWAY_JAVA and JAVA_HOME) and nowhere else.
+
+Reading order: commands (dispatch, exit status), options and output (shared by all nouns), then one
+module per noun.
+"""
+
+from __future__ import annotations
+
+from skidway.cli.commands import main
+
+__all__ = ["main"]

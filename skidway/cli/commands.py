@@ -1,0 +1,129 @@
+"""From argv to an exit status: finds the noun's entry point, imports that one alone, runs it."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points, version
+from typing import NoReturn
+
+from skidway.errors import SkidwayError
+
+GROUP = "skidway.commands"
+OUR_PACKAGES = frozenset({"skidway", "schemas", "audit", "agent", "broker", "loader"})
+
+NOUNS: dict[str, tuple[str, str]] = {
+    # noun: (extra that it needs, what it is)
+    "agent": ("agent", "tail log files of this host and publish them"),
+    "audit": ("audit", "count, compare and report completeness"),
+    "broker": ("broker", "take, keep and hand out record batches"),
+    "consume": ("broker", "print records of a topic"),
+    "demo": ("demo", "run the whole pipeline on this machine"),
+    "doctor": ("broker", "say what this machine lacks, and what to do about it"),
+    "load": ("loader", "load topics into Parquet on Spark"),
+    "mirror": ("broker", "show how the mirrors of a broker follow their sources"),
+    "produce": ("broker", "send lines from standard input to a topic"),
+    "registry": ("registry", "serve schemas by subject, version and id"),
+    "schemas": ("registry", "list, get, register and check schemas"),
+    "topics": ("broker", "list, create, describe and delete topics"),
+    "zookeeper": ("zookeeper", "run a real ZooKeeper server in the foreground"),
+}
+
+INTERRUPTED = 130
+PIPE_CLOSED = 141
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse without abbreviations, which break scripts when a new option appears."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        kwargs.setdefault("allow_abbrev", False)
+        kwargs.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit status (design: 0, 1, 2, 3, 78; 70 our mistake)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except SkidwayError as error:
+        noun = next((a for a in arguments if not a.startswith("-")), "")
+        sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has gone: no news, but Python's flush at exit must not meet it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except SystemExit as error:  # argparse: 0 after --help, 2 after a usage error
+        return error.code if isinstance(error.code, int) else 2
+
+
+def _run(arguments: list[str]) -> int:
+    commands = {point.name: point for point in entry_points(group=GROUP)}
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        sys.stdout.write(_overview(commands))
+        return 0 if arguments else 2
+    if arguments[0] in ("-V", "--version"):
+        sys.stdout.write(f"skidway {version('skidway')}\n")
+        return 0
+    noun = arguments[0]
+    if noun not in commands:
+        near = difflib.get_close_matches(noun, commands, n=1)
+        hint = f"; did you mean '{near[0]}'?" if near else "; `skidway --help` lists them"
+        sys.stderr.write(f"skidway: no such command: '{noun}'{hint}\n")
+        return 2
+    try:
+        parser = _parser(commands[noun])
+        args = parser.parse_args(arguments)
+        return int(args.run(args))
+    except ModuleNotFoundError as error:
+        _refuse_missing(noun, error)
+
+
+def _parser(point: EntryPoint) -> Parser:
+    parser = Parser(prog="skidway")
+    subparsers = parser.add_subparsers(dest="noun", metavar="NOUN", required=True)
+    point.load()(subparsers)
+    noun_parser = subparsers.choices[point.name]
+    if noun_parser.get_default("run") is None:
+        noun_parser.set_defaults(run=lambda _args: _verb_missing(noun_parser))
+    return parser
+
+
+def _verb_missing(parser: argparse.ArgumentParser) -> int:
+    parser.print_help(sys.stderr)
+    return 2
+
+
+def _refuse_missing(noun: str, error: ModuleNotFoundError) -> NoReturn:
+    missing = (error.name or "").partition(".")[0]
+    if missing in OUR_PACKAGES:
+        raise SkidwayError(f"this installation lacks its own module {error.name}") from error
+    extra = NOUNS.get(noun, (noun, ""))[0]
+    raise SkidwayError(
+        f"the Python module {error.name} is not installed here; "
+        f"install what this command needs with: pip install 'skidway[{extra}]'"
+    ) from error
+
+
+def _overview(commands: dict[str, EntryPoint]) -> str:
+    width = max(map(len, commands), default=0)
+    lines = [f"  {noun:<{width}}  {NOUNS.get(noun, ('', ''))[1]}" for noun in sorted(commands)]
+    return "\n".join(
+        [
+            "usage: skidway NOUN VERB [options]",
+            "",
+            "Moves application logs into Hadoop, exactly once, and proves that nothing was lost.",
+            "",
+            *[line.rstrip() for line in lines],
+            "",
+            "`skidway NOUN --help` lists the verbs, `skidway NOUN VERB --help` the options.",
+            "",
+        ]
+    )

@@ -1,0 +1,65 @@
+"""Options that every program has: --config, --set, --log-level; and --bootstrap-server, --json."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, TypeVar
+
+from skidway import log, settings
+
+T = TypeVar("T")
+
+BOOTSTRAP_SERVER = "127.0.0.1:9092"
+
+
+def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = None) -> None:
+    """Adds --config FILE, --set KEY=VALUE and --log-level; with `cls` also --example."""
+    parser.add_argument("--config", type=Path, metavar="FILE", help="YAML file with the settings")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="one setting, over that of the file; may be repeated",
+    )
+    parser.add_argument(
+        "--log-level", choices=log.LEVELS, default="info", help="least level written (info)"
+    )
+    if cls is not None:
+        parser.add_argument(
+            "--example",
+            action=_Example,
+            cls=cls,
+            help="print a configuration file with every key, and end",
+        )
+
+
+def load_settings(cls: type[T], args: argparse.Namespace, program: str) -> T:
+    """The settings that the options of add_config_options name. Raises ConfigurationRefused."""
+    return settings.load(cls, args.config, args.set, program=program)
+
+
+def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
+    """Adds --bootstrap-server HOST:PORT[,HOST:PORT...]."""
+    parser.add_argument(
+        "--bootstrap-server",
+        default=BOOTSTRAP_SERVER,
+        metavar="HOST:PORT",
+        help=f"one or more brokers of the cluster, comma-separated ({BOOTSTRAP_SERVER})",
+    )
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Adds --json: one JSON document for programs in place of a table for people."""
+    parser.add_argument("--json", action="store_true", help="JSON for programs instead of a table")
+
+
+class _Example(argparse.Action):
+    def __init__(self, *, cls: type[Any], **kwargs: Any) -> None:
+        super().__init__(nargs=0, default=argparse.SUPPRESS, **kwargs)
+        self._cls = cls
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(settings.example(self._cls, title=f"Settings of `{parser.prog}`."), end="")
+        parser.exit()

@@ -1,0 +1,112 @@
+"""What commands print: tables for people, JSON for programs, progress for the patient."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+Row = Mapping[str, Any]
+
+PROGRESS_EVERY_S = 0.2
+
+
+def table(rows: Iterable[Row], columns: Sequence[str]) -> None:
+    """Prints rows under their column names; numbers to the right, None as a dash."""
+    print(render_table(list(rows), columns), end="")
+
+
+def print_json(document: Any) -> None:
+    """Prints one JSON document."""
+    print(json.dumps(document, indent=2, default=str, ensure_ascii=False))
+
+
+def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) -> None:
+    """Prints rows as a table, or as one JSON list that holds the same columns."""
+    if as_json:
+        print_json([{column: row.get(column) for column in columns} for row in rows])
+    else:
+        table(rows, columns)
+
+
+def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
+    """The table as text, with a line for the head; the last column is not padded."""
+    cells = [[_cell(row.get(column)) for column in columns] for row in rows]
+    heads = [column.upper().replace("_", " ") for column in columns]
+    widths = [max(len(head), *(len(line[i]) for line in cells), 0) for i, head in enumerate(heads)]
+    right = [bool(rows) and all(_is_number(row.get(column)) for row in rows) for column in columns]
+    return "".join(
+        "  ".join(
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(line, widths, right, strict=True)
+        ).rstrip()
+        + "\n"
+        for line in [heads, *cells]
+    )
+
+
+class Progress:
+    """A bar on a terminal, on standard error; a plain line now and then where there is none."""
+
+    def __init__(self, what: str, total: int, *, plain_every_s: float = 10.0) -> None:
+        self._what = what
+        self._total = total
+        self._is_terminal = sys.stderr.isatty()
+        self._every_s = PROGRESS_EVERY_S if self._is_terminal else plain_every_s
+        self._last = 0.0
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._is_terminal and self._last:
+            sys.stderr.write("\n")
+
+    def show(self, done: int, note: str = "") -> None:
+        """Tells how far it is; cheap to call often."""
+        now = time.monotonic()
+        if now - self._last < self._every_s and done < self._total:
+            return
+        self._last = now
+        line = progress_line(self._what, done, self._total, note)
+        if self._is_terminal:
+            columns = shutil.get_terminal_size().columns
+            sys.stderr.write("\r" + line[: columns - 1].ljust(columns - 1))
+        else:
+            sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+
+def progress_line(what: str, done: int, total: int, note: str = "") -> str:
+    """One line of progress; without a known total it only counts."""
+    if total <= 0:
+        return f"{what}  {done:,}  {note}".rstrip()
+    filled = min(20, 20 * done // total)
+    bar = "#" * filled + "." * (20 - filled)
+    percent = min(100, 100 * done // total)
+    return f"{what}  [{bar}] {percent:3d}%  {done:,} of {total:,}  {note}".rstrip()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(str(each) for each in value)
+    return str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))

@@ -1,0 +1,32 @@
+"""Time as a dependency, so that decisions about time can be tested without waiting for it."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Wall time for what is written down, monotonic time for deadlines; never mixed."""
+
+    def time_ms(self) -> int:
+        """Milliseconds since 1970-01-01T00:00:00Z; may jump, also backwards."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary moment; never goes backwards."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    __slots__ = ()
+
+    def time_ms(self) -> int:
+        """Milliseconds since 1970-01-01T00:00:00Z."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Seconds since an arbitrary moment."""
+        return time.monotonic()

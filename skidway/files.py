@@ -1,0 +1,130 @@
+"""Files that are there whole or not at all, and directories that belong to one process.
+
+A rename is durable only once the directory that holds the name is synced; every writer of state
+goes through here so that none forgets it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import sys
+from pathlib import Path
+from types import TracebackType
+
+from skidway.errors import SkidwayError, StateRefused
+
+LOCK_FILE = ".lock"
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Makes `path` hold `data`, durably: after a crash it holds the old bytes or the new ones.
+
+    Raises OSError; the temporary file is then gone and the old content untouched.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    try:
+        try:
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.rename(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    fsync_directory(path.parent)
+
+
+def fsync_directory(path: Path) -> None:
+    """Makes the names in a directory durable (created, renamed and deleted ones alike)."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directory(path: Path) -> None:
+    """Creates a directory and its parents, each name durable. Raises SkidwayError saying why not."""
+    missing = []
+    at = path.absolute()
+    while not at.exists():
+        missing.append(at)
+        at = at.parent
+    try:
+        for each in reversed(missing):
+            each.mkdir(exist_ok=True)
+            fsync_directory(each.parent)
+        if not path.is_dir():
+            raise NotADirectoryError(20, "it is not a directory")
+    except OSError as error:
+        raise SkidwayError(f"cannot use the directory {path}: {error.strerror}") from error
+
+
+class DirectoryLock:
+    """One process at a time: a lock on `<directory>/.lock`, released by the kernel when we die.
+
+    The directory is created if missing. Entering raises StateRefused naming the holder.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> DirectoryLock:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    def acquire(self) -> None:
+        """Takes the lock at once, or raises StateRefused naming the holder."""
+        if self._descriptor is not None:
+            raise RuntimeError(f"the lock on {self.directory} is already held here")
+        make_directory(self.directory)
+        path = self.directory / LOCK_FILE
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise SkidwayError(
+                f"cannot lock the directory {self.directory}: {error.strerror}"
+            ) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip()
+            os.close(descriptor)
+            raise StateRefused(
+                f"the directory {self.directory} is in use by {holder or 'another process'}; "
+                "stop that one first or give this one a directory of its own"
+            ) from error
+        self._descriptor = descriptor
+        _describe_holder(descriptor)
+
+    def release(self) -> None:
+        """Gives the lock back; the file stays, so that no two processes lock different inodes."""
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _describe_holder(descriptor: int) -> None:
+    program = " ".join([Path(sys.argv[0]).name, *sys.argv[1:3]])
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, f"process {os.getpid()} ({program})\n".encode(), 0)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,206 @@
+"""JSON lines to standard output: a constant event name, and fields.
+
+    {"time": "2026-01-02T03:04:05.678Z", "level": "info", "program": "broker",
+     "event": "segment_rolled", "topic": "hdfs-logs", "partition": 0, "base_offset": 1200}
+
+debug is per request, info a change of state, warning something handled that somebody should watch,
+error data at risk. Payloads are never logged. The same error (same logger, event and fields) is
+written at most once in `REPEAT_AFTER_S`; the next line that is written says how many were
+suppressed. Lines of libraries pass through the same handler from warning on, as event "library".
+
+A log that cannot be written (a full disk behind standard output, a closed pipe) must not take the
+program with it: such lines are dropped, and the next one that succeeds carries their number.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+import traceback
+from types import TracebackType
+from typing import Any, TextIO
+
+REPEAT_AFTER_S = 10.0
+REMEMBERED_ERRORS_MAX = 1000
+"""Distinct errors remembered for suppression; beyond it the oldest are forgotten."""
+
+LEVELS = ("debug", "info", "warning", "error")
+
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
+
+
+class Log:
+    """Writes events of one module; cheap to create, made once per module by `get`."""
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(name)
+
+    @property
+    def name(self) -> str:
+        """The logger's name."""
+        return self._logger.name
+
+    def debug(self, event: str, **fields: Any) -> None:
+        """Per request or per batch; off unless somebody looks."""
+        self._write(logging.DEBUG, event, fields, None)
+
+    def info(self, event: str, **fields: Any) -> None:
+        """A change of state."""
+        self._write(logging.INFO, event, fields, None)
+
+    def warning(self, event: str, **fields: Any) -> None:
+        """Handled, but somebody should watch it."""
+        self._write(logging.WARNING, event, fields, None)
+
+    def error(self, event: str, *, exc: BaseException | None = None, **fields: Any) -> None:
+        """Data at risk. `exc` adds its traceback as one field."""
+        self._write(logging.ERROR, event, fields, exc)
+
+    def enabled(self, level: str) -> bool:
+        """Whether lines of this level are written, for fields that cost something to make."""
+        return self._logger.isEnabledFor(_number(level))
+
+    def _write(
+        self, level: int, event: str, fields: dict[str, Any], exc: BaseException | None
+    ) -> None:
+        if self._logger.isEnabledFor(level):
+            info = None if exc is None else (type(exc), exc, exc.__traceback__)
+            self._logger.log(level, event, exc_info=info, extra={"skidway_fields": fields})
+
+
+def get(name: str) -> Log:
+    """The log of a module: `log = get(__name__)`."""
+    return Log(name)
+
+
+def configure(program: str, level: str = "info", stream: TextIO | None = None) -> None:
+    """Sends everything to `stream` (standard output) as JSON lines, in place of what was before."""
+    handler = JsonLines(program, stream if stream is not None else sys.stdout)
+    root = logging.getLogger()
+    for old in root.handlers[:]:
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(_number(level))
+
+
+def flush() -> None:
+    """Writes the numbers of suppressed errors that are still held back; before a program ends."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, JsonLines):
+            handler.flush_suppressed(everything=True)
+
+
+class JsonLines(logging.Handler):
+    """Formats, suppresses repeats, writes. Called under the handler's lock, so from any thread."""
+
+    def __init__(self, program: str, stream: TextIO) -> None:
+        super().__init__()
+        self._program = program
+        self._stream = stream
+        self._dropped = 0
+        self._repeats = Repeats()
+        self.addFilter(_lets_through)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Writes one record, preceded by the numbers of errors whose silence is over."""
+        now = time.monotonic()
+        self.flush_suppressed(now=now)
+        line = self._line(record)
+        if record.levelno >= logging.ERROR and not self._repeats.admit(_identity(line), line, now):
+            return
+        self._put(line)
+
+    def flush_suppressed(self, *, now: float | None = None, everything: bool = False) -> None:
+        """Writes each suppressed error once more, with the number of its repeats."""
+        moment = time.monotonic() if now is None else now
+        for line, count in self._repeats.expired(moment, everything=everything):
+            self._put({**line, "time": rfc3339(time.time()), "suppressed": count})
+
+    def _line(self, record: logging.LogRecord) -> dict[str, Any]:
+        line: dict[str, Any] = {
+            "time": rfc3339(record.created),
+            "level": record.levelname.lower(),
+            "program": self._program,
+        }
+        fields = getattr(record, "skidway_fields", None)
+        if fields is None:
+            line |= {"event": "library", "logger": record.name, "message": record.getMessage()}
+        else:
+            line |= {"event": record.msg} | {
+                name if name not in line else f"{name}_": value for name, value in fields.items()
+            }
+        if record.exc_info and record.exc_info[0] is not None:
+            line["error"] = f"{record.exc_info[0].__name__}: {record.exc_info[1]}"
+            line["traceback"] = "".join(traceback.format_exception(*record.exc_info))
+        return line
+
+    def _put(self, line: dict[str, Any]) -> None:
+        if self._dropped:
+            line = {**line, "dropped_lines": self._dropped}
+        try:
+            self._stream.write(json.dumps(line, default=_plain, ensure_ascii=False) + "\n")
+            self._stream.flush()
+            self._dropped = 0
+        except (OSError, ValueError):  # ValueError: the stream was closed
+            self._dropped += 1
+
+
+class Repeats:
+    """Which errors were written lately. Pure: times are passed in, in seconds."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[float, dict[str, Any], int]] = {}
+
+    def admit(self, identity: str, line: dict[str, Any], now: float) -> bool:
+        """Whether to write it; counts it when not."""
+        seen = self._seen.get(identity)
+        if seen is not None and now - seen[0] < REPEAT_AFTER_S:
+            self._seen[identity] = (seen[0], seen[1], seen[2] + 1)
+            return False
+        if len(self._seen) >= REMEMBERED_ERRORS_MAX:
+            del self._seen[next(iter(self._seen))]
+        self._seen[identity] = (now, line, 0)
+        return True
+
+    def expired(self, now: float, *, everything: bool) -> list[tuple[dict[str, Any], int]]:
+        """Takes out those whose silence is over, with the number of repeats of each, if any."""
+        over = [
+            identity
+            for identity, (since, _, _) in self._seen.items()
+            if everything or now - since >= REPEAT_AFTER_S
+        ]
+        taken = [self._seen.pop(identity) for identity in over]
+        return [(line, count) for _, line, count in taken if count]
+
+
+def rfc3339(seconds: float) -> str:
+    """UTC with milliseconds, as RFC 3339 writes it."""
+    whole, ms = divmod(int(seconds * 1000), 1000)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{ms:03d}Z"
+
+
+def _lets_through(record: logging.LogRecord) -> bool:
+    return hasattr(record, "skidway_fields") or record.levelno >= logging.WARNING
+
+
+def _identity(line: dict[str, Any]) -> str:
+    varying = ("time", "traceback")
+    return json.dumps({k: v for k, v in line.items() if k not in varying}, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("utf-8", "backslashreplace")
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return str(value)
+
+
+def _number(level: str) -> int:
+    if level not in LEVELS:
+        raise ValueError(f"no such log level: {level!r}")
+    return logging.getLevelNamesMapping()[level.upper()]

@@ -1,0 +1,121 @@
+"""The frame of every long-running program: logging, signals, exit status.
+
+SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
+body is told by a `Shutdown`, which an event loop can watch as a descriptor. What it raises becomes
+an exit status here and nowhere else: a SkidwayError one sentence on standard error, anything else
+one logged error with its traceback and status 70, also when it happens on another thread.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from skidway import log
+from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
+
+_log = log.get(__name__)
+
+
+class Shutdown:
+    """A request to end, that threads can wait for and event loops can watch. Never taken back."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._requested = False
+
+    @property
+    def requested(self) -> bool:
+        """Whether the program should end."""
+        return self._requested
+
+    def request(self) -> None:
+        """Asks for the end; from any thread and from signal handlers, as often as you like."""
+        if not self._requested:
+            self._requested = True
+            os.write(self._writer, b"\0")
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Sleeps until the end is requested (True) or the time is over (False)."""
+        poll = select.poll()
+        poll.register(self._reader, select.POLLIN)
+        poll.poll(None if timeout_s is None else max(0, round(timeout_s * 1000)))
+        return self._requested
+
+    def fileno(self) -> int:
+        """A descriptor that is readable from the request on; never read from it."""
+        return self._reader
+
+    def __del__(self) -> None:
+        os.close(self._reader)
+        os.close(self._writer)
+
+
+def run(program: str, body: Callable[[Shutdown], int], *, level: str = "info") -> int:
+    """Runs the body of a program in the foreground and returns its exit status."""
+    log.configure(program, level)
+    shutdown = Shutdown()
+    failed_threads: list[str] = []
+    with _signals(shutdown), _thread_failures(shutdown, failed_threads):
+        status = _outermost(program, body, shutdown)
+    log.flush()
+    return UNEXPECTED_EXIT_CODE if failed_threads and status == 0 else status
+
+
+def _outermost(program: str, body: Callable[[Shutdown], int], shutdown: Shutdown) -> int:
+    try:
+        return body(shutdown)
+    except SkidwayError as error:
+        sys.stderr.write(f"skidway {program}: {error}\n")
+        return error.exit_code
+    except Exception as error:  # noqa: BLE001 - the outermost loop
+        _log.error("unexpected_failure", exc=error)
+        return UNEXPECTED_EXIT_CODE
+
+
+@contextmanager
+def _signals(shutdown: Shutdown) -> Iterator[None]:
+    def terminate(_number: int, _frame: Any) -> None:
+        shutdown.request()
+
+    def interrupt(number: int, _frame: Any) -> None:
+        if shutdown.requested:
+            os._exit(128 + number)
+        shutdown.request()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Python delivers signals to the main thread alone
+        return
+    before = {
+        signal.SIGTERM: signal.signal(signal.SIGTERM, terminate),
+        signal.SIGINT: signal.signal(signal.SIGINT, interrupt),
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _thread_failures(shutdown: Shutdown, failed: list[str]) -> Iterator[None]:
+    """A program that lost one of its threads is broken: it says so and ends."""
+
+    def failure(args: threading.ExceptHookArgs) -> None:
+        name = args.thread.name if args.thread is not None else "unknown"
+        failed.append(name)
+        _log.error("unexpected_failure", exc=args.exc_value, thread=name)
+        shutdown.request()
+
+    before = threading.excepthook
+    threading.excepthook = failure
+    try:
+        yield
+    finally:
+        threading.excepthook = before

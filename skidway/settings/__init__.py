@@ -1,0 +1,67 @@
+"""Settings of a program: one frozen class with every key, its default, its bounds and its help.
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class BrokerSettings:
+        log_dirs: Path = setting("log.dirs", help="Directory of the partitions.")
+        segment_bytes: int = setting("log.segment.bytes", 1 << 30, help="...", at_least=1024)
+
+        def check(self) -> None: ...
+
+    settings = load(BrokerSettings, args.config, args.set, program="broker")
+
+Sources, the later one wins: the defaults of the class, one YAML file, `--set KEY=VALUE`. Keys are
+flat or nested alike at any depth (`log.dirs: x` is `log: {dirs: x}`, `parser.type: raw` is
+`parser: {type: raw}`). What is wrong with any of it is one sentence (ConfigurationRefused) that
+names file, line and key, and for an unknown key the nearest known one. Nothing here reads the
+environment.
+
+The YAML is read as a tree of scalars with their lines, not as Python objects: the type of the
+setting decides what a scalar means, so that a cluster called `no` or a password `0123` stays what
+was written. Types: bool, int, float, str, Path, Literal, list of these (also given as one
+comma-separated scalar, as in Kafka), settings classes, list of settings classes, dict[str, str],
+and each of them `| None`. A method `check(self)` is called after loading, in nested settings too,
+and may raise ConfigurationRefused about combinations.
+
+Reading order: source (text to tree), spec (class to table of keys), gathering (tree to keys),
+conversion (keys to an instance), document (tables and example files for people).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from skidway.settings.conversion import build
+from skidway.settings.document import SettingDoc, documented, example
+from skidway.settings.gathering import Tree, gather, merge
+from skidway.settings.source import read_file, read_override
+from skidway.settings.spec import REQUIRED, setting
+
+__all__ = ["REQUIRED", "SettingDoc", "documented", "example", "load", "setting"]
+
+DEFAULT_DIRECTORY = Path("/etc/skidway")
+
+T = TypeVar("T")
+
+
+def load(
+    cls: type[T],
+    config: Path | None,
+    overrides: Sequence[str] = (),
+    *,
+    program: str | None = None,
+    directory: Path = DEFAULT_DIRECTORY,
+) -> T:
+    """Reads defaults, file and overrides into one instance. Raises ConfigurationRefused.
+
+    Without `config` the file is `<directory>/<program>.yml`, if `program` is given and the file
+    exists; a `config` that is named must exist.
+    """
+    path = config
+    if path is None and program is not None and (directory / f"{program}.yml").exists():
+        path = directory / f"{program}.yml"
+    tree: Tree = {} if path is None else gather(cls, read_file(path))
+    for override in overrides:
+        merge(tree, gather(cls, read_override(override)))
+    return build(cls, tree, where=str(path) if path is not None else "the settings")

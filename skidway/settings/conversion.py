@@ -1,0 +1,157 @@
+"""Keys to an instance: scalars become what the type of the setting says, within its bounds."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, TypeVar
+
+from skidway.errors import ConfigurationRefused
+from skidway.settings.gathering import Tree, gather
+from skidway.settings.source import Items, Node, Scalar, Section
+from skidway.settings.spec import REQUIRED, Kind, Shape, Spec, specs
+
+TRUE = frozenset({"true", "yes", "on"})
+FALSE = frozenset({"false", "no", "off"})
+
+T = TypeVar("T")
+
+
+def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
+    """Makes an instance; `where` names the file that lacks a key. Raises ConfigurationRefused."""
+    values: dict[str, Any] = {}
+    for key, spec in specs(cls).items():
+        if key in tree:
+            value = _value(spec, spec.shape, tree[key], where, path + key)
+            _bounded(spec, value, tree[key], where, path + key)
+            values[spec.name] = value
+        elif spec.default is REQUIRED:
+            values[spec.name] = _missing(spec, where, path + key)
+    instance = cls(**values)
+    check = getattr(instance, "check", None)
+    if check is not None:
+        try:
+            check()
+        except ConfigurationRefused as error:
+            raise ConfigurationRefused(f"{where}: {error}") from error
+    return instance
+
+
+def _missing(spec: Spec, where: str, path: str) -> Any:
+    if spec.shape.kind is Kind.SECTION:  # good if all that it holds has defaults
+        return build(spec.shape.type, {}, where=where, path=f"{path}.")
+    raise ConfigurationRefused(f"{where}: the key '{path}' is missing: {_inline(spec.help)}")
+
+
+def _inline(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")
+
+
+def _value(spec: Spec, shape: Shape, given: Node | Tree, where: str, path: str) -> Any:
+    if isinstance(given, Scalar) and given.is_null:
+        if shape.optional:
+            return None
+        raise ConfigurationRefused(f"{given.at}: {path} needs a value: {_inline(spec.help)}")
+    match shape.kind:
+        case Kind.SCALAR:
+            return _scalar(shape, given, path)
+        case Kind.LIST:
+            return _list(spec, shape, given, where, path)
+        case Kind.TEXTS:
+            return _texts(given, path)
+        case Kind.SECTION:
+            return _section(shape, given, where, path)
+
+
+def _section(shape: Shape, given: Node | Tree, where: str, path: str) -> Any:
+    if isinstance(given, dict):
+        return build(shape.type, given, where=where, path=f"{path}.")
+    if isinstance(given, Section):  # an item of a list
+        tree = gather(shape.type, given, f"{path}.")
+        return build(shape.type, tree, where=given.at, path=f"{path}.")
+    known = ", ".join(list(specs(shape.type))[:4])
+    raise ConfigurationRefused(f"{given.at}: {path} must be a section with keys such as {known}")
+
+
+def _list(spec: Spec, shape: Shape, given: Node | Tree, where: str, path: str) -> Any:
+    item = shape.item
+    assert item is not None
+    nodes: tuple[Node, ...]
+    if isinstance(given, Items):
+        nodes = given.nodes
+    elif isinstance(given, Scalar) and item.kind is Kind.SCALAR:
+        parts = [given.text] if given.quoted else given.text.split(",")
+        nodes = tuple(Scalar(part.strip(), given.quoted, given.at) for part in parts)
+    else:
+        raise ConfigurationRefused(f"{_at(given, where)}: {path} must be a list")
+    values = [
+        _value(spec, item, node, where, f"{path}[{index}]") for index, node in enumerate(nodes)
+    ]
+    return tuple(values) if shape.type is tuple else values
+
+
+def _texts(given: Node | Tree, path: str) -> dict[str, str]:
+    if not isinstance(given, dict):
+        raise ConfigurationRefused(f"{given.at}: {path} must be a section of `key: value` lines")
+    for key, node in given.items():
+        if not isinstance(node, Scalar):
+            raise ConfigurationRefused(f"{node.at}: {path}.{key} must be one value")
+    return {key: node.text for key, node in given.items()}
+
+
+def _scalar(shape: Shape, given: Node | Tree, path: str) -> Any:
+    if not isinstance(given, Scalar):
+        at = _at(given, "the settings")
+        raise ConfigurationRefused(f"{at}: {path} must be {_noun(shape)}")
+    value = _parsed(shape.type, given.text)
+    if value is None or (shape.choices and value not in shape.choices):
+        raise ConfigurationRefused(
+            f"{given.at}: {path} must be {_noun(shape)}, not {given.text[:100]!r}"
+        )
+    return value
+
+
+def _parsed(kind: type[Any], text: str) -> Any:
+    """The value, or None if the text is none of that kind."""
+    try:
+        if kind is bool:
+            low = text.lower()
+            return True if low in TRUE else False if low in FALSE else None
+        if kind is float:
+            number = float(text)
+            return number if math.isfinite(number) else None
+        return int(text) if kind is int else Path(text) if kind is Path else text
+    except ValueError:
+        return None
+
+
+def _noun(shape: Shape) -> str:
+    if shape.choices:
+        return "one of " + ", ".join(str(choice) for choice in shape.choices)
+    return {
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        Path: "a path",
+    }.get(shape.type, "one value")
+
+
+def _bounded(spec: Spec, value: Any, given: Node | Tree, where: str, path: str) -> None:
+    size: float
+    if isinstance(value, list | tuple):
+        size, what = len(value), " entries" if spec.at_least != 1 else " entry"
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        size, what = value, ""
+    else:
+        return
+    if spec.at_least is not None and size < spec.at_least:
+        bound = f"at least {spec.at_least}{what}"
+    elif spec.at_most is not None and size > spec.at_most:
+        bound = f"at most {spec.at_most}{what}"
+    else:
+        return
+    raise ConfigurationRefused(f"{_at(given, where)}: {path} must be {bound}, not {size}")
+
+
+def _at(given: Node | Tree, where: str) -> str:
+    return where if isinstance(given, dict) else given.at

@@ -1,0 +1,122 @@
+"""Tree to keys: flat and nested spellings become one table, keyed as the settings class says."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from skidway.errors import ConfigurationRefused
+from skidway.settings.source import Node, Scalar, Section
+from skidway.settings.spec import Kind, Spec, specs
+
+Tree = dict[str, Any]
+"""key -> Node as written, or Tree for a section and for a dict[str, str]."""
+
+
+def gather(cls: type[Any], section: Section, path: str = "") -> Tree:
+    """Sorts what is written under the keys of a class. Raises ConfigurationRefused on unknown ones.
+
+    `path` is where the section stands in the whole file ("sources[0]."), for the sentence.
+    """
+    tree: Tree = {}
+    for key, node in section.entries:
+        _place(cls, key.text, key.at, node, tree, path)
+    return tree
+
+
+def merge(tree: Tree, over: Tree) -> None:
+    """Lays later settings over earlier ones: sections key by key, anything else as a whole."""
+    for key, value in over.items():
+        below = tree.get(key)
+        if isinstance(value, dict) and isinstance(below, dict):
+            merge(below, value)
+        else:
+            tree[key] = value
+
+
+def keys(cls: type[Any]) -> list[str]:
+    """Every key that may be written, those of nested sections behind theirs with a dot."""
+    found: list[str] = []
+    for key, spec in specs(cls).items():
+        found.append(key)
+        if spec.shape.kind is Kind.SECTION:
+            found += [f"{key}.{below}" for below in keys(spec.shape.type)]
+    return found
+
+
+def _place(cls: type[Any], name: str, at: str, node: Node, tree: Tree, path: str) -> None:
+    table = specs(cls)
+    spec = table.get(name)
+    is_group = any(key.startswith(f"{name}.") for key in table)
+    if spec is not None and not (is_group and _is_group_of(spec, node)):
+        _set(spec, at, node, tree, path)
+    elif is_group and isinstance(node, Section):
+        for key, below in node.entries:
+            _place(cls, f"{name}.{key.text}", key.at, below, tree, path)
+    elif is_group and isinstance(node, Scalar) and node.is_null:
+        return
+    elif (owner := _owner(table, name)) is not None:
+        rest = Scalar(name[len(owner.key) + 1 :], quoted=False, at=at)
+        _set(owner, at, Section(((rest, node),), at), tree, path)
+    else:
+        raise ConfigurationRefused(_unknown(cls, name, at, path))
+
+
+def _is_group_of(spec: Spec, node: Node) -> bool:
+    return isinstance(node, Section) and spec.shape.kind not in (Kind.SECTION, Kind.TEXTS)
+
+
+def _owner(table: dict[str, Spec], name: str) -> Spec | None:
+    for key, spec in table.items():
+        if spec.shape.kind in (Kind.SECTION, Kind.TEXTS) and name.startswith(f"{key}."):
+            return spec
+    return None
+
+
+def _set(spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
+    if not isinstance(node, Section) or spec.shape.kind not in (Kind.SECTION, Kind.TEXTS):
+        if spec.key in tree:
+            raise ConfigurationRefused(f"{at}: the key '{path}{spec.key}' is given twice")
+        tree[spec.key] = node
+        return
+    below = tree.setdefault(spec.key, {})
+    if not isinstance(below, dict):
+        raise ConfigurationRefused(f"{at}: the key '{path}{spec.key}' is given twice")
+    if spec.shape.kind is Kind.SECTION:
+        more = gather(spec.shape.type, node, f"{path}{spec.key}.")
+    else:
+        more = _texts(node, "")
+    if clash := _clash(below, more):
+        raise ConfigurationRefused(f"{at}: the key '{path}{spec.key}.{clash}' is given twice")
+    merge(below, more)
+
+
+def _texts(section: Section, prefix: str) -> Tree:
+    """A dict[str, str]: nested keys are joined by dots, as if written flat."""
+    tree: Tree = {}
+    for key, node in section.entries:
+        name = prefix + key.text
+        more = _texts(node, f"{name}.") if isinstance(node, Section) else {name: node}
+        if clash := _clash(tree, more):
+            raise ConfigurationRefused(f"{key.at}: the key '{clash}' is given twice")
+        tree |= more
+    return tree
+
+
+def _clash(tree: Tree, more: Tree) -> str | None:
+    for key, value in more.items():
+        below = tree.get(key)
+        if below is None:
+            continue
+        if not (isinstance(value, dict) and isinstance(below, dict)):
+            return key
+        if (deeper := _clash(below, value)) is not None:
+            return f"{key}.{deeper}"
+    return None
+
+
+def _unknown(cls: type[Any], name: str, at: str, path: str) -> str:
+    known = {key.lower(): key for key in keys(cls)}
+    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.0)
+    hint = f"; the nearest known one is '{path}{known[near[0]]}'" if near else ""
+    return f"{at}: unknown key '{path}{name}'{hint}"

@@ -1,0 +1,121 @@
+"""Text to tree: YAML files and `--set KEY=VALUE` as scalars, items and sections with their place.
+
+No types are guessed here. Every part knows where it stands ("agent.yml, line 3") so that a later
+refusal can say it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from skidway.errors import ConfigurationRefused
+
+NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+FILE_BYTES_MAX = 16 << 20
+"""Larger is not a configuration but a mistake (a log file given as --config)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """One value as written."""
+
+    text: str
+    quoted: bool
+    at: str
+
+    @property
+    def is_null(self) -> bool:
+        """Whether nothing is written there."""
+        return not self.quoted and self.text in NULLS
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list."""
+
+    nodes: tuple[Node, ...]
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A mapping; keys in the order written, possibly flat ("log.dirs")."""
+
+    entries: tuple[tuple[Scalar, Node], ...]
+    at: str
+
+
+Node = Scalar | Items | Section
+
+
+def read_file(path: Path) -> Section:
+    """Reads one configuration file. Raises ConfigurationRefused."""
+    try:
+        if path.is_file() and path.stat().st_size > FILE_BYTES_MAX:
+            raise ConfigurationRefused(f"{path}: too large for a configuration")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationRefused(
+            f"cannot read the configuration {path}: {(error.strerror or str(error)).lower()}"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationRefused(
+            f"{path}: byte {error.start} is not UTF-8; a configuration is YAML in UTF-8"
+        ) from error
+    node = _parse(text, str(path))
+    if isinstance(node, Scalar) and node.is_null:
+        return Section((), str(path))
+    if not isinstance(node, Section):
+        raise ConfigurationRefused(f"{path}: a configuration is a list of `key: value` lines")
+    return node
+
+
+def read_override(override: str) -> Section:
+    """Reads one KEY=VALUE; the value as it stands, or as YAML if it is [..], {..} or quoted."""
+    key, equals, value = override.partition("=")
+    key, value = key.strip(), value.strip()
+    at = f"--set {override}"
+    if not equals or not key:
+        raise ConfigurationRefused(f"{at}: it must be KEY=VALUE")
+    node: Node = Scalar(value, quoted=False, at=at)
+    if value[:1] in ("[", "{", "'", '"'):
+        node = _parse(value, at, lines=False)
+    return Section(((Scalar(key, quoted=False, at=at), node),), at)
+
+
+def _parse(text: str, name: str, *, lines: bool = True) -> Node:
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        return Scalar("", quoted=False, at=name) if node is None else _node(node, name, lines)
+    except yaml.YAMLError as error:
+        raise ConfigurationRefused(_syntax(error, name, lines)) from error
+    except RecursionError as error:
+        raise ConfigurationRefused(f"{name}: nested too deeply") from error
+
+
+def _node(node: yaml.Node, name: str, lines: bool) -> Node:
+    at = f"{name}, line {node.start_mark.line + 1}" if lines else name
+    if isinstance(node, yaml.ScalarNode):
+        return Scalar(node.value, quoted=node.style is not None, at=at)
+    if isinstance(node, yaml.SequenceNode):
+        return Items(tuple(_node(item, name, lines) for item in node.value), at)
+    if not isinstance(node, yaml.MappingNode):
+        raise ConfigurationRefused(f"{at}: neither a value, a list nor a section")
+    entries = []
+    for key_node, value_node in node.value:
+        key = _node(key_node, name, lines)
+        if not isinstance(key, Scalar):
+            raise ConfigurationRefused(f"{at}: a key must be a plain word")
+        entries.append((key, _node(value_node, name, lines)))
+    return Section(tuple(entries), at)
+
+
+def _syntax(error: yaml.YAMLError, name: str, lines: bool) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or "not readable"
+    if mark is None or not lines:
+        return f"{name}: this is not YAML: {problem}"
+    return f"{name}, line {mark.line + 1}, column {mark.column + 1}: this is not YAML: {problem}"

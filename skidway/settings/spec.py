@@ -1,0 +1,151 @@
+"""Class to table: which keys a settings class has, of what shape, with which bounds."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import Any, Final, Literal
+
+
+class Required(Enum):
+    """The default of a setting that has none."""
+
+    REQUIRED = auto()
+
+    def __repr__(self) -> str:
+        return "required"
+
+
+REQUIRED: Final = Required.REQUIRED
+
+_METADATA = "skidway.setting"
+
+
+class Kind(Enum):
+    """What a value looks like in the file."""
+
+    SCALAR = auto()
+    LIST = auto()
+    TEXTS = auto()  # dict[str, str]
+    SECTION = auto()  # a nested settings class
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A type, taken apart: `type` is the scalar's or the section's class, `item` that of a list."""
+
+    kind: Kind
+    type: Any = str
+    item: Shape | None = None
+    optional: bool = False
+    choices: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """One setting of a class."""
+
+    name: str
+    key: str
+    shape: Shape
+    default: Any
+    help: str
+    at_least: float | None
+    at_most: float | None
+    example: Any
+
+
+def setting(
+    key: str,
+    default: Any = REQUIRED,
+    *,
+    help: str,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    choices: Sequence[Any] | None = None,
+    example: Any = None,
+) -> Any:
+    """A field of a settings class; `key` is Kafka's, ZooKeeper's or Confluent's if they have one.
+
+    Bounds are inclusive; on a list they bound its length. `example` is what the example file shows
+    for a setting without default.
+    """
+    metadata = {
+        _METADATA: {
+            "key": key,
+            "help": help,
+            "at_least": at_least,
+            "at_most": at_most,
+            "choices": tuple(choices or ()),
+            "example": example,
+        }
+    }
+    if default is REQUIRED:
+        return dataclasses.field(metadata=metadata)
+    if isinstance(default, list | dict | set):
+        return dataclasses.field(
+            default_factory=functools.partial(copy.deepcopy, default), metadata=metadata
+        )
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+_tables: dict[type[Any], dict[str, Spec]] = {}
+
+
+def specs(cls: type[Any]) -> dict[str, Spec]:
+    """The settings of a class by key, in the order declared."""
+    if cls not in _tables:
+        _tables[cls] = _table(cls)
+    return _tables[cls]
+
+
+def _table(cls: type[Any]) -> dict[str, Spec]:
+    hints = typing.get_type_hints(cls)
+    table: dict[str, Spec] = {}
+    for field in dataclasses.fields(cls):
+        meta = field.metadata.get(_METADATA)
+        if meta is None:
+            raise TypeError(f"{cls.__name__}.{field.name} is not a setting(...)")
+        meta = dict(meta)
+        shape = shape_of(hints[field.name], meta.pop("choices"))
+        spec = Spec(name=field.name, shape=shape, default=_default(field), **meta)
+        if spec.key in table:
+            raise TypeError(f"{cls.__name__} has the key {spec.key} twice")
+        table[spec.key] = spec
+    return table
+
+
+def shape_of(hint: Any, choices: tuple[Any, ...] = ()) -> Shape:
+    """Takes a type hint apart. Raises TypeError for one that no file can hold."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (types.UnionType, typing.Union):
+        inner = [argument for argument in arguments if argument is not type(None)]
+        if len(inner) != 1 or len(arguments) != 2:
+            raise TypeError(f"a setting is of one type, or of one and None, not {hint}")
+        return dataclasses.replace(shape_of(inner[0], choices), optional=True)
+    if origin is Literal:
+        return Shape(Kind.SCALAR, type(arguments[0]), choices=arguments)
+    if origin in (list, tuple, Sequence):
+        return Shape(Kind.LIST, origin, item=shape_of(arguments[0], choices))
+    if origin is dict and arguments == (str, str):
+        return Shape(Kind.TEXTS, dict)
+    if hint in (bool, int, float, str, Path):
+        return Shape(Kind.SCALAR, hint, choices=choices)
+    if dataclasses.is_dataclass(hint):
+        return Shape(Kind.SECTION, hint)
+    raise TypeError(f"a setting cannot be of type {hint}")
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return REQUIRED

@@ -1,0 +1,145 @@
+"""/metrics for Prometheus and /health for people and load balancers, in every program.
+
+Metrics are plain prometheus_client objects on its default registry, declared in the module that
+counts, named `skidway_<package>_<name>_<unit>[_total]`. One daemon thread answers; requests are few
+and small, and a client that dawdles is cut off after `CLIENT_TIMEOUT_S`. Without a host the server
+binds to loopback.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import prometheus_client
+
+from skidway import log
+from skidway.errors import ConfigurationRefused, SkidwayError
+
+CLIENT_TIMEOUT_S = 5.0
+LOOPBACK = "127.0.0.1"
+
+_log = log.get(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether a program can do its work now, and what it knows about it (JSON-able)."""
+
+    ok: bool
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+def host_and_port(listen: str, *, key: str = "listen") -> tuple[str, int]:
+    """Splits "host:port", "[v6]:port", ":port", "port". Raises ConfigurationRefused."""
+    host, _, port = listen.rpartition(":")
+    if not port.isdigit() or int(port) > 65535:
+        raise ConfigurationRefused(f"{key}: {listen!r} is not host:port")
+    return host.strip("[]") or LOOPBACK, int(port)
+
+
+class TelemetryServer:
+    """Answers /metrics and /health from one daemon thread.
+
+    `health` is called on that thread for each request, so it must only read.
+    """
+
+    def __init__(self, listen: str, health: Callable[[], Health]) -> None:
+        self._host, self._port = host_and_port(listen)
+        self._health = health
+        self._server: HTTPServer | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def port(self) -> int:
+        """The port in use; after start() of a server on port 0 the one that the kernel chose."""
+        return self._port
+
+    def start(self) -> None:
+        """Binds and answers from now on. Raises SkidwayError if the address cannot be had."""
+        health = self._health
+        handler = type("Handler", (_Handler,), {"health": staticmethod(health)})
+        kind = _Server6 if ":" in self._host else _Server
+        try:
+            self._server = kind((self._host, self._port), handler)
+        except OSError as error:
+            raise SkidwayError(
+                f"cannot serve metrics and health on {self._host}:{self._port}: "
+                f"{(error.strerror or str(error)).lower()}"
+            ) from error
+        self._port = self._server.server_address[1]
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="telemetry", daemon=True
+        )
+        self._thread.start()
+        _log.info("telemetry_started", host=self._host, port=self._port)
+
+    def stop(self) -> None:
+        """Stops answering and frees the port; harmless when not started."""
+        if self._server is not None and self._thread is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._thread.join(CLIENT_TIMEOUT_S)
+            self._server = self._thread = None
+
+
+class _Server(HTTPServer):
+    allow_reuse_address = True
+
+    def server_bind(self) -> None:
+        # HTTPServer's own looks the host's name up, which can hang on a host without DNS.
+        super(HTTPServer, self).server_bind()
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        error = sys.exception()
+        if not isinstance(error, OSError):  # a client that went away is no news
+            _log.error("telemetry_failed", exc=error)
+
+
+class _Server6(_Server):
+    address_family = socket.AF_INET6
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = CLIENT_TIMEOUT_S
+    health: Callable[[], Health]
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path == "/metrics":
+            self._answer(200, prometheus_client.CONTENT_TYPE_LATEST, _metrics())
+        elif path == "/health":
+            self._answer(*_health_answer(self.health()))
+        else:
+            self._answer(404, "text/plain; charset=utf-8", b"/metrics or /health\n")
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def _answer(self, status: int, content_type: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Scrapes are not worth a line."""
+
+
+def _metrics() -> bytes:
+    return prometheus_client.generate_latest()
+
+
+def _health_answer(health: Health) -> tuple[int, str, bytes]:
+    document = {"ok": health.ok, **health.detail}
+    body = json.dumps(document, default=str, indent=1).encode() + b"\n"
+    return (200 if health.ok else 503), "application/json", body
