@@ -92,7 +92,7 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int
+    count: int  # type: ignore[assignment]  # Kafka's word for it; hides tuple.count
 
     @property
     def size_bytes(self) -> int:
