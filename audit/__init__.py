@@ -1,0 +1,24 @@
+"""The audit: sums that every tier commits together with its progress, and what they prove.
+
+    tiers        agent ----> broker ----> mirror ----> hdfs          (each counts what it committed)
+                   |            |            |           |
+                 deltas,      deltas       deltas      deltas        numbered, without holes
+                 seals          |            |           |
+                   v            v            v           v
+    topic        _skidway_audit in every cluster, followed by mirrors
+                                    |
+    collector                    ledger (SQLite) ---> verdict per (source topic, agent, bucket)
+                                                       |          |          |
+                                                     report   dashboard   metrics
+
+A tier's message has the key (tier, producer, epoch, number); the same key always has the same
+content, so messages may come in any order and more than once, and a missing one is seen. A delta
+holds per (source topic, agent, bucket of event time) count, bytes and an order-independent checksum
+of record origins. A bucket is complete when no message is missing, every expected agent has sealed
+it, and all tiers' sums are equal; it can be open, incomplete, lost or unknown, always with reasons
+in words. docs/delivery.md, sections 5 and 6, has the rules and why each is there.
+
+Reading order: bucket, checksum, marks, counts, messages, deltas (what is counted and said);
+reconcile, ledger (what follows from it); publisher, counter, collector, report, recount (programs).
+Everything that decides is free of I/O. Imported by agent and loader, never the other way around.
+"""

@@ -1,0 +1,178 @@
+"""Marks: how loader and counters recognize what was sent again.
+
+Per partition and (agent, file) the mark is the highest end byte seen so far, in offset order. With
+the mark m before a record [first, end):
+
+    end <= m           repeat: dropped, counted apart
+    first < m < end    straddle: breaks the agent's promise; counts once, goes to the rejects
+    m <= first         new: kept
+    then m = max(m, end), in all three cases
+
+That the mark after a record never depends on which case it was is what makes the rule vectorize (a
+running maximum per file) and lets slices of one partition be walked in parallel: a slice walked
+without marks is right unless one of its files begins below the mark that the slices before it
+leave, and those marks are known from the slices' highest ends alone. `join` says which slices have
+to be walked again, and with which marks.
+
+Origins here are sound (counts.identify): positions >= 0, lengths >= 1, end below 2^63.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+FileKey = tuple[int, int]
+"""Agent id and file id."""
+
+PartitionKey = tuple[str, str, str, str, int]
+"""Source cluster, cluster id, topic, topic id, and partition."""
+
+NO_MARK = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What the rule says of each record, and what it leaves behind per file.
+
+    keep, repeat, straddle: one of the three is true for each record. lowest: the first byte that
+    each file had in these records at the lowest. highest: the mark of each file afterwards, as far
+    as these records decide it (a mark that was higher before stays).
+    """
+
+    keep: Bools
+    repeat: Bools
+    straddle: Bools
+    lowest: dict[FileKey, int]
+    highest: dict[FileKey, int]
+
+
+def walk(
+    agent: Int64s, file: Int64s, first: Int64s, length: Int64s, marks: Mapping[FileKey, int]
+) -> Walked:
+    """Applies the rule to records of one partition in offset order. Changes no mark."""
+    if len(agent) == 0:
+        none = np.zeros(0, np.bool_)
+        return Walked(none, none, none, {}, {})
+    order, begins = _by_file(agent, file)
+    first = first[order]
+    end = first + length[order]
+    keys = list(zip(agent[order][begins].tolist(), file[order][begins].tolist(), strict=True))
+    initial = np.array([marks.get(key, NO_MARK) for key in keys], np.int64)
+    before = _marks_before(end, begins, initial)
+    repeat = end <= before
+    straddle = ~repeat & (first < before)
+    lowest = np.minimum.reduceat(first, begins).tolist()
+    highest = np.maximum.reduceat(end, begins).tolist()
+    back = _inverse(order)
+    return Walked(
+        keep=~(repeat | straddle)[back],
+        repeat=repeat[back],
+        straddle=straddle[back],
+        lowest=dict(zip(keys, lowest, strict=True)),
+        highest=dict(zip(keys, highest, strict=True)),
+    )
+
+
+def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[FileKey, int]:
+    """Moves marks up to `highest` in place; returns those that moved."""
+    moved = {key: end for key, end in highest.items() if end > marks.get(key, NO_MARK)}
+    marks.update(moved)
+    return moved
+
+
+@dataclass(frozen=True, slots=True)
+class SliceEnds:
+    """What a slice's walk without marks returns to the joiner: Walked.lowest and .highest."""
+
+    lowest: Mapping[FileKey, int]
+    highest: Mapping[FileKey, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """again: slice index -> the marks with which it must be walked again (those of its own files).
+
+    marks: the partition's marks after all slices.
+    """
+
+    again: dict[int, dict[FileKey, int]]
+    marks: dict[FileKey, int]
+
+
+def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
+    """Decides in offset order which slices of a partition, walked without marks, were wrong."""
+    current = dict(marks)
+    again: dict[int, dict[FileKey, int]] = {}
+    for index, part in enumerate(slices):
+        known = {key: current[key] for key in part.lowest if key in current}
+        if any(part.lowest[key] < mark for key, mark in known.items()):
+            again[index] = known
+        advance(current, part.highest)
+    return Joined(again, current)
+
+
+class Marks:
+    """The marks of many partitions. One owner; saved and loaded by that owner as rows."""
+
+    def __init__(self) -> None:
+        self._partitions: dict[PartitionKey, dict[FileKey, int]] = {}
+
+    def of(self, partition: PartitionKey) -> dict[FileKey, int]:
+        """The marks of one partition, to look at and to advance."""
+        return self._partitions.setdefault(partition, {})
+
+    def rows(self) -> Iterator[tuple[PartitionKey, FileKey, int]]:
+        """Every mark: partition, (agent, file), highest end byte."""
+        for partition, marks in self._partitions.items():
+            for key, end in marks.items():
+                yield partition, key, end
+
+    def __len__(self) -> int:
+        return sum(len(marks) for marks in self._partitions.values())
+
+
+def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """An order that brings each file's records together without swapping any two of one file, and
+    where each file begins in it. Agents write runs, so that runs are sorted and not records."""
+    changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1
+    runs = np.concatenate(([0], changed))
+    if len(runs) == 1:
+        return np.arange(len(agent)), runs
+    run_order = np.lexsort((file[runs], agent[runs]))  # lexsort is stable
+    lengths = np.diff(runs, append=len(agent))[run_order]
+    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+    order = np.repeat(runs[run_order] - starts, lengths) + np.arange(len(agent))
+    agents, files = agent[runs][run_order], file[runs][run_order]
+    fresh = np.concatenate(([True], (agents[1:] != agents[:-1]) | (files[1:] != files[:-1])))
+    return order, starts[fresh]
+
+
+def _marks_before(end: Int64s, begins: npt.NDArray[np.intp], initial: Int64s) -> Int64s:
+    """The mark before each record: the running maximum of the ends before it in its file."""
+    sizes = np.diff(begins, append=len(end))
+    before = np.empty_like(end)
+    before[1:] = end[:-1]
+    before[begins] = initial
+    floor = np.repeat(initial, sizes)
+    np.maximum(before, floor, out=before)
+    if np.all(before <= end):  # ends only grow: each record's mark is the end before it
+        return before
+    ranks = np.empty(len(end), np.int64)
+    ordered = np.argsort(before, kind="stable")
+    ranks[ordered] = np.arange(len(end))
+    offset = np.repeat(np.arange(len(begins)), sizes) * len(end)
+    highest = np.maximum.accumulate(ranks + offset) - offset
+    return before[ordered][highest]
+
+
+def _inverse(order: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return back

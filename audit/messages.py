@@ -1,0 +1,337 @@
+"""The messages of `_skidway_audit` as values, and as bytes (Avro single-object encoding).
+
+Two schemas: schemas/audit.avsc for the numbered messages of a tier (Delta, Seal, and Heartbeat,
+which repeats the last number) and schemas/announcement.avsc for what a file id stands for. The key
+of a numbered message is (tier, producer, epoch, number); the same key always has the same content.
+
+Positions count bytes, offsets count records, times and buckets are ms since the epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from schemas import single_object
+from skidway.errors import SkidwayError
+from skidway.kafka.source import Source
+
+TOPIC = "_skidway_audit"
+"""The topic of every cluster that carries these messages; mirrors prefix the cluster's name."""
+
+AUDIT_SCHEMA = "Audit"
+ANNOUNCEMENT_SCHEMA = "Announcement"
+
+_EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class MessageRefused(SkidwayError):
+    """Bytes on the audit topic that are no audit message of a known schema."""
+
+
+class Tier(StrEnum):
+    """Where records are counted, in the order in which they pass."""
+
+    AGENT = "AGENT"
+    BROKER = "BROKER"
+    MIRROR = "MIRROR"
+    HDFS = "HDFS"
+
+
+class Certainty(StrEnum):
+    """Whether set-apart bytes surely did not arrive (LOST), or may have (UNCERTAIN)."""
+
+    LOST = "LOST"
+    UNCERTAIN = "UNCERTAIN"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who numbers messages. cluster: where this was counted; for HDFS the one loaded from.
+
+    producer: the agent id in decimal, a counter's name, or the loader's output root.
+    """
+
+    tier: Tier
+    cluster: str
+    producer: str
+    host: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The offsets [first, end) of a partition that a message stands for."""
+
+    source: Source
+    partition: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """What one message counted of one (source topic, agent, bucket); see audit.counts.Sums.
+
+    previous: number of this producer's delta of the same epoch that touched the bucket before, 0
+    for none.
+    """
+
+    source: Source
+    agent: int
+    bucket: int
+    bucket_ms: int
+    count: int
+    bytes: int
+    checksum: int
+    rejects: int = 0
+    repeats: int = 0
+    previous: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Bytes [first, end) of a file that an agent set apart; end None: its end was not seen.
+
+    from_bucket, to_bucket: the buckets that the lost lines can belong to; None: not known.
+    """
+
+    source: Source
+    agent: int
+    file: int
+    first: int
+    end: int | None
+    certainty: Certainty
+    reason: str
+    from_bucket: int | None = None
+    to_bucket: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Offsets [first, end) of a partition that a mirror or a counter could not have."""
+
+    source: Source
+    partition: int
+    first: int
+    end: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SealedTopic:
+    """All that lay in the topic's files at wall time `sealed_until` is in deltas.
+
+    at: number of the last delta when that time was noted. offsets: (partition, last acknowledged
+    offset).
+    """
+
+    source: Source
+    sealed_until: int
+    at: int
+    offsets: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What was counted since the message before, committed together with that progress."""
+
+    sender: Sender
+    number: int
+    time_ms: int
+    ranges: tuple[Range, ...] = ()
+    counts: tuple[Count, ...] = ()
+    losses: tuple[Loss, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """An agent's seals of its topics, numbered among its deltas."""
+
+    sender: Sender
+    number: int
+    time_ms: int
+    topics: tuple[SealedTopic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    """Proof of life only. number: the last one that was used."""
+
+    sender: Sender
+    number: int
+    time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What a file id stands for. length: the final one, in a closure; None while it is open.
+
+    fingerprint: SHA-256 of the first fingerprint_length bytes. begin: the first byte covered.
+    source: the topic that takes the file's records.
+    """
+
+    time_ms: int
+    agent: int
+    file: int
+    host: str
+    path: str
+    device: int
+    inode: int
+    fingerprint: bytes
+    fingerprint_length: int
+    source: Source
+    begin: int = 0
+    predecessor: int | None = None
+    predecessor_position: int | None = None
+    length: int | None = None
+
+
+Message = Delta | Seal | Heartbeat | Announcement
+
+
+def encode(message: Message) -> bytes:
+    """The message as a record's value."""
+    if isinstance(message, Announcement):
+        return single_object.encode(ANNOUNCEMENT_SCHEMA, _announcement_record(message))
+    return single_object.encode(AUDIT_SCHEMA, _audit_record(message))
+
+
+def decode(value: bytes) -> Message:
+    """The message in a record's value. Raises MessageRefused for anything else."""
+    try:
+        name, record = single_object.decode(value)
+        if name == AUDIT_SCHEMA:
+            return _audit_message(record)
+        if name == ANNOUNCEMENT_SCHEMA:
+            return _announcement(record)
+    except (SkidwayError, ValueError, KeyError, TypeError) as error:
+        raise MessageRefused(f"A record of {TOPIC} cannot be read as a message: {error}") from error
+    raise MessageRefused(f"A record of {TOPIC} has the schema {name}, which is none of its own.")
+
+
+def sorting_key(message: Delta | Seal) -> tuple[str, str, int, int]:
+    """(tier, producer, epoch, number): the key of a numbered message."""
+    sender = message.sender
+    return sender.tier.value, sender.producer, sender.epoch, message.number
+
+
+def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
+    sender = message.sender
+    record: dict[str, Any] = {
+        "kind": type(message).__name__.upper(),
+        "tier": sender.tier.value,
+        "cluster": sender.cluster,
+        "producer": sender.producer,
+        "host": sender.host,
+        "epoch": sender.epoch,
+        "number": message.number,
+        "time": message.time_ms,
+        "ranges": [],
+        "counts": [],
+        "losses": [],
+        "gaps": [],
+        "seals": [],
+    }
+    if isinstance(message, Delta):
+        record["ranges"] = [_flat(x, "partition", "first", "end") for x in message.ranges]
+        record["counts"] = [_flat(x, *_COUNT_FIELDS) for x in message.counts]
+        record["losses"] = [_flat(x, *_LOSS_FIELDS) for x in message.losses]
+        record["gaps"] = [_flat(x, "partition", "first", "end", "reason") for x in message.gaps]
+    elif isinstance(message, Seal):
+        record["seals"] = [_seal_record(x) for x in message.topics]
+    return record
+
+
+_COUNT_FIELDS = (
+    "agent", "bucket", "bucket_ms", "count", "bytes", "checksum", "rejects", "repeats", "previous"
+)  # fmt: skip
+_LOSS_FIELDS = (
+    "agent", "file", "first", "end", "certainty", "reason", "from_bucket", "to_bucket"
+)  # fmt: skip
+_SOURCE_FIELDS = ("cluster", "cluster_id", "topic", "topic_id")
+_ANNOUNCEMENT_FIELDS = (
+    "agent", "file", "host", "path", "device", "inode", "fingerprint", "fingerprint_length",
+    "begin", "predecessor", "predecessor_position", "length",
+)  # fmt: skip
+
+
+def _flat(part: Range | Count | Loss | Gap | SealedTopic, *names: str) -> dict[str, Any]:
+    record = {name: getattr(part.source, name) for name in _SOURCE_FIELDS}
+    for name in names:
+        field = getattr(part, name)
+        record[name] = field.value if isinstance(field, Certainty) else field
+    return record
+
+
+def _seal_record(sealed: SealedTopic) -> dict[str, Any]:
+    offsets = [{"partition": partition, "offset": offset} for partition, offset in sealed.offsets]
+    return _flat(sealed, "sealed_until", "at") | {"offsets": offsets}
+
+
+def _announcement_record(message: Announcement) -> dict[str, Any]:
+    record = {name: getattr(message, name) for name in _ANNOUNCEMENT_FIELDS}
+    record |= {name: getattr(message.source, name) for name in _SOURCE_FIELDS}
+    record["kind"] = "OPEN" if message.length is None else "CLOSE"
+    record["time"] = message.time_ms
+    return record
+
+
+def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
+    sender = Sender(
+        Tier(record["tier"]),
+        record["cluster"],
+        record["producer"],
+        record["host"],
+        record["epoch"],
+    )
+    number, time_ms = record["number"], _milliseconds(record["time"])
+    if record["kind"] == "HEARTBEAT":
+        return Heartbeat(sender, number, time_ms)
+    if record["kind"] == "SEAL":
+        return Seal(sender, number, time_ms, tuple(_sealed(x) for x in record["seals"]))
+    return Delta(
+        sender,
+        number,
+        time_ms,
+        ranges=tuple(Range(**_nested(x)) for x in record["ranges"]),
+        counts=tuple(Count(**_nested(x)) for x in record["counts"]),
+        losses=tuple(_loss(x) for x in record["losses"]),
+        gaps=tuple(Gap(**_nested(x)) for x in record["gaps"]),
+    )
+
+
+def _announcement(record: dict[str, Any]) -> Announcement:
+    return Announcement(
+        time_ms=_milliseconds(record["time"]),
+        source=_source(record),
+        **{name: record[name] for name in _ANNOUNCEMENT_FIELDS},
+    )
+
+
+def _loss(record: dict[str, Any]) -> Loss:
+    fields = _nested(record)
+    fields["certainty"] = Certainty(fields["certainty"])
+    return Loss(**fields)
+
+
+def _sealed(record: dict[str, Any]) -> SealedTopic:
+    offsets = tuple((x["partition"], x["offset"]) for x in record["offsets"])
+    return SealedTopic(_source(record), record["sealed_until"], record["at"], offsets)
+
+
+def _source(record: dict[str, Any]) -> Source:
+    return Source(*(record[name] for name in _SOURCE_FIELDS))
+
+
+def _nested(record: dict[str, Any]) -> dict[str, Any]:
+    """The record's fields with the four of the source put into one."""
+    fields = {name: value for name, value in record.items() if name not in _SOURCE_FIELDS}
+    return {"source": _source(record)} | fields
+
+
+def _milliseconds(value: int | datetime) -> int:
+    return value if isinstance(value, int) else (value - _EPOCH_START) // timedelta(milliseconds=1)

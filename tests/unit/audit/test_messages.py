@@ -1,0 +1,81 @@
+"""Audit messages as bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit import messages
+from audit.messages import (
+    Announcement,
+    Certainty,
+    Count,
+    Delta,
+    Gap,
+    Heartbeat,
+    Loss,
+    Message,
+    MessageRefused,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from skidway.kafka.source import Source
+
+longs = st.integers(-(2**63), 2**63 - 1)
+ints = st.integers(-(2**31), 2**31 - 1)
+words = st.text(max_size=8)
+maybe = st.none() | longs
+times = st.integers(0, 2**41)
+sources = st.builds(Source, words, words, words, words)
+senders = st.builds(Sender, st.sampled_from(Tier), words, words, words, longs)
+losses = st.builds(
+    Loss, sources, longs, longs, longs, maybe, st.sampled_from(Certainty), words, maybe, maybe
+)
+deltas = st.builds(
+    Delta,
+    senders,
+    longs,
+    times,
+    st.tuples(st.builds(Range, sources, ints, longs, longs)),
+    st.tuples(
+        st.builds(Count, sources, longs, longs, ints, longs, longs, longs, longs, longs, longs)
+    ),
+    st.tuples(losses),
+    st.tuples(st.builds(Gap, sources, ints, longs, longs, words)),
+)
+sealed = st.builds(SealedTopic, sources, longs, longs, st.tuples(st.tuples(ints, longs)))
+announcements = st.builds(
+    Announcement, times, longs, longs, words, words, longs, longs, st.binary(max_size=32), ints,
+    sources, longs, maybe, maybe, maybe,
+)  # fmt: skip
+
+
+@given(
+    st.one_of(
+        deltas,
+        st.builds(Seal, senders, longs, times, st.tuples(sealed)),
+        st.builds(Heartbeat, senders, longs, times),
+        announcements,
+    )
+)
+def test_every_message_comes_back_as_it_was(message: Message) -> None:
+    """Nothing of a message is lost or changed by its bytes."""
+    assert messages.decode(messages.encode(message)) == message
+
+
+@pytest.mark.parametrize("value", [b"", b"\xc3\x01", b"hello, audit", b"\xc3\x01" + b"\0" * 40])
+def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
+    """Anybody can write to a topic; the collector must be able to say what it met."""
+    with pytest.raises(MessageRefused, match="_skidway_audit"):
+        messages.decode(value)
+
+
+def test_a_message_cut_short_is_refused() -> None:
+    """A torn value is never half a message."""
+    whole = messages.encode(Heartbeat(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0))
+    with pytest.raises(MessageRefused):
+        messages.decode(whole[:-3])
