@@ -1,0 +1,459 @@
+"""Columns to record batches and back; kafka-python's parser and builder are the second opinion."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from dataclasses import dataclass
+
+import google_crc32c
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skidway.kafka import columns, origin
+from skidway.kafka.batch import (
+    HEADER_BYTES,
+    Codec,
+    CorruptBatch,
+    EncodedBatch,
+    read_header,
+    seal,
+    stamp,
+)
+from skidway.kafka.columns import Origins, cuts, decode, decode_headers, encode
+from skidway.kafka.compression import compress
+
+with warnings.catch_warnings():  # its import uses importlib.resources.read_text
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+TIMES = st.one_of(st.integers(0, 2**41), st.integers(1_700_000_000_000, 1_700_000_100_000))
+BYTES = st.one_of(
+    st.binary(max_size=20), st.binary(min_size=60, max_size=140), st.just(b"x" * 9000)
+)
+NULLABLE = st.one_of(st.none(), BYTES)
+IDS = st.integers(0, 2**63 - 1)
+ORIGIN = st.tuples(IDS, IDS, IDS, st.integers(0, 2**32 - 1))
+HEADER_KEYS = st.one_of(st.sampled_from(["origin", "", "trace", "Origin"]), st.text(max_size=5))
+HEADERS = st.lists(st.tuples(HEADER_KEYS, st.one_of(st.none(), st.binary(max_size=40))), max_size=3)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One record as people see it."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+    @property
+    def origin(self) -> origin.Origin | None:
+        """The last valid origin among the headers."""
+        found = None
+        for key, value in self.headers:
+            if key == "origin" and value is not None:
+                found = origin.unpack(value) or found
+        return found
+
+
+def origins_of(rows: list[tuple[int, int, int, int]]) -> Origins:
+    return Origins(*(np.array(column, np.int64) for column in zip(*rows, strict=True)))
+
+
+def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -> bytes:
+    """A batch as kafka-python builds it, compressed by us where asked (its codecs are optional)."""
+    builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 30)
+    for row in rows:
+        assert builder.append(
+            row.offset - base_offset, row.timestamp, row.key, row.value, row.headers
+        )
+    built = bytes(builder.build())
+    header = read_header(built)
+    body = compress(codec, built[HEADER_BYTES:])
+    buffer = bytearray(built[:HEADER_BYTES] + body)
+    buffer[8:12] = (len(body) + 49).to_bytes(4, "big")
+    buffer[21:23] = int(codec).to_bytes(2, "big")
+    stamp(buffer, 0, base_offset, 5)
+    assert header.count == len(rows)
+    return with_crc(buffer)
+
+
+def with_crc(buffer: bytes | bytearray) -> bytes:
+    """The batch with a CRC that is right for what it is now."""
+    changed = bytearray(buffer)
+    changed[17:21] = google_crc32c.value(bytes(changed[21:])).to_bytes(4, "big")
+    return bytes(changed)
+
+
+def rows_of(raw: bytes) -> list[Row]:
+    """The records of an uncompressed batch as kafka-python reads them."""
+    batch = DefaultRecordBatch(raw)
+    assert batch.validate_crc()
+    return [Row(r.offset, r.timestamp, r.key, r.value, r.headers) for r in batch]
+
+
+def columns_of(origins: Origins) -> list[columns.Int64s]:
+    return [origins.agent, origins.file, origins.first, origins.length]
+
+
+def decoded_rows(
+    raw: bytes,
+) -> list[tuple[int, int, bytes | None, bytes | None, origin.Origin | None]]:
+    """Our reading, row by row; checks on the way that both of our readers agree."""
+    found = decode(memoryview(raw))
+    offsets, timestamps, origins, has_origin = decode_headers(memoryview(raw))
+    assert offsets.tolist() == found.offsets.tolist()
+    assert timestamps.tolist() == found.timestamps.tolist()
+    assert has_origin.tolist() == found.has_origin.tolist()
+    assert (origins is None) == (found.origins is None) == (not has_origin.any())
+    numbers = [[0] * 4] * len(offsets)
+    if found.origins is not None and origins is not None:
+        numbers = [
+            list(row) for row in zip(*(c.tolist() for c in columns_of(found.origins)), strict=True)
+        ]
+        assert all(
+            (a == b).all()
+            for a, b in zip(columns_of(found.origins), columns_of(origins), strict=True)
+        )
+    has = found.has_origin.tolist()
+    assert all(row == [0] * 4 for row, there in zip(numbers, has, strict=True) if not there)
+    return [
+        (offset, timestamp, key, value, origin.Origin(*row) if there else None)
+        for offset, timestamp, key, value, row, there in zip(
+            found.offsets.tolist(),
+            found.timestamps.tolist(),
+            found.keys.to_pylist(),
+            found.values.to_pylist(),
+            numbers,
+            has,
+            strict=True,
+        )
+    ]
+
+
+@given(data=st.data(), codec=st.sampled_from(list(Codec)), count=st.integers(1, 40))
+@settings(max_examples=300)
+def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> None:
+    """What goes in comes out: values and keys with nulls, any timestamps, origins, every codec."""
+    values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
+    times = data.draw(
+        st.lists(data.draw(st.sampled_from([TIMES, INT64])), min_size=count, max_size=count)
+    )
+    keys = data.draw(st.one_of(st.none(), st.lists(NULLABLE, min_size=count, max_size=count)))
+    rows = data.draw(st.one_of(st.none(), st.lists(ORIGIN, min_size=count, max_size=count)))
+    encoded = encode(
+        pa.array(values, pa.binary()),
+        np.array(times, np.int64),
+        origins=None if rows is None else origins_of(rows),
+        keys=None if keys is None else pa.array(keys, pa.binary()),
+        codec=codec,
+    )
+    raw = bytearray(seal(encoded, 7, 1, 100))
+    stamp(raw, 0, 5_000, 3)
+    found = decoded_rows(bytes(raw))
+    assert [row[0] for row in found] == list(range(5_000, 5_000 + count))
+    assert [row[1] for row in found] == times
+    assert [row[2] for row in found] == (keys or [None] * count)
+    assert [row[3] for row in found] == values
+    assert [row[4] for row in found] == (rows or [None] * count)
+    assert encoded.count == count
+    assert encoded.max_timestamp == max(times)
+
+
+@given(data=st.data(), count=st.integers(1, 30))
+@settings(max_examples=200)
+def test_kafka_python_reads_what_we_write(data: st.DataObject, count: int) -> None:
+    """Another parser finds the same records in our batches."""
+    values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
+    times = data.draw(st.lists(TIMES, min_size=count, max_size=count))
+    keys = data.draw(st.one_of(st.none(), st.lists(NULLABLE, min_size=count, max_size=count)))
+    rows = data.draw(st.one_of(st.none(), st.lists(ORIGIN, min_size=count, max_size=count)))
+    encoded = encode(
+        pa.array(values, pa.binary()),
+        np.array(times, np.int64),
+        origins=None if rows is None else origins_of(rows),
+        keys=None if keys is None else pa.array(keys, pa.binary()),
+        codec=Codec.NONE,
+    )
+    found = rows_of(seal(encoded))
+    assert [row.value for row in found] == values
+    assert [row.timestamp for row in found] == times
+    assert [row.key for row in found] == (keys or [None] * count)
+    assert [row.origin for row in found] == (rows or [None] * count)
+    assert all(len(row.headers) == (rows is not None) for row in found)
+
+
+@st.composite
+def foreign_rows(draw: st.DrawFn) -> list[Row]:
+    """Rows as other producers write them: some or many headers, gaps as after compaction."""
+    offset, rows = draw(st.integers(0, 10**6)), []
+    for _ in range(draw(st.integers(1, 25))):
+        headers = draw(HEADERS)
+        if draw(st.booleans()):
+            headers = [("origin", origin.pack(*draw(ORIGIN))), *headers][: draw(st.integers(1, 3))]
+        rows.append(Row(offset, draw(TIMES), draw(NULLABLE), draw(NULLABLE), headers))
+        offset += draw(st.sampled_from([1, 1, 1, 2, 100]))
+    return rows
+
+
+@given(rows=foreign_rows(), codec=st.sampled_from(list(Codec)), before=st.integers(0, 3))
+@settings(max_examples=300)
+def test_we_read_what_kafka_python_writes(rows: list[Row], codec: Codec, before: int) -> None:
+    """Any legal batch of another builder is read: keys, nulls, headers of any kind, offset gaps."""
+    base = max(rows[0].offset - before, 0)
+    found = decoded_rows(batch_of(rows, base, codec))
+    assert found == [(row.offset, row.timestamp, row.key, row.value, row.origin) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "size", [0, 1, 63, 64, 8_100, 8_191, 8_192, 1_048_576, 1_048_600, 3_000_000]
+)
+def test_any_width_of_lengths(size: int) -> None:
+    """Records on both sides of every varint width, up to four bytes of length."""
+    values = pa.array([b"a", b"b" * size, b"c", b"d" * size], pa.binary())
+    raw = seal(encode(values, np.zeros(4, np.int64), codec=Codec.NONE))
+    assert decode(memoryview(raw)).values.equals(values)
+    assert [row.value for row in rows_of(raw)] == values.to_pylist()
+
+
+def test_many_records() -> None:
+    """Offset deltas of three bytes, and the times of a clock that goes both ways."""
+    count = 20_000
+    times = 1_700_000_000_000 + (np.arange(count, dtype=np.int64) * 7919) % 100_003 - 50_000
+    values = pa.array([str(i).encode() for i in range(count)], pa.binary())
+    found = decode(memoryview(seal(encode(values, times))))
+    assert found.values.equals(values)
+    assert (found.timestamps == times).all()
+    assert (found.offsets == np.arange(count)).all()
+
+
+def test_sliced_arrays_are_encoded() -> None:
+    """Columns that are views of larger ones give their own rows only."""
+    values = pa.array([b"no", b"one", None, b"three", b"no"], pa.binary()).slice(1, 3)
+    keys = pa.array([b"x", None, b"k", b"l", b"x"], pa.binary()).slice(1, 3)
+    raw = seal(encode(values, np.arange(3, dtype=np.int64), keys=keys, codec=Codec.NONE))
+    assert [(row.key, row.value) for row in rows_of(raw)] == [
+        (None, b"one"),
+        (b"k", None),
+        (b"l", b"three"),
+    ]
+
+
+def test_encoding_is_a_pure_function() -> None:
+    """The same rows give the same bytes, so that a re-send after a crash is the same batch."""
+    values = pa.array([b"line %d" % i for i in range(500)], pa.binary())
+    times = np.arange(500, dtype=np.int64)
+    assert encode(values, times) == encode(pa.array(values.to_pylist(), pa.binary()), times.copy())
+
+
+def test_incompressible_records_stay_as_they_are() -> None:
+    """Compression never makes a batch larger than its records are."""
+    values = pa.array([np.random.default_rng(1).bytes(5_000)], pa.binary())
+    for codec in Codec:
+        encoded = encode(values, np.zeros(1, np.int64), codec=codec)
+        assert encoded.codec is Codec.NONE
+        assert len(encoded.body) == encoded.uncompressed_bytes
+        assert decode(memoryview(seal(encoded))).values.equals(values)
+
+
+def test_log_append_time_stands_for_all() -> None:
+    """With LogAppendTime every record has the batch's max timestamp."""
+    raw = bytearray(
+        seal(encode(pa.array([b"a", b"b"], pa.binary()), np.array([5, 9]), codec=Codec.NONE))
+    )
+    raw[22] |= 8
+    raw[35:43] = (777).to_bytes(8, "big")
+    assert decode(memoryview(with_crc(raw))).timestamps.tolist() == [777, 777]
+
+
+def test_control_batches_have_no_rows() -> None:
+    """Transaction markers are no records."""
+    raw = bytearray(seal(encode(pa.array([b"\0\0\0\0\0\1"], pa.binary()), np.zeros(1, np.int64))))
+    raw[22] |= 0x30
+    found = decode(memoryview(with_crc(raw)))
+    assert (len(found.offsets), len(found.values), len(found.keys), len(found.has_origin)) == (
+        0,
+        0,
+        0,
+        0,
+    )
+    assert found.origins is None
+    assert found.header.last_offset == 0
+
+
+def test_compacted_to_nothing() -> None:
+    """A batch whose records compaction took out is legal: it has offsets and no rows."""
+    raw = bytearray(seal(EncodedBatch(b"", Codec.NONE, 5, 0, 0, 0)))
+    raw[57:61] = bytes(4)
+    found = decode(memoryview(with_crc(raw)))
+    assert len(found.offsets) == len(found.values) == 0
+    assert found.header.last_offset == 4
+    raw[21:23] = b"\x00\x04"
+    assert len(decode(memoryview(with_crc(raw))).offsets) == 0
+
+
+def test_bad_columns_are_refused() -> None:
+    """Rows that cannot be a batch are refused before anything is made of them."""
+    one = pa.array([b"a"], pa.binary())
+    time = np.zeros(1, np.int64)
+    with pytest.raises(ValueError, match="at least one"):
+        encode(one.slice(0, 0), time[:0])
+    with pytest.raises(ValueError, match="different lengths"):
+        encode(one, np.zeros(2, np.int64))
+    with pytest.raises(ValueError, match="different lengths"):
+        encode(one, time, keys=pa.array([], pa.binary()))
+    for bad in ((-1, 0, 0, 0), (0, -1, 0, 0), (0, 0, -1, 0), (0, 0, 0, 2**32)):
+        with pytest.raises(ValueError, match="does not fit"):
+            encode(one, time, origins=origins_of([bad]))
+
+
+@given(
+    sizes=st.lists(st.integers(-1, 3_000), min_size=0, max_size=200),
+    limit=st.integers(1_000, 20_000),
+    spread=st.sampled_from([0, 1, 2**62]),
+)
+def test_cuts_keep_below_the_limit(sizes: list[int], limit: int, spread: int) -> None:
+    """Batches between two cuts stay below the limit unless one row alone is above it."""
+    ends = cuts(np.array(sizes, np.int64), limit)
+    assert ends == sorted(set(ends))
+    assert (ends[-1] if ends else 0) == len(sizes)
+    start = 0
+    for end in ends:
+        part = sizes[start:end]
+        values = pa.array([None if size < 0 else b"x" * size for size in part], pa.binary())
+        times = np.arange(len(part), dtype=np.int64) * spread
+        encoded = encode(
+            values, times, origins=origins_of([(1, 2, 3, 4)] * len(part)), codec=Codec.NONE
+        )
+        assert encoded.size_bytes <= limit or len(part) == 1
+        if end < len(sizes):
+            assert (
+                sum(part) + sizes[end] + (len(part) + 1) * columns.RECORD_OVERHEAD_MAX + 61 > limit
+            )
+        start = end
+
+
+# --- damage -----------------------------------------------------------------------------------
+
+
+def sample() -> bytes:
+    rows = [
+        Row(0, 1_000, None, b"plain", [("origin", origin.pack(1, 2, 3, 4))]),
+        Row(1, 900, b"key", None, []),
+        Row(
+            2,
+            2_000,
+            None,
+            b"v" * 100,
+            [("a", b"b"), ("origin", origin.pack(1, 2, 3, 4)), ("n", None)],
+        ),
+    ]
+    return batch_of(rows)
+
+
+@given(st.integers(HEADER_BYTES, len(sample()) - 1), st.integers(0, 255))
+@settings(max_examples=500)
+def test_lying_fields_give_corrupt_or_rows(position: int, byte: int) -> None:
+    """Any byte changed to any other, with a CRC that is right: rows or CorruptBatch, never else."""
+    raw = bytearray(sample())
+    raw[position] = byte
+    try:
+        assert len(decode(memoryview(with_crc(raw))).offsets) == 3
+    except CorruptBatch:
+        pass
+
+
+@given(st.binary(max_size=200), st.integers(0, 2**31 - 1), st.sampled_from([0, 1, 2, 3, 4, 7]))
+@settings(max_examples=300)
+def test_any_records_section_is_rows_or_corrupt(section: bytes, count: int, codec: int) -> None:
+    """Arbitrary bytes as records, with any count and codec, give rows or CorruptBatch."""
+    header = struct.pack(">hiqqqhii", codec, max(count - 1, 0), 0, 0, -1, -1, -1, count) + section
+    raw = struct.pack(">qiibI", 0, 0, 0, 2, 0) + header
+    raw = raw[:8] + struct.pack(">i", len(raw) - 12) + raw[12:]
+    try:
+        decode(memoryview(with_crc(raw)), limit_bytes=10_000)
+    except CorruptBatch:
+        pass
+
+
+def test_huge_counts_allocate_nothing() -> None:
+    """A count of 2^31 in a small batch is refused before lists of that size exist."""
+    raw = bytearray(sample())
+    raw[23:27] = (2**31 - 2).to_bytes(4, "big")
+    raw[57:61] = (2**31 - 1).to_bytes(4, "big")
+    with pytest.raises(CorruptBatch, match="2147483647 records"):
+        decode(memoryview(with_crc(raw)))
+
+
+@pytest.mark.parametrize("cut", [1, 5, 36, 100])
+def test_records_must_fill_the_batch(cut: int) -> None:
+    """Records cut off, or bytes behind them, are corrupt even where lengths and CRC agree."""
+    for body in (sample()[HEADER_BYTES:-cut], sample()[HEADER_BYTES:] + bytes(cut)):
+        raw = bytearray(sample()[:HEADER_BYTES] + body)
+        raw[8:12] = (len(raw) - 12).to_bytes(4, "big")
+        with pytest.raises(CorruptBatch):
+            decode(memoryview(with_crc(raw)))
+
+
+def test_a_count_too_small_is_corrupt() -> None:
+    """Records that the count does not mention are not passed over."""
+    raw = bytearray(sample())
+    raw[57:61] = (2).to_bytes(4, "big")
+    with pytest.raises(CorruptBatch):
+        decode(memoryview(with_crc(raw)))
+
+
+def test_offsets_must_rise() -> None:
+    """Two records with one offset, or one past the batch's last, are corrupt."""
+    for offsets in ([0, 1, 1], [0, 2, 1]):
+        rows = [Row(offset, 0, None, b"x", []) for offset in offsets]
+        raw = bytearray(batch_of(rows))
+        raw[23:27] = (2).to_bytes(4, "big")
+        with pytest.raises(CorruptBatch, match="rise"):
+            decode(memoryview(with_crc(raw)))
+    raw = bytearray(batch_of([Row(offset, 0, None, b"x", []) for offset in (0, 1, 9)]))
+    raw[23:27] = (8).to_bytes(4, "big")
+    with pytest.raises(CorruptBatch, match="rise"):
+        decode(memoryview(with_crc(raw)))
+
+
+def test_a_wrong_crc_is_corrupt() -> None:
+    """Nothing of a batch with a wrong CRC is used."""
+    raw = bytearray(sample())
+    raw[-1] ^= 1
+    with pytest.raises(CorruptBatch, match="CRC"):
+        decode(memoryview(bytes(raw)))
+
+
+def test_bytes_behind_the_batch_are_corrupt() -> None:
+    """One call, one batch: a second one behind it is not dropped silently."""
+    with pytest.raises(CorruptBatch, match="behind"):
+        decode(memoryview(sample() + sample()))
+
+
+def test_unpacking_is_limited() -> None:
+    """A small batch that unpacks to more than the limit is corrupt."""
+    raw = seal(encode(pa.array([bytes(1 << 20)], pa.binary()), np.zeros(1, np.int64)))
+    assert len(decode(memoryview(raw)).values[0].as_py()) == 1 << 20
+    with pytest.raises(CorruptBatch):
+        decode(memoryview(raw), limit_bytes=1 << 20)
+
+
+def test_origins_past_int64_are_none() -> None:
+    """Ids of 2^63 and more cannot be ours; such headers are no origins."""
+    value = b"\xff" * 28
+    found = decoded_rows(
+        batch_of(
+            [
+                Row(0, 0, None, b"", [("origin", value)]),
+                Row(1, 0, None, b"", [("origin", bytes(28))]),
+            ]
+        )
+    )
+    assert [row[4] for row in found] == [None, (0, 0, 0, 0)]

@@ -1,0 +1,140 @@
+"""Codecs: what they write is read by others and back, and nothing can blow up."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+
+import cramjam
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.kafka.batch import Codec, CorruptBatch
+from skidway.kafka.compression import compress, decompress
+
+CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
+TEXT = b"".join(
+    b"2024-05-01 12:00:%02d INFO a log line that repeats\n" % (i % 60) for i in range(3000)
+)
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@given(data=st.binary(max_size=3000), times=st.integers(1, 60))
+def test_compressed_comes_back(codec: Codec, data: bytes, times: int) -> None:
+    """Every codec gives back exactly what went in, also across its blocks."""
+    assert bytes(decompress(codec, compress(codec, data * times))) == data * times
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_limit_is_exact(codec: Codec) -> None:
+    """Unpacking to the limit works, one byte more does not."""
+    packed = compress(codec, TEXT)
+    assert bytes(decompress(codec, packed, len(TEXT))) == TEXT
+    with pytest.raises(CorruptBatch):
+        decompress(codec, packed, len(TEXT) - 1)
+
+
+def test_uncompressed_has_the_limit_too() -> None:
+    """Data without compression is passed through, up to the limit."""
+    assert decompress(Codec.NONE, TEXT, len(TEXT)) is TEXT
+    with pytest.raises(CorruptBatch):
+        decompress(Codec.NONE, TEXT, len(TEXT) - 1)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_cut_data_is_corrupt(codec: Codec) -> None:
+    """Data cut off anywhere is corrupt, never a shorter result."""
+    packed = compress(codec, TEXT)
+    whole_blocks = set()
+    if codec is Codec.SNAPPY:  # xerial has no end mark: a cut between blocks cannot be seen here
+        at = 16
+        while at < len(packed):
+            whole_blocks.add(at)
+            at += 4 + struct.unpack_from(">i", packed, at)[0]
+    for cut in range(0, len(packed), 37):
+        if cut not in whole_blocks:
+            with pytest.raises(CorruptBatch):
+                decompress(codec, packed[:cut])
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@given(noise=st.binary(max_size=200), at=st.integers(0, 10_000), keep=st.booleans())
+def test_damage_is_corrupt_or_harmless(codec: Codec, noise: bytes, at: int, keep: bool) -> None:
+    """Arbitrary and damaged data give bytes within the limit or CorruptBatch."""
+    packed = compress(codec, TEXT[:5000])
+    at %= len(packed)
+    data = packed[:at] + noise + packed[at + len(noise) :] if keep else noise
+    try:
+        assert len(decompress(codec, data, 10_000)) <= 10_000
+    except CorruptBatch:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("codec", "bomb"),
+    [
+        (Codec.GZIP, gzip.compress(bytes(50_000_000))),
+        (Codec.LZ4, compress(Codec.LZ4, bytes(50_000_000))),
+        (Codec.ZSTD, compress(Codec.ZSTD, bytes(50_000_000))),
+        (Codec.SNAPPY, compress(Codec.SNAPPY, bytes(50_000_000))),
+    ],
+)
+def test_bombs_are_refused(codec: Codec, bomb: bytes) -> None:
+    """Little data that unpacks to very much is refused at the limit."""
+    with pytest.raises(CorruptBatch):
+        decompress(codec, bomb, 1 << 20)
+
+
+def test_claims_of_size_are_not_believed() -> None:
+    """Snappy and zstd headers that claim gigabytes cost nothing."""
+    claim = b"\xff\xff\xff\xff\x0f"  # 4 GiB - 1 as a varint
+    with pytest.raises(CorruptBatch, match="claims"):
+        decompress(Codec.SNAPPY, claim + b"\x00")
+    frame = b"\x28\xb5\x2f\xfd\xe0" + (1 << 40).to_bytes(8, "little") + bytes(20)
+    with pytest.raises(CorruptBatch):
+        decompress(Codec.ZSTD, frame)
+    window_of_2_gib = b"\x28\xb5\x2f\xfd\x00\xa8" + b"\x01\x00\x00" + bytes(20)
+    with pytest.raises(CorruptBatch):
+        decompress(Codec.ZSTD, window_of_2_gib)
+
+
+def test_raw_snappy_of_other_clients_is_read() -> None:
+    """Snappy without xerial framing is one raw block."""
+    assert decompress(Codec.SNAPPY, bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
+
+
+def test_several_zstd_frames_are_one() -> None:
+    """Frames behind each other are one stream, though the first tells a size of its own."""
+    packed = compress(Codec.ZSTD, TEXT)
+    assert bytes(decompress(Codec.ZSTD, packed + packed)) == TEXT + TEXT
+
+
+def test_zstd_without_a_size_is_read() -> None:
+    """Streams that do not tell their size, as Java writes them, are read."""
+    stream = cramjam.zstd.Compressor(1)
+    stream.compress(TEXT[:1000])
+    packed = bytes(stream.flush())
+    stream.compress(TEXT[1000:])
+    assert bytes(decompress(Codec.ZSTD, packed + bytes(stream.finish()))) == TEXT
+
+
+def test_lz4_blocks_are_independent() -> None:
+    """Java's consumer refuses LZ4 frames whose blocks depend on each other."""
+    packed = compress(Codec.LZ4, TEXT)
+    assert packed[:4] == b"\x04\x22\x4d\x18"
+    assert packed[4] & 0x20
+
+
+def test_snappy_is_framed_as_java_expects() -> None:
+    """Blocks of at most 32 KiB behind xerial's magic and versions."""
+    packed = compress(Codec.SNAPPY, bytes(100_000))
+    assert packed[:16] == b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+
+
+@pytest.mark.parametrize("size", [0, -1, -(2**31), 2**31 - 1])
+def test_lying_xerial_blocks_are_corrupt(size: int) -> None:
+    """A block length that is no length is corrupt."""
+    data = b"\x82SNAPPY\x00" + struct.pack(">iii", 1, 1, size) + b"abc"
+    with pytest.raises(CorruptBatch):
+        decompress(Codec.SNAPPY, data)

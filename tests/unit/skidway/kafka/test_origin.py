@@ -1,0 +1,54 @@
+"""The origin header."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.kafka import origin
+
+IDS = st.integers(0, 2**63 - 1)
+
+
+@given(IDS, IDS, IDS, st.integers(0, 2**32 - 1))
+def test_packed_is_unpacked(agent: int, file: int, first: int, length: int) -> None:
+    """What is packed comes back, from exactly 28 bytes."""
+    packed = origin.pack(agent, file, first, length)
+    assert len(packed) == origin.ORIGIN_BYTES == 28
+    assert origin.unpack(packed) == (agent, file, first, length)
+
+
+def test_layout_is_big_endian() -> None:
+    """The layout is the documented one: three u64 and a u32, big-endian."""
+    assert (
+        origin.pack(1, 2, 3, 4).hex() == "00000000000000010000000000000002000000000000000300000004"
+    )
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (-1, 0, 0, 0),
+        (2**63, 0, 0, 0),
+        (0, 2**63, 0, 0),
+        (0, 0, 2**63, 0),
+        (0, 0, 0, 2**32),
+        (0, 0, 0, -1),
+    ],
+)
+def test_numbers_that_do_not_fit_are_refused(numbers: tuple[int, int, int, int]) -> None:
+    """A number outside of its field is refused, not cut."""
+    with pytest.raises(ValueError, match="must lie in"):
+        origin.pack(*numbers)
+
+
+@given(st.binary(max_size=60))
+def test_foreign_values_are_no_origin(value: bytes) -> None:
+    """A value of another length, or with ids past 2^63, is None and no error."""
+    found = origin.unpack(value)
+    if len(value) != 28 or value[0] > 127 or value[8] > 127 or value[16] > 127:
+        assert found is None
+    else:
+        assert found is not None
+        assert origin.pack(*found) == value
