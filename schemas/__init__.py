@@ -1,0 +1,17 @@
+"""Schemas: what a record's bytes mean, and the registry that remembers it.
+
+Reading order:
+
+- `avro_schema` (a strict parser: text -> values), `canonical` (the text it is kept under)
+- `wire` (5 bytes before every datum), `single_object` (our own audit messages, no registry needed)
+- `codec`: Arrow columns <-> Avro datums. `arrow` is its table of types, `conform` brings columns to
+  the schema's types and finds bad rows, `columns` is the fast path, `rows` the one that decides
+  (`datum`, `strict`: one datum)
+- `client`: asks a registry (ours or Confluent's)
+- `registry`: the registry service itself, on ZooKeeper
+- `compatibility`: may this schema follow that one?
+
+`rejected.avsc` is a registered schema like any other; `audit.avsc` and `announcement.avsc` are for
+single-object messages. A released version of these two is copied to `history/` before it changes,
+so that old messages stay readable.
+"""

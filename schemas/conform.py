@@ -1,0 +1,247 @@
+"""Brings columns to exactly the types of a schema before they are encoded, and finds bad rows.
+
+Lossless conversions only: dictionary and large or view strings, binary to string where it is
+UTF-8, narrower to wider integers, timestamps between zones and to finer units. A column of another
+kind is refused as a whole (`ColumnsRefused`: the caller's mistake); a value that does not fit is
+a fault of its row (the data's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from schemas.arrow import unwrapped
+from schemas.avro_schema import Array, AvroType, Enum, Field, Map, Primitive, Record
+from schemas.columns import utf8_faults
+from schemas.rows import default_value
+from skidway.errors import SkidwayError
+
+NOT_UTF8: Final = "not UTF-8"
+"""How the reason of a row with a string that is not UTF-8 ends."""
+
+_STRING: Final = Primitive("string")
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Faults = dict[int, str]
+
+
+class ColumnsRefused(SkidwayError):
+    """A batch whose columns are not those of the schema."""
+
+
+def conform(
+    batch: pa.RecordBatch, record: Record, schema: pa.Schema
+) -> tuple[list[pa.Array], Faults]:
+    """(columns in the schema's order and types, reason by index of the row). Rows keep their
+    places; the values of a row with a fault mean nothing. Raises `ColumnsRefused`."""
+    _refuse_strangers(batch, schema)
+    faults: Faults = {}
+    columns = []
+    for avro, field in zip(record.fields, schema, strict=True):
+        column = _given(batch, avro, field)
+        column, unfit = _cast(_decoded(column), field)
+        _note(faults, unfit, field.name, f"does not fit into {field.type}")
+        for mask, reason in _value_faults(column, field, avro.type, unfit):
+            _note(faults, mask, field.name, reason)
+        columns.append(column)
+    return columns, faults
+
+
+def _refuse_strangers(batch: pa.RecordBatch, schema: pa.Schema) -> None:
+    names = batch.schema.names
+    strangers = sorted(set(names) - set(schema.names))
+    if strangers:
+        raise ColumnsRefused(f"The schema has no field for column {', '.join(strangers)}.")
+    if len(set(names)) != len(names):
+        raise ColumnsRefused("A column stands twice in the batch.")
+
+
+def _given(batch: pa.RecordBatch, avro: Field, field: pa.Field) -> pa.Array:
+    at = batch.schema.get_field_index(field.name)
+    if at >= 0:
+        return batch.column(at)
+    if not avro.has_default:
+        raise ColumnsRefused(f"Field {field.name} has no column and no default.")
+    if avro.default is None:
+        return pa.nulls(batch.num_rows, field.type)
+    return pa.array([default_value(avro.type, avro.default)] * batch.num_rows, field.type)
+
+
+def _decoded(column: pa.Array) -> pa.Array:
+    if types.is_dictionary(column.type):
+        return column.dictionary_decode()
+    return pc.run_end_decode(column) if types.is_run_end_encoded(column.type) else column
+
+
+def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
+    """(the column in the field's type, rows that do not fit and are null in it)."""
+    source, target = column.type, field.type
+    if source == target:
+        return column, None
+    if types.is_binary(source) and types.is_string(target):
+        return column.view(pa.string()), None  # its UTF-8 is checked with all the others
+    if types.is_large_binary(source) and types.is_string(target):
+        return _cast(column.cast(pa.binary()), field)
+    if not _is_lossless(source, target):
+        raise ColumnsRefused(f"Column {field.name} is {source}; its field takes {target}.")
+    try:
+        return column.cast(target), None
+    except pa.ArrowInvalid:
+        unfit = np.zeros(len(column), bool)
+        _mark_unfit(column, target, 0, unfit)
+        return pc.if_else(pa.array(unfit), None, column).cast(target), unfit
+
+
+def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) -> None:
+    """Marks the rows that do not fit, halving: few of many are found with few casts."""
+    try:
+        column.cast(target)
+    except pa.ArrowInvalid:
+        half = len(column) // 2
+        if half == 0:
+            unfit[start] = True
+            return
+        _mark_unfit(column.slice(0, half), target, start, unfit)
+        _mark_unfit(column.slice(half), target, start + half, unfit)
+
+
+def _is_any_string(arrow: pa.DataType) -> bool:
+    return bool(
+        types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow)
+    )
+
+
+def _is_any_binary(arrow: pa.DataType) -> bool:
+    return bool(
+        types.is_binary(arrow)
+        or types.is_large_binary(arrow)
+        or types.is_binary_view(arrow)
+        or types.is_fixed_size_binary(arrow)
+    )
+
+
+def _is_instant(arrow: pa.DataType) -> bool:
+    return bool(types.is_timestamp(arrow)) and arrow.tz is not None
+
+
+def _is_wall_time(arrow: pa.DataType) -> bool:
+    return bool(types.is_timestamp(arrow)) and arrow.tz is None
+
+
+_FAMILIES: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
+    types.is_integer,
+    types.is_floating,
+    types.is_date,
+    types.is_time,
+    types.is_decimal,
+    _is_any_string,
+    _is_any_binary,
+    _is_instant,
+    _is_wall_time,
+)
+
+
+def _is_lossless(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether a checked cast keeps every value that it lets through."""
+    if types.is_null(source):
+        return True
+    if types.is_floating(source) and types.is_floating(target):
+        return bool(source.bit_width <= target.bit_width)
+    if types.is_int64(source) and types.is_timestamp(target):
+        return True
+    if _is_any_string(source) and types.is_binary(target):
+        return True
+    if types.is_struct(target):
+        return _is_lossless_struct(source, target)
+    if types.is_list(target):
+        listed = types.is_list(source) or types.is_large_list(source)
+        return listed and _is_same_or_lossless(source.value_type, target.value_type)
+    if types.is_map(target):
+        return types.is_map(source) and (
+            _is_same_or_lossless(source.key_type, target.key_type)
+            and _is_same_or_lossless(source.item_type, target.item_type)
+        )
+    return any(family(source) and family(target) for family in _FAMILIES)
+
+
+def _is_same_or_lossless(source: pa.DataType, target: pa.DataType) -> bool:
+    if types.is_dictionary(source):
+        source = source.value_type
+    return bool(source == target) or _is_lossless(source, target)
+
+
+def _is_lossless_struct(source: pa.DataType, target: pa.DataType) -> bool:
+    if not types.is_struct(source) or source.num_fields != target.num_fields:
+        return False
+    return all(
+        mine.name == other.name and _is_same_or_lossless(other.type, mine.type)
+        for mine, other in zip(target, source, strict=True)
+    )
+
+
+def _note(faults: Faults, mask: Mask | None, name: str, reason: str) -> None:
+    if mask is not None:
+        for index in np.flatnonzero(mask).tolist():
+            faults.setdefault(index, f"field {name}: {reason}")
+
+
+def _value_faults(
+    column: pa.Array, field: pa.Field, avro: AvroType, known: Mask | None = None
+) -> list[tuple[Mask, str]]:
+    """Masks over the column's elements, each with its reason, all the way down."""
+    found: list[tuple[Mask, str]] = []
+    if column.null_count and not field.nullable:
+        missing = np.asarray(column.is_null())
+        found.append((missing if known is None else missing & ~known, "null in a required field"))
+    inner, _ = unwrapped(avro)
+    if types.is_string(column.type):
+        found += _text_faults(column, inner)
+    elif isinstance(inner, Record):
+        found += _struct_faults(column, inner)
+    elif isinstance(inner, Array):
+        found += _list_faults(column, field.type.value_field, inner.items)
+    elif isinstance(inner, Map):
+        found += _map_faults(column, field.type, inner)
+    return found
+
+
+def _text_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
+    if isinstance(avro, Enum):
+        known = pc.is_in(column, pa.array(avro.symbols, pa.string()))
+        unknown = np.asarray(pc.and_(pc.invert(known), column.is_valid()))
+        return [(unknown, f"no symbol of enum {avro.name}")] if unknown.any() else []
+    mask = utf8_faults(column)
+    return [] if mask is None else [(mask, NOT_UTF8)]
+
+
+def _struct_faults(column: pa.Array, record: Record) -> list[tuple[Mask, str]]:
+    present = np.asarray(column.is_valid())
+    return [
+        (mask & present, f"{each.name}: {reason}")
+        for at, each in enumerate(record.fields)
+        for mask, reason in _value_faults(column.field(at), column.type.field(at), each.type)
+    ]
+
+
+def _list_faults(column: pa.Array, item: pa.Field, avro: AvroType) -> list[tuple[Mask, str]]:
+    parents = np.asarray(pc.list_parent_indices(column))
+    found = []
+    for mask, reason in _value_faults(pc.list_flatten(column), item, avro):
+        rows = np.zeros(len(column), bool)
+        rows[parents[mask]] = True
+        found.append((rows, reason))
+    return found
+
+
+def _map_faults(column: pa.Array, arrow: pa.MapType, avro: Map) -> list[tuple[Mask, str]]:
+    entry = pa.struct([pa.field("key", arrow.key_type, False), arrow.item_field.with_name("value")])
+    pairs = column.cast(pa.list_(pa.field("item", entry, False)))
+    key = Field("key", _STRING, None, False, None, "ascending", (), {})
+    value = Field("value", avro.values, None, False, None, "ascending", (), {})
+    return _list_faults(pairs, pairs.type.value_field, Record("pair", [key, value], None, (), {}))

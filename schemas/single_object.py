@@ -1,0 +1,145 @@
+"""Avro single-object encoding of our own messages: they carry their schema's fingerprint.
+
+    0       2                             10
+    +-------+-----------------------------+---------------
+    | C3 01 | CRC-64-AVRO, little-endian  | Avro datum ...
+    +-------+-----------------------------+---------------
+
+(Avro 1.12 specification, "Single-object encoding".) No registry is needed to read them, so the
+audit goes on when the registry is away. Schemas are the `.avsc` files of this package; those of
+released versions stay readable from `history/`, by their fingerprints.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+import fastavro
+from fastavro.schema import fingerprint, to_parsing_canonical_form
+
+from schemas.avro_schema import AvroType, parse
+from schemas.datum import MALFORMED, malformed_reason, plain_schema, read_datum, write_datum
+from skidway.errors import SkidwayError
+
+MARKER: Final = b"\xc3\x01"
+HEADER_BYTES: Final = 10
+
+
+class MessageInvalid(SkidwayError):
+    """Bytes that are no single-object message, or a record that its schema does not take."""
+
+
+class UnknownFingerprint(MessageInvalid):
+    """A message with a schema that this version does not have: a newer one wrote it."""
+
+    def __init__(self, wanted: bytes) -> None:
+        super().__init__(
+            f"No schema here has the fingerprint {wanted.hex()}: a newer version wrote the message."
+        )
+        self.fingerprint = wanted
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSchema:
+    """A schema of messages. `name`: its record's, without namespace; `header`: 10 bytes."""
+
+    name: str
+    avro: AvroType
+    plain: Any
+    header: bytes
+    text: str
+
+
+class Messages:
+    """The schemas of one version of the program: the current ones, and older ones to read."""
+
+    def __init__(self, current: Iterable[str], history: Iterable[str] = ()) -> None:
+        self._current = {each.name: each for each in map(_message_schema, current)}
+        known = [*map(_message_schema, history), *self._current.values()]
+        self._by_header = {each.header: each for each in known}
+
+    def schema(self, schema_name: str) -> MessageSchema:
+        """The current schema of that name; `KeyError` where none is shipped."""
+        return self._current[schema_name]
+
+    def encode(self, schema_name: str, record: dict[str, Any]) -> bytes:
+        """See the module's `encode`."""
+        message = self._current[schema_name]
+        try:
+            return message.header + write_datum(message.plain, record, exact=True)
+        except MALFORMED as error:
+            raise MessageInvalid(
+                f"The record is no {schema_name}: {malformed_reason(error)}."
+            ) from error
+
+    def decode(self, data: bytes) -> tuple[str, dict[str, Any]]:
+        """See the module's `decode`."""
+        data = bytes(data)
+        if len(data) < HEADER_BYTES or not data.startswith(MARKER):
+            raise MessageInvalid("The value does not begin like a single-object message (C3 01).")
+        written = self._by_header.get(data[:HEADER_BYTES])
+        if written is None:
+            raise UnknownFingerprint(data[len(MARKER) : HEADER_BYTES])
+        try:
+            return written.name, self._read(written, data[HEADER_BYTES:])
+        except MALFORMED as error:
+            reason = malformed_reason(error)
+            raise MessageInvalid(f"A message of {written.name} is damaged: {reason}.") from None
+
+    def _read(self, written: MessageSchema, datum: bytes) -> dict[str, Any]:
+        record: dict[str, Any] = read_datum(written.avro, written.plain, datum)
+        current = self._current.get(written.name, written)
+        if current is written:
+            return record
+        resolved: Any = fastavro.schemaless_reader(io.BytesIO(datum), written.plain, current.plain)
+        return dict(resolved)
+
+
+def encode(schema_name: str, record: dict[str, Any]) -> bytes:
+    """The message for `record` under the current schema of that name (`Audit`, `Announcement`).
+
+    Times are milliseconds. A field that is missing takes its default. Raises `KeyError` for a name
+    that is not shipped and `MessageInvalid` for a record that the schema does not take.
+    """
+    return shipped().encode(schema_name, record)
+
+
+def decode(data: bytes) -> tuple[str, dict[str, Any]]:
+    """(schema name, record) of a message, an older one brought to the current schema.
+
+    Raises `MessageInvalid`, or `UnknownFingerprint` for a message of a newer version.
+    """
+    return shipped().decode(data)
+
+
+def schema_text(schema_name: str) -> str:
+    """The `.avsc` text shipped for that record, for example `Rejected`."""
+    return shipped().schema(schema_name).text
+
+
+@cache
+def shipped() -> Messages:
+    """The schemas of this version."""
+    return Messages(_texts("."), _texts("history"))
+
+
+def _texts(folder: str) -> list[str]:
+    root = resources.files("schemas").joinpath(folder)
+    if not root.is_dir():
+        return []
+    files = sorted(root.iterdir(), key=lambda each: each.name)
+    return [each.read_text("utf-8") for each in files if each.name.endswith(".avsc")]
+
+
+def _message_schema(text: str) -> MessageSchema:
+    avro = parse(text)
+    crc = fingerprint(to_parsing_canonical_form(json.loads(text)), "CRC-64-AVRO")
+    name = getattr(avro, "name", avro.kind).rpartition(".")[2]
+    header = MARKER + bytes.fromhex(crc)  # fastavro gives the eight bytes little-endian
+    return MessageSchema(name, avro, plain_schema(avro, defaults=True), header, text)

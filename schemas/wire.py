@@ -1,0 +1,80 @@
+"""Confluent's wire format of a value: byte 0, schema id (4 bytes, big-endian), Avro datum.
+
+    0        1                    5
+    +--------+--------------------+---------------
+    | 0x00   | schema id          | Avro datum ...
+    +--------+--------------------+---------------
+
+Works on whole Arrow arrays; a value that does not begin so is told apart, never an error.
+The newer form (byte 1 and a GUID) is not written, and counts as "no prefix" when read.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+MAGIC: Final = 0
+PREFIX_BYTES: Final = 5
+SCHEMA_ID_MAX: Final = 2**31 - 1
+
+_EMPTY = pa.scalar(b"", pa.binary())
+
+
+def prefix(schema_id: int) -> bytes:
+    """The 5 bytes before every datum written with that schema."""
+    if not 0 <= schema_id <= SCHEMA_ID_MAX:
+        raise ValueError(f"{schema_id} is no schema id")
+    return struct.pack(">bI", MAGIC, schema_id)
+
+
+def add_prefix(schema_id: int, datums: pa.BinaryArray) -> pa.BinaryArray:
+    """Every datum with its prefix before it; a null stays null."""
+    return pc.binary_join_element_wise(pa.scalar(prefix(schema_id), pa.binary()), datums, _EMPTY)
+
+
+def split(values: pa.BinaryArray) -> tuple[np.ndarray[Any, np.dtype[np.int32]], pa.BinaryArray]:
+    """(schema id of each value, its datum). Id -1: null, too short, or another first byte.
+
+    Such a value is given back whole in the second array, so that nothing of it is lost.
+    """
+    count = len(values)
+    if count == 0:
+        return np.empty(0, np.int32), values
+    offsets, data = _offsets_and_data(values)
+    starts = offsets[:-1]
+    framed = (offsets[1:] - starts) >= PREFIX_BYTES
+    if values.null_count:
+        framed &= np.asarray(values.is_valid())
+    rows = np.flatnonzero(framed)
+    heads = data[starts[rows, None] + np.arange(PREFIX_BYTES)]
+    wanted = (heads[:, 0] == MAGIC) & (heads[:, 1] < 128)
+    ids = np.full(count, -1, np.int32)
+    ids[rows[wanted]] = np.ascontiguousarray(heads[wanted, 1:]).view(">u4")[:, 0]
+    return ids, _cut_front(values, offsets, np.where(ids >= 0, PREFIX_BYTES, 0))
+
+
+def _offsets_and_data(values: pa.BinaryArray) -> tuple[Any, Any]:
+    _, offset_buffer, data_buffer = values.buffers()
+    end = values.offset + len(values) + 1
+    offsets = np.frombuffer(offset_buffer, np.int32)[values.offset : end].astype(np.int64)
+    return offsets, np.frombuffer(data_buffer or b"", np.uint8)
+
+
+def _cut_front(values: pa.BinaryArray, offsets: Any, cut: Any) -> pa.BinaryArray:
+    """`values` without the first `cut[i]` bytes of each: bounds interleaved, every other taken."""
+    if not cut.any():
+        return values
+    bounds = np.empty(2 * len(values), np.int32)
+    bounds[0::2], bounds[1::2] = offsets[:-1] + cut, offsets[1:]
+    pieces = pa.BinaryArray.from_buffers(
+        pa.binary(), len(bounds) - 1, [None, pa.py_buffer(bounds), values.buffers()[2]]
+    )
+    rows = pa.array(np.arange(0, len(bounds), 2))
+    if values.null_count:
+        rows = pc.if_else(values.is_valid(), rows, None)
+    return pieces.take(rows)
