@@ -1,0 +1,168 @@
+"""The Kafka wire protocol without I/O, for brokers and clients alike.
+
+Bytes come in as memoryviews, messages come out; messages go in, bytes (or lists of buffers) come
+out. Nothing here knows a socket, a clock or a log. Everything a peer sends is refused by a typed
+``ProtocolError`` when it is not exactly what the version says: cut short, too long, a length that
+cannot fit, text that is not UTF-8. No length is believed before it is compared with the bytes
+that are there.
+
+Reading order::
+
+    primitives.py    Reader and the write functions: integers, varints, strings, arrays, tags
+    apis.py          ApiKey, VersionRange, which versions a broker offers and a client wants, choose
+    messages.py      how a class with typed fields becomes a decoder and an encoder per version
+    frames.py        length prefix, request and response headers, FrameReader
+    api_versions.py metadata.py produce.py fetch.py list_offsets.py create_topics.py
+    delete_topics.py create_partitions.py init_producer_id.py find_coordinator.py
+    describe_configs.py
+                     one file per API: the request and the response as frozen dataclasses
+
+Messages
+--------
+A message is a frozen, slotted, keyword-only dataclass; its fields carry Kafka's names (in snake
+case) and their version ranges. A field that the version does not have is left out on writing and
+has its default on reading; where leaving it out would change what is asked for, ``encode`` refuses.
+Nested structures have the names of Kafka's message definitions. ::
+
+    body = encode(MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), version=5)
+    request = decode(MetadataRequest, view, version=5)      # raises ProtocolError
+    REQUESTS[ApiKey.METADATA], RESPONSES[ApiKey.METADATA]   # the classes by API
+
+``encode`` and ``decode`` do the body; headers and the length prefix are in ``frames``.
+
+A broker
+--------
+::
+
+    reader = FrameReader(limit_bytes, shared=bytearray(1 << 20))   # one shared buffer for all
+    count = sock.recv_into(reader.space())                         # connections is fine
+    for frame in reader.received(count):       # memoryview without the length; valid until the
+        header, body = read_request_header(frame)            # next space() of the shared buffer
+        # header.api_key, .api_version, .correlation_id, .client_id
+        ...
+        sock.send(response_frame(header, encode(response, header.api_version)))
+
+    # hot paths: no dataclasses, no copies
+    request = produce.parse_request(body, version)
+    # .transactional_id .acks .timeout_ms .data = [TopicRecords(topic, partition, records), ...]
+    frame = produce.write_response(correlation_id, version, [ProduceResult(...)])
+    request = fetch.parse_request(body, version)
+    # .replica_id .max_wait_ms .min_bytes .max_bytes ... .wanted = [FetchTarget(...)]
+    pieces = fetch.write_response(correlation_id, version, [FetchResult(..., records=(slice_,))])
+    # list of bytes | memoryview | FileSlice: bytes are sent, a FileSlice goes to os.sendfile
+
+``api_versions.answer(version, ranges)`` makes the ApiVersions body, the one for an unsupported
+version (v0 body, error 35) included; its response header never has a tag section, and
+``response_frame`` knows that.
+
+A client
+--------
+::
+
+    version = choose(ApiKey.METADATA, broker_ranges)    # UnsupportedVersion names both ranges
+    sock.sendall(request_frame(ApiKey.METADATA, version, correlation_id, client_id, body))
+    reader = FrameReader(limit_bytes)                   # no shared buffer: frames own their memory
+    for frame in reader.received(count):                # and stay valid as long as they are held
+        correlation_id = peek_correlation_id(frame)     # which request this answers
+        body = response_body(frame, api_key, version)
+        response = decode(MetadataResponse, body, version)
+
+    buffers = produce.write_request(correlation_id, client_id, version, acks, timeout_ms,
+                                    [TopicBuffers("logs", 0, (batch,))])   # for sendmsg, no join
+    response = produce.parse_response(body, version)    # .results = [ProduceResult(...)]
+    frame = fetch.write_request(correlation_id, client_id, version, Fetch(...))
+    response = fetch.parse_response(body, version)      # .partitions = [FetchedPartition(...)]
+                                                        # .records is a memoryview, not a copy
+
+Errors
+------
+``skidway.kafka.errors``: ``ProtocolError`` (the peer's bytes are wrong: close the connection) with
+``Truncated``, ``TrailingBytes``, ``BadValue``, ``FrameTooLarge``, ``UnknownApi``; and
+``UnsupportedVersion`` (no common version). Writing a value that the wire cannot hold is the
+caller's mistake and raises ``ValueError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from skidway.kafka.protocol import (
+    api_versions,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_configs,
+    fetch,
+    find_coordinator,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    produce,
+)
+from skidway.kafka.protocol.apis import APIS, Api, ApiKey, VersionRange, choose, flexible
+from skidway.kafka.protocol.frames import (
+    FrameReader,
+    RequestHeader,
+    peek_correlation_id,
+    read_request_header,
+    request_frame,
+    response_body,
+    response_frame,
+)
+from skidway.kafka.protocol.messages import Message, Request, Response, decode, encode
+
+REQUESTS: Mapping[ApiKey, type[Request]] = {
+    request.API: request
+    for request in (
+        produce.ProduceRequest,
+        fetch.FetchRequest,
+        list_offsets.ListOffsetsRequest,
+        metadata.MetadataRequest,
+        find_coordinator.FindCoordinatorRequest,
+        api_versions.ApiVersionsRequest,
+        create_topics.CreateTopicsRequest,
+        delete_topics.DeleteTopicsRequest,
+        init_producer_id.InitProducerIdRequest,
+        describe_configs.DescribeConfigsRequest,
+        create_partitions.CreatePartitionsRequest,
+    )
+}
+RESPONSES: Mapping[ApiKey, type[Response]] = {
+    response.API: response
+    for response in (
+        produce.ProduceResponse,
+        fetch.FetchResponse,
+        list_offsets.ListOffsetsResponse,
+        metadata.MetadataResponse,
+        find_coordinator.FindCoordinatorResponse,
+        api_versions.ApiVersionsResponse,
+        create_topics.CreateTopicsResponse,
+        delete_topics.DeleteTopicsResponse,
+        init_producer_id.InitProducerIdResponse,
+        describe_configs.DescribeConfigsResponse,
+        create_partitions.CreatePartitionsResponse,
+    )
+}
+
+__all__ = [
+    "APIS",
+    "REQUESTS",
+    "RESPONSES",
+    "Api",
+    "ApiKey",
+    "FrameReader",
+    "Message",
+    "Request",
+    "RequestHeader",
+    "Response",
+    "VersionRange",
+    "choose",
+    "decode",
+    "encode",
+    "flexible",
+    "peek_correlation_id",
+    "read_request_header",
+    "request_frame",
+    "response_body",
+    "response_frame",
+]

@@ -1,0 +1,109 @@
+"""Which APIs and versions there are: for brokers to offer, for clients to want.
+
+``flexible_since`` decides the headers and the encoding of a version (KIP-482). ``broker`` is what
+our broker can serve: its ApiVersions answer is computed from the handlers that it registers, each
+within this range. ``client`` is what our client can speak; ``choose`` takes the highest that both
+have. The ranges are those that today's clients were seen to need, all of them with one set:
+
+* Produce is offered from 0, because librdkafka before 2.11.1 sends uncompressed batches if the
+  lowest version is above 0; 0-2 are answered with UNSUPPORTED_VERSION (KIP-896, KAFKA-18659).
+* Fetch reaches 12, because librdkafka 2.6.0 always sends 12; not 13, which names topics by id only.
+* ListOffsets, CreateTopics and DeleteTopics begin where Apache Kafka 4 begins.
+
+More APIs (groups, transactions, SASL) are added here, in a file of their own name, and to the
+registry in the package's ``__init__``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import NamedTuple
+
+from skidway.kafka.errors import UnknownApi, UnsupportedVersion
+
+
+class ApiKey(IntEnum):
+    """Kafka's API keys."""
+
+    PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    METADATA = 3
+    FIND_COORDINATOR = 10
+    API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
+    INIT_PRODUCER_ID = 22
+    DESCRIBE_CONFIGS = 32
+    CREATE_PARTITIONS = 37
+
+
+class VersionRange(NamedTuple):
+    """Versions of an API, both ends included."""
+
+    lowest: int
+    highest: int
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.lowest <= version <= self.highest
+
+    def __str__(self) -> str:
+        return f"{self.lowest}-{self.highest}"
+
+
+class Api(NamedTuple):
+    """What is known of one API."""
+
+    flexible_since: int
+    broker: VersionRange
+    client: VersionRange
+
+
+APIS: Mapping[ApiKey, Api] = {
+    ApiKey.PRODUCE: Api(9, VersionRange(0, 9), VersionRange(3, 9)),
+    ApiKey.FETCH: Api(12, VersionRange(4, 12), VersionRange(4, 12)),
+    ApiKey.LIST_OFFSETS: Api(6, VersionRange(1, 7), VersionRange(1, 7)),
+    ApiKey.METADATA: Api(9, VersionRange(0, 11), VersionRange(4, 12)),
+    ApiKey.FIND_COORDINATOR: Api(3, VersionRange(0, 3), VersionRange(0, 3)),
+    ApiKey.API_VERSIONS: Api(3, VersionRange(0, 3), VersionRange(0, 3)),
+    ApiKey.CREATE_TOPICS: Api(5, VersionRange(2, 7), VersionRange(2, 7)),
+    ApiKey.DELETE_TOPICS: Api(4, VersionRange(1, 6), VersionRange(1, 6)),
+    ApiKey.INIT_PRODUCER_ID: Api(2, VersionRange(0, 4), VersionRange(0, 4)),
+    ApiKey.DESCRIBE_CONFIGS: Api(4, VersionRange(1, 4), VersionRange(1, 4)),
+    ApiKey.CREATE_PARTITIONS: Api(2, VersionRange(0, 3), VersionRange(0, 3)),
+}
+
+PRODUCE_SERVED_SINCE = 3
+"""Produce versions below are offered and answered with UNSUPPORTED_VERSION, nothing else."""
+
+
+def known(key: int) -> ApiKey:
+    """The API of a key from the wire; raises UnknownApi."""
+    try:
+        return ApiKey(key)
+    except ValueError:
+        raise UnknownApi(f"a request for API {key}, which is not known here") from None
+
+
+def flexible(key: ApiKey, version: int) -> bool:
+    """Whether this version has compact lengths, tag sections and the longer headers."""
+    return version >= APIS[key].flexible_since
+
+
+def choose(key: ApiKey, broker_ranges: Mapping[int, VersionRange]) -> int:
+    """The version a client uses: the highest that it wants and the broker offers.
+
+    `broker_ranges` is the broker's ApiVersions answer. Raises UnsupportedVersion, which names both
+    ranges.
+    """
+    wanted = APIS[key].client
+    offered = broker_ranges.get(key)
+    if offered is None:
+        raise UnsupportedVersion(f"the broker does not offer {key.name} ({key.value})")
+    version = min(wanted.highest, offered.highest)
+    if version < max(wanted.lowest, offered.lowest):
+        raise UnsupportedVersion(
+            f"the broker offers {key.name} in versions {offered}, this program speaks {wanted}"
+        )
+    return version

@@ -1,0 +1,68 @@
+"""CreatePartitions (key 37), versions 0-3 (KIP-195): a topic gets more partitions.
+
+1    throttling after the answer
+2    flexible
+3    may answer THROTTLING_QUOTA_EXCEEDED
+"""
+
+from __future__ import annotations
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    ErrorText,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    structure,
+)
+
+VERSIONS = VersionRange(0, 3)
+
+
+@structure
+class CreatePartitionsAssignment:
+    """The brokers of one new partition."""
+
+    broker_ids: tuple[Int32, ...]
+
+
+@structure
+class CreatePartitionsTopic:
+    """A topic and how many partitions it shall have; `assignments` None = the broker's choice."""
+
+    name: str
+    count: Int32
+    assignments: tuple[CreatePartitionsAssignment, ...] | None = None
+
+
+@structure
+class CreatePartitionsRequest(Request):
+    """Topics that shall have more partitions."""
+
+    API = ApiKey.CREATE_PARTITIONS
+    VERSIONS = VERSIONS
+
+    topics: tuple[CreatePartitionsTopic, ...]
+    timeout_ms: Int32 = 60000
+    validate_only: bool = False
+
+
+@structure
+class CreatePartitionsTopicResult:
+    """What became of one topic."""
+
+    name: str
+    error_code: Int16 = 0
+    error_message: ErrorText = None
+
+
+@structure
+class CreatePartitionsResponse(Response):
+    """What became of each topic."""
+
+    API = ApiKey.CREATE_PARTITIONS
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Int32 = 0
+    results: tuple[CreatePartitionsTopicResult, ...]

@@ -1,0 +1,133 @@
+"""Reading at a position, for the hand-written parsers of Produce and Fetch.
+
+The same types and the same refusals as ``primitives.Reader``, but without an object per message and
+a call per field: the caller keeps the position in a local variable. Reading behind the end raises
+``struct.error`` or ``IndexError`` here; ``refusing`` makes ProtocolErrors of them at the edge.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import Final, ParamSpec, Protocol, TypeVar
+
+from skidway.kafka.errors import BadValue, ProtocolError, TrailingBytes, Truncated
+from skidway.kafka.protocol.primitives import ELEMENTS_MAX, INT16, INT32, Reader
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def refusing(parse: Callable[P, T]) -> Callable[P, T]:
+    """A parser whose reads behind the end and broken texts become ProtocolErrors."""
+
+    def refuse(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return parse(*args, **kwargs)
+        except ProtocolError:
+            raise
+        except (struct.error, IndexError):
+            raise Truncated("a message ends within a field") from None
+        except UnicodeDecodeError:
+            raise BadValue("a string is not UTF-8") from None
+
+    refuse.__name__ = parse.__name__
+    refuse.__doc__ = parse.__doc__
+    return refuse
+
+
+def text_at(view: memoryview, at: int) -> tuple[str, int]:
+    """A string that is not null, with an int16 length, and the position behind it."""
+    size = INT16.unpack_from(view, at)[0]
+    start = at + 2
+    end = start + size
+    if size < 0:
+        raise BadValue("a string is null or of negative length")
+    if end > len(view):
+        raise Truncated(f"a string of {size} bytes in the last {len(view) - start} bytes")
+    return str(view[start:end], "utf-8"), end
+
+
+def compact_text_at(view: memoryview, at: int) -> tuple[str, int]:
+    """A string that is not null, with a compact length, and the position behind it."""
+    size, start = uvarint_at(view, at)
+    end = start + size - 1
+    if size == 0:
+        raise BadValue("a string is null")
+    if end > len(view):
+        raise Truncated(f"a string of {size - 1} bytes in the last {len(view) - start} bytes")
+    return str(view[start:end], "utf-8"), end
+
+
+def uvarint_at(view: memoryview, at: int) -> tuple[int, int]:
+    """An unsigned variable-length integer and the position behind it."""
+    byte = view[at]
+    if byte < 0x80:
+        return byte, at + 1
+    reader = Reader(view, at)
+    return reader.uvarint(), reader.at
+
+
+def count_at(view: memoryview, at: int, least_bytes: int) -> tuple[int, int]:
+    """The count of an array that is not null, and the position behind it."""
+    return checked(INT32.unpack_from(view, at)[0], len(view) - at - 4, least_bytes), at + 4
+
+
+def compact_count_at(view: memoryview, at: int, least_bytes: int) -> tuple[int, int]:
+    """The compact count of an array that is not null, and the position behind it."""
+    count, at = uvarint_at(view, at)
+    return checked(count - 1, len(view) - at, least_bytes), at
+
+
+def checked(count: int, left: int, least_bytes: int) -> int:
+    """A count that its elements can live up to in the bytes left."""
+    if count < 0:
+        raise BadValue(f"an array of {count} elements")
+    if count * least_bytes > left:
+        raise Truncated(f"an array of {count} elements in the last {left} bytes of a message")
+    if count > ELEMENTS_MAX:
+        raise BadValue(f"more than {ELEMENTS_MAX} array elements in one message")
+    return count
+
+
+def skip_tags_at(view: memoryview, at: int) -> int:
+    """The position behind a tag section."""
+    if view[at] == 0:
+        return at + 1
+    reader = Reader(view, at)
+    reader.tags()
+    return reader.at
+
+
+def ended(view: memoryview, at: int) -> None:
+    """The message must end here."""
+    if at != len(view):
+        raise TrailingBytes(f"{len(view) - at} bytes follow the end of a message")
+
+
+class OfTopic(Protocol):
+    """Anything that belongs to a topic."""
+
+    @property
+    def topic(self) -> str:
+        """The topic's name."""
+
+
+Item = TypeVar("Item", bound=OfTopic)
+
+
+def by_topic(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:
+    """Neighbours of one topic together, order kept."""
+    groups: list[tuple[str, list[Item]]] = []
+    last: str | None = None
+    members: list[Item] = []
+    for item in items:
+        if item.topic != last:
+            last = item.topic
+            members = []
+            groups.append((last, members))
+        members.append(item)
+    return groups
+
+
+NO_TAGS: Final = b"\0"

@@ -1,0 +1,86 @@
+"""DeleteTopics (key 20), versions 1-6.
+
+1    throttle time (0 is gone with KIP-896)
+3    may answer TOPIC_DELETION_DISABLED
+4    flexible
+5    error messages; may answer THROTTLING_QUOTA_EXCEEDED
+6    topics by name or by id instead of names (KIP-516)
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    NO_ID,
+    REFUSED_IF_ABSENT,
+    ErrorText,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    nullable,
+    since,
+    structure,
+    until,
+)
+
+VERSIONS = VersionRange(1, 6)
+
+
+@structure
+class DeleteTopicState:
+    """A topic to be deleted: by name, or by id if the name is None."""
+
+    name: str | None = None
+    topic_id: uuid.UUID = NO_ID
+
+
+@structure
+class DeleteTopicsRequest(Request):
+    """Topics to be deleted: `topics` since 6, `topic_names` before; see `by_name`."""
+
+    API = ApiKey.DELETE_TOPICS
+    VERSIONS = VERSIONS
+
+    topics: Annotated[tuple[DeleteTopicState, ...], since(6), REFUSED_IF_ABSENT] = ()
+    topic_names: Annotated[tuple[str, ...], until(5), REFUSED_IF_ABSENT] = ()
+    timeout_ms: Int32 = 60000
+
+    @classmethod
+    def by_name(
+        cls, names: Iterable[str], version: int, timeout_ms: int = 60000
+    ) -> DeleteTopicsRequest:
+        """The request for topics by name, with the field that the version has."""
+        if version >= 6:
+            topics = tuple(DeleteTopicState(name=name) for name in names)
+            return cls(topics=topics, timeout_ms=timeout_ms)
+        return cls(topic_names=tuple(names), timeout_ms=timeout_ms)
+
+    def states(self) -> tuple[DeleteTopicState, ...]:
+        """The topics, whichever field they came in."""
+        return self.topics + tuple(DeleteTopicState(name=name) for name in self.topic_names)
+
+
+@structure
+class DeletableTopicResult:
+    """What became of one topic."""
+
+    name: Annotated[str | None, nullable(6)]
+    topic_id: Annotated[uuid.UUID, since(6)] = NO_ID
+    error_code: Int16 = 0
+    error_message: Annotated[ErrorText, since(5)] = None
+
+
+@structure
+class DeleteTopicsResponse(Response):
+    """What became of each topic."""
+
+    API = ApiKey.DELETE_TOPICS
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Int32 = 0
+    responses: tuple[DeletableTopicResult, ...]

@@ -1,0 +1,55 @@
+"""FindCoordinator (key 10), versions 0-3: the broker that looks after a group.
+
+    1    key type (0 group, 1 transaction), error message, throttle time
+    2    throttling after the answer
+    3    flexible
+
+Left out: several keys at once (version 4, KIP-699).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    ErrorText,
+    Int8,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(0, 3)
+GROUP = 0
+TRANSACTION = 1
+
+
+@structure
+class FindCoordinatorRequest(Request):
+    """Asks for the coordinator of a group id or transactional id."""
+
+    API = ApiKey.FIND_COORDINATOR
+    VERSIONS = VERSIONS
+
+    key: str
+    key_type: Annotated[Int8, since(1), REFUSED_IF_ABSENT] = GROUP
+
+
+@structure
+class FindCoordinatorResponse(Response):
+    """The coordinator; node -1, an empty host and port -1 with an error."""
+
+    API = ApiKey.FIND_COORDINATOR
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    error_code: Int16 = 0
+    error_message: Annotated[ErrorText, since(1)] = None
+    node_id: Int32 = -1
+    host: str = ""
+    port: Int32 = -1

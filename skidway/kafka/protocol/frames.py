@@ -1,0 +1,231 @@
+"""Frames: the length prefix, the headers, and cutting a stream of bytes into frames.
+
+    frame              int32 length, then that many bytes: a header and a body
+    request header 1   int16 api key, int16 version, int32 correlation id, string client id
+    request header 2   the same (client id stays a legacy string), then tags: flexible versions
+    response header 0  int32 correlation id
+    response header 1  the same, then tags: flexible versions, but never ApiVersions (KIP-511)
+
+Invariants: a length that is negative or above the limit is refused before anything is allocated;
+and below it the buffer grows only as bytes arrive, at most to twice what is there. Bytes of HTTP or
+TLS on a plain port are such a length, and the error says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from skidway.kafka.errors import FrameTooLarge, Truncated
+from skidway.kafka.protocol.apis import APIS, ApiKey, flexible, known
+from skidway.kafka.protocol.primitives import INT32, Reader, put_string
+
+REQUEST_BYTES_MAX: Final = 104857600
+"""Kafka's default of socket.request.max.bytes."""
+LENGTH_BYTES: Final = 4
+_GROWTH_BYTES_MIN: Final = 64 * 1024
+_OWN_BUFFER_BYTES: Final = 64 * 1024
+_REQUEST_HEAD: Final = Struct(">hhi")
+_RESPONSE_HEAD: Final = Struct(">ii")
+_RESPONSE_HEAD_TAGS: Final = Struct(">iib")
+_CORRELATION_ID_POSITION: Final = 4
+
+
+class RequestHeader(NamedTuple):
+    """What stands before every request's body."""
+
+    api_key: ApiKey
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
+    """Header and body of a request's frame (without its length).
+
+    The version may be one that nobody offers: that is for the caller to judge. Of an ApiVersions
+    request in an unknown version only the first fields are read, since a later version may look
+    different behind them; such a request has to be answered all the same (KIP-511).
+
+    Raises UnknownApi for another key, ProtocolError for a header that is cut short or damaged.
+    """
+    if len(frame) < _REQUEST_HEAD.size:
+        raise Truncated(f"a request of {len(frame)} bytes, less than its header")
+    number, version, correlation_id = _REQUEST_HEAD.unpack_from(frame)
+    key = known(number)
+    if key is ApiKey.API_VERSIONS and version not in APIS[key].broker:
+        return RequestHeader(key, version, correlation_id, None), frame[_REQUEST_HEAD.size :]
+    reader = Reader(frame, _REQUEST_HEAD.size)
+    client_id = reader.string()
+    if flexible(key, version):
+        reader.tags()
+    return RequestHeader(key, version, correlation_id, client_id), frame[reader.at :]
+
+
+def request_head(
+    key: ApiKey, version: int, correlation_id: int, client_id: str | None, body_bytes: int
+) -> bytes:
+    """Length and header before a request's body of `body_bytes`."""
+    out = bytearray(LENGTH_BYTES)
+    out += _REQUEST_HEAD.pack(key, version, correlation_id)
+    put_string(out, client_id)
+    if flexible(key, version):
+        out.append(0)
+    INT32.pack_into(out, 0, len(out) - LENGTH_BYTES + body_bytes)
+    return bytes(out)
+
+
+def request_frame(
+    key: ApiKey, version: int, correlation_id: int, client_id: str | None, body: bytes
+) -> bytes:
+    """A whole request, ready to be sent."""
+    return request_head(key, version, correlation_id, client_id, len(body)) + body
+
+
+def response_head(key: ApiKey, version: int, correlation_id: int, body_bytes: int) -> bytes:
+    """Length and header before a response's body of `body_bytes`."""
+    if flexible(key, version) and key is not ApiKey.API_VERSIONS:
+        return _RESPONSE_HEAD_TAGS.pack(body_bytes + 5, correlation_id, 0)
+    return _RESPONSE_HEAD.pack(body_bytes + 4, correlation_id)
+
+
+def response_frame(request: RequestHeader, body: bytes) -> bytes:
+    """The whole response to a request, ready to be sent."""
+    key, version, correlation_id, _ = request
+    return response_head(key, version, correlation_id, len(body)) + body
+
+
+def peek_correlation_id(frame: memoryview) -> int:
+    """Which request a response's frame (without its length) answers."""
+    if len(frame) < INT32.size:
+        raise Truncated(f"a response of {len(frame)} bytes, less than its header")
+    correlation_id: int = INT32.unpack_from(frame)[0]
+    return correlation_id
+
+
+def response_body(frame: memoryview, key: ApiKey, version: int) -> memoryview:
+    """The body of a response's frame (without its length)."""
+    reader = Reader(frame, INT32.size)
+    if reader.left < 0:
+        raise Truncated(f"a response of {len(frame)} bytes, less than its header")
+    if flexible(key, version) and key is not ApiKey.API_VERSIONS:
+        reader.tags()
+    return frame[reader.at :]
+
+
+class FrameReader:
+    """Cuts what a connection receives into frames. One per connection.
+
+    ::
+
+        count = sock.recv_into(reader.space())
+        for frame in reader.received(count): ...
+
+    With a `shared` buffer (many connections on one thread), frames that arrive whole are views into
+    it, not copied: **they are valid until anybody receives into the shared buffer again**. All
+    frames of one `received` must be used or copied before that. Frames that arrive in pieces are
+    put together in memory of their own, into which the rest is received directly.
+
+    Without one, every frame has its own memory and stays valid as long as somebody holds it.
+
+    After a ProtocolError the reader must not be used again.
+    """
+
+    __slots__ = ("_eager_bytes", "_filled", "_limit_bytes", "_owned", "_partial", "_shared")
+
+    def __init__(
+        self,
+        limit_bytes: int = REQUEST_BYTES_MAX,
+        shared: bytearray | None = None,
+        *,
+        eager_bytes: int = _GROWTH_BYTES_MIN,
+    ) -> None:
+        """`limit_bytes`: longest frame. `eager_bytes`: memory that may be taken on the word of a
+        length alone; a client that trusts its broker can set it to the size of its responses."""
+        self._limit_bytes = limit_bytes
+        self._owned = shared is None
+        self._shared = bytearray(_OWN_BUFFER_BYTES) if shared is None else shared
+        self._eager_bytes = max(eager_bytes, _GROWTH_BYTES_MIN)
+        self._partial: bytearray | None = None  # length and beginning of one frame, with room
+        self._filled = 0
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes received of a frame that is not complete yet."""
+        return self._filled
+
+    def space(self) -> memoryview:
+        """Where to receive next; never empty."""
+        if self._partial is None:
+            return memoryview(self._shared)
+        if self._filled == len(self._partial):
+            self._grow()
+        return memoryview(self._partial)[self._filled :]
+
+    def received(self, count: int) -> Iterator[memoryview]:
+        """The frames that `count` bytes, just received into `space()`, complete.
+
+        A frame is without its length. Raises FrameTooLarge. The iterator must be used up before
+        the next `space()`.
+        """
+        if self._partial is None:
+            return self._cut(count)
+        self._filled += count
+        return self._complete()
+
+    def _cut(self, count: int) -> Iterator[memoryview]:
+        view = memoryview(self._shared)[:count]
+        at = 0
+        while count - at >= LENGTH_BYTES:
+            end = at + LENGTH_BYTES + self._length(view, at)
+            if end > count:
+                break
+            frame = view[at + LENGTH_BYTES : end]
+            yield memoryview(bytes(frame)) if self._owned else frame
+            at = end
+        if at < count:
+            self._keep(view[at:])
+
+    def _keep(self, rest: memoryview) -> None:
+        self._filled = len(rest)
+        self._partial = bytearray(self._capacity(rest))
+        self._partial[: self._filled] = rest
+
+    def _complete(self) -> Iterator[memoryview]:
+        partial = self._partial
+        if partial is None or self._filled < LENGTH_BYTES:
+            return
+        end = LENGTH_BYTES + self._length(memoryview(partial), 0)
+        if self._filled == end:
+            self._partial = None
+            self._filled = 0
+            yield memoryview(partial)[LENGTH_BYTES:end]
+
+    def _grow(self) -> None:
+        held = memoryview(self._partial or b"")[: self._filled]
+        grown = bytearray(self._capacity(held))
+        grown[: self._filled] = held
+        self._partial = grown
+
+    def _capacity(self, held: memoryview) -> int:
+        """How much memory to have for a frame of which `held` is there: never more than it needs,
+        so that what is received into it ends with it."""
+        if len(held) < LENGTH_BYTES:
+            return LENGTH_BYTES
+        needed = LENGTH_BYTES + self._length(held, 0)
+        return min(needed, max(2 * len(held), self._eager_bytes))
+
+    def _length(self, view: memoryview, at: int) -> int:
+        length: int = INT32.unpack_from(view, at)[0]
+        if not 0 <= length <= self._limit_bytes:
+            raise FrameTooLarge(_refusal(bytes(view[at : at + LENGTH_BYTES]), length))
+        return length
+
+
+def _refusal(start: bytes, length: int) -> str:
+    if start in (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"HTTP"):
+        return "the peer speaks HTTP on a port of the Kafka protocol"
+    if start[0] == 0x16 and start[1] == 3:
+        return "the peer speaks TLS on a port without TLS"
+    return f"a frame of {length} bytes, which is not allowed"

@@ -1,0 +1,53 @@
+"""InitProducerId (key 22), versions 0-4: a producer id and epoch for idempotent producers (KIP-98).
+
+    1    throttling after the answer
+    2    flexible
+    3    the producer may name its present id and epoch, to get the next epoch (KIP-360)
+    4    may answer PRODUCER_FENCED
+
+Ignored: two-phase commit (version 6).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    Int16,
+    Int32,
+    Int64,
+    Request,
+    Response,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(0, 4)
+
+
+@structure
+class InitProducerIdRequest(Request):
+    """Asks for an id; without transactional id for an idempotent producer only."""
+
+    API = ApiKey.INIT_PRODUCER_ID
+    VERSIONS = VERSIONS
+
+    transactional_id: str | None = None
+    transaction_timeout_ms: Int32 = -1
+    producer_id: Annotated[Int64, since(3), REFUSED_IF_ABSENT] = -1
+    producer_epoch: Annotated[Int16, since(3), REFUSED_IF_ABSENT] = -1
+
+
+@structure
+class InitProducerIdResponse(Response):
+    """The id and epoch to use from now on."""
+
+    API = ApiKey.INIT_PRODUCER_ID
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    producer_id: Int64 = -1
+    producer_epoch: Int16 = -1

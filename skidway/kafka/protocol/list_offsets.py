@@ -1,0 +1,96 @@
+"""ListOffsets (key 2), versions 1-7: the offset of a time.
+
+    1    one offset per partition, with its timestamp (version 0 gave arrays; gone with KIP-896)
+    2    isolation level, throttle time
+    4    leader epochs (KIP-320)
+    5    may answer OFFSET_NOT_AVAILABLE
+    6    flexible
+    7    timestamp -3: the offset of the largest timestamp (KIP-734)
+
+A timestamp asked for is in ms, or one of the constants below. No record at or after it: offset -1,
+timestamp -1. Ignored: local and tiered offsets (-4, -5 of versions 8 and 9).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Request,
+    Response,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(1, 7)
+LATEST = -1
+"""High watermark, or last stable offset if read committed."""
+EARLIEST = -2
+"""Log start offset."""
+MAX_TIMESTAMP = -3
+"""The record with the largest timestamp; version 7 on."""
+
+
+@structure
+class ListOffsetsPartition:
+    """What is asked of one partition."""
+
+    partition_index: Int32
+    current_leader_epoch: Annotated[Int32, since(4)] = -1
+    timestamp: Int64
+
+
+@structure
+class ListOffsetsTopic:
+    """The partitions of one topic."""
+
+    name: str
+    partitions: tuple[ListOffsetsPartition, ...]
+
+
+@structure
+class ListOffsetsRequest(Request):
+    """Asks for the first offset at or after a time."""
+
+    API = ApiKey.LIST_OFFSETS
+    VERSIONS = VERSIONS
+
+    replica_id: Int32 = -1
+    isolation_level: Annotated[Int8, since(2), REFUSED_IF_ABSENT] = 0
+    topics: tuple[ListOffsetsTopic, ...]
+
+
+@structure
+class ListOffsetsPartitionResponse:
+    """Offset and timestamp found, or -1 and -1."""
+
+    partition_index: Int32
+    error_code: Int16 = 0
+    timestamp: Int64 = -1
+    offset: Int64 = -1
+    leader_epoch: Annotated[Int32, since(4)] = -1
+
+
+@structure
+class ListOffsetsTopicResponse:
+    """The partitions of one topic."""
+
+    name: str
+    partitions: tuple[ListOffsetsPartitionResponse, ...]
+
+
+@structure
+class ListOffsetsResponse(Response):
+    """The offsets found."""
+
+    API = ApiKey.LIST_OFFSETS
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Annotated[Int32, since(2)] = 0
+    topics: tuple[ListOffsetsTopicResponse, ...]

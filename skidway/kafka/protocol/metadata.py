@@ -1,0 +1,110 @@
+"""Metadata (key 3), versions 0-12.
+
+    1    rack, controller id, is_internal; null topics = all, an empty array = none (0: empty = all)
+    2    cluster id
+    3    throttle time
+    4    allow_auto_topic_creation: before, asking creates; so our client wants 4 or higher
+    5    offline replicas
+    7    leader epochs (KIP-320)
+    8    authorized operations (KIP-430): INT32_MIN if not asked for or not known
+    9    flexible (KIP-482)
+    10   topic ids in requests (not to be used before 12) and answers (KIP-516)
+    11   cluster authorized operations are gone (KIP-700)
+    12   topics can be asked for by id; then the name is null
+
+Ignored: nothing. Versions 2 to 6 differ by throttling before or after the answer only.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    NO_ID,
+    REFUSED_IF_ABSENT,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    nullable,
+    since,
+    structure,
+    until,
+)
+
+VERSIONS = VersionRange(0, 12)
+OPERATIONS_UNKNOWN = -(1 << 31)
+"""Authorized operations that were not asked for, or that nobody computed."""
+
+
+@structure
+class MetadataRequestTopic:
+    """A topic asked for, by name; from 12 on by id if the name is None."""
+
+    topic_id: Annotated[uuid.UUID, since(10), REFUSED_IF_ABSENT] = NO_ID
+    name: Annotated[str | None, nullable(10)]
+
+
+@structure
+class MetadataRequest(Request):
+    """Asks for brokers and topics; `topics` None = all (in version 0: an empty array)."""
+
+    API = ApiKey.METADATA
+    VERSIONS = VERSIONS
+
+    topics: Annotated[tuple[MetadataRequestTopic, ...] | None, nullable(1)]
+    allow_auto_topic_creation: Annotated[bool, since(4), REFUSED_IF_ABSENT] = True
+    include_cluster_authorized_operations: Annotated[bool, since(8), until(10)] = False
+    include_topic_authorized_operations: Annotated[bool, since(8)] = False
+
+
+@structure
+class MetadataResponseBroker:
+    """A live broker and the address that it advertises."""
+
+    node_id: Int32
+    host: str
+    port: Int32
+    rack: Annotated[str | None, since(1)] = None
+
+
+@structure
+class MetadataResponsePartition:
+    """A partition with its replicas; leader -1 = none."""
+
+    error_code: Int16 = 0
+    partition_index: Int32
+    leader_id: Int32
+    leader_epoch: Annotated[Int32, since(7)] = -1
+    replica_nodes: tuple[Int32, ...]
+    isr_nodes: tuple[Int32, ...]
+    offline_replicas: Annotated[tuple[Int32, ...], since(5)] = ()
+
+
+@structure
+class MetadataResponseTopic:
+    """A topic, or the error of one that was asked for."""
+
+    error_code: Int16 = 0
+    name: Annotated[str | None, nullable(12)]
+    topic_id: Annotated[uuid.UUID, since(10)] = NO_ID
+    is_internal: Annotated[bool, since(1)] = False
+    partitions: tuple[MetadataResponsePartition, ...] = ()
+    topic_authorized_operations: Annotated[Int32, since(8)] = OPERATIONS_UNKNOWN
+
+
+@structure
+class MetadataResponse(Response):
+    """Brokers, controller and topics as this broker knows them."""
+
+    API = ApiKey.METADATA
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Annotated[Int32, since(3)] = 0
+    brokers: tuple[MetadataResponseBroker, ...]
+    cluster_id: Annotated[str | None, since(2)] = None
+    controller_id: Annotated[Int32, since(1)] = -1
+    topics: tuple[MetadataResponseTopic, ...]
+    cluster_authorized_operations: Annotated[Int32, since(8), until(10)] = OPERATIONS_UNKNOWN

@@ -1,0 +1,287 @@
+"""Reading and writing the protocol's primitive types.
+
+    type             bytes
+    int8..int64      big-endian, two's complement
+    bool             one byte, 0 = false
+    uuid             16 bytes
+    uvarint          7 bits a byte, lowest first, high bit = more follows; at most 5 bytes
+    varint, varlong  zigzag of the above; at most 5 and 10 bytes
+    string           int16 length, UTF-8; -1 = null          compact: uvarint length + 1, 0 = null
+    bytes, records   int32 length; -1 = null                 compact: the same
+    array            int32 count; -1 = null                  compact: the same
+    tags             uvarint count, then (uvarint tag, uvarint size, bytes); in flexible versions
+                     at the end of every structure (KIP-482)
+
+Invariants: a ``Reader`` never looks behind the end of its view, and never allocates for a length or
+count before that many bytes (elements of at least that size) are known to be there. ``Reader``
+raises only ``ProtocolError``; the write functions raise ``ValueError`` for what does not fit.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable
+from typing import Final
+
+from skidway.kafka.errors import BadValue, TrailingBytes, Truncated
+
+INT8: Final = struct.Struct(">b")
+INT16: Final = struct.Struct(">h")
+INT32: Final = struct.Struct(">i")
+INT64: Final = struct.Struct(">q")
+
+UVARINT_BYTES_MAX: Final = 5
+VARLONG_BYTES_MAX: Final = 10
+STRING_BYTES_MAX: Final = (1 << 15) - 1
+ELEMENTS_MAX: Final = 2_000_000
+"""Most array elements in one message, all arrays together. One byte on the wire can become an
+object of a hundred bytes in memory, so that the size of the frame alone is no bound. A cluster's
+whole metadata at Kafka's largest (200,000 partitions of three replicas) stays below it."""
+
+
+class Reader:
+    """A position in a message; every method takes one value off its front."""
+
+    __slots__ = ("_elements_left", "at", "end", "view")
+
+    def __init__(self, view: memoryview, at: int = 0) -> None:
+        self.view = view
+        self.at = at
+        self.end = len(view)
+        self._elements_left = ELEMENTS_MAX
+
+    @property
+    def left(self) -> int:
+        """Bytes not read yet."""
+        return self.end - self.at
+
+    def finish(self) -> None:
+        """The message must end here."""
+        if self.at != self.end:
+            raise TrailingBytes(f"{self.left} bytes follow the end of a message")
+
+    def fixed(self, form: struct.Struct) -> tuple[int, ...]:
+        """The integers that `form` describes."""
+        at = self.at
+        if form.size > self.end - at:
+            raise _truncated(form.size, self)
+        self.at = at + form.size
+        return form.unpack_from(self.view, at)
+
+    def int8(self) -> int:
+        """One signed byte."""
+        return self.fixed(INT8)[0]
+
+    def int16(self) -> int:
+        """Two bytes, signed."""
+        return self.fixed(INT16)[0]
+
+    def int32(self) -> int:
+        """Four bytes, signed."""
+        return self.fixed(INT32)[0]
+
+    def int64(self) -> int:
+        """Eight bytes, signed."""
+        return self.fixed(INT64)[0]
+
+    def uuid(self) -> uuid.UUID:
+        """Sixteen bytes."""
+        return uuid.UUID(bytes=bytes(self.take(16)))
+
+    def uvarint(self) -> int:
+        """An unsigned 32-bit integer of one to five bytes."""
+        value = self._groups(UVARINT_BYTES_MAX)
+        if value >> 32:
+            raise BadValue("a variable-length integer does not fit 32 bits")
+        return value
+
+    def varint(self) -> int:
+        """A signed 32-bit integer of one to five bytes, zigzag."""
+        value = self.uvarint()
+        return (value >> 1) ^ -(value & 1)
+
+    def varlong(self) -> int:
+        """A signed 64-bit integer of one to ten bytes, zigzag."""
+        value = self._groups(VARLONG_BYTES_MAX)
+        if value >> 64:
+            raise BadValue("a variable-length integer does not fit 64 bits")
+        return (value >> 1) ^ -(value & 1)
+
+    def take(self, size: int) -> memoryview:
+        """The next `size` bytes, not copied."""
+        at = self.at
+        if size > self.end - at:
+            raise _truncated(size, self)
+        self.at = at + size
+        return self.view[at : self.at]
+
+    def string(self) -> str | None:
+        """A string with an int16 length, or None."""
+        size = self.int16()
+        return None if size == -1 else self._text(size)
+
+    def compact_string(self) -> str | None:
+        """A string with a compact length, or None."""
+        size = self.uvarint() - 1
+        return None if size == -1 else self._text(size)
+
+    def sized(self) -> memoryview | None:
+        """Bytes with an int32 length, not copied, or None."""
+        size = self.int32()
+        if size < -1:
+            raise BadValue(f"a length of {size} bytes")
+        return None if size == -1 else self.take(size)
+
+    def compact_sized(self) -> memoryview | None:
+        """Bytes with a compact length, not copied, or None."""
+        size = self.uvarint() - 1
+        return None if size == -1 else self.take(size)
+
+    def count(self, least_bytes: int) -> int:
+        """The count of an array of elements of at least `least_bytes` each; -1 = null."""
+        return self._counted(self.int32(), least_bytes)
+
+    def compact_count(self, least_bytes: int) -> int:
+        """The compact count of an array of elements of at least `least_bytes` each; -1 = null."""
+        return self._counted(self.uvarint() - 1, least_bytes)
+
+    def tags(self, known: Callable[[int, Reader], bool] | None = None) -> None:
+        """A tag section. `known` reads a tag that it knows (from a reader of exactly that field)
+        and tells whether it did; all others are skipped."""
+        count = self.uvarint()
+        if count * 2 > self.left:
+            raise _truncated(count * 2, self)
+        seen: set[int] = set()
+        for _ in range(count):
+            tag = self.uvarint()
+            field = self.take(self.uvarint())
+            if known is None:
+                continue
+            part = Reader(field)
+            part._elements_left = self._elements_left
+            if known(tag, part):
+                self._once(tag, seen)
+                part.finish()
+                self._elements_left = part._elements_left
+
+    @staticmethod
+    def _once(tag: int, seen: set[int]) -> None:
+        if tag in seen:
+            raise BadValue(f"tag {tag} comes twice in one structure")
+        seen.add(tag)
+
+    def _groups(self, most: int) -> int:
+        view, at, value, shift = self.view, self.at, 0, 0
+        for at in range(at, min(at + most, self.end)):  # noqa: B020
+            byte = view[at]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                self.at = at + 1
+                return value
+            shift += 7
+        if self.left < most:
+            raise _truncated(self.left + 1, self)
+        raise BadValue(f"a variable-length integer of more than {most} bytes")
+
+    def _text(self, size: int) -> str:
+        if size < 0:
+            raise BadValue(f"a string of {size} bytes")
+        try:
+            return str(self.take(size), "utf-8")
+        except UnicodeDecodeError:
+            raise BadValue("a string is not UTF-8") from None
+
+    def _counted(self, count: int, least_bytes: int) -> int:
+        if count < -1:
+            raise BadValue(f"an array of {count} elements")
+        if count * least_bytes > self.left:
+            raise Truncated(
+                f"an array of {count} elements in the last {self.left} bytes of a message"
+            )
+        self._elements_left -= count
+        if self._elements_left < 0:
+            raise BadValue(f"more than {ELEMENTS_MAX} array elements in one message")
+        return count
+
+
+def put_uvarint(out: bytearray, value: int) -> None:
+    """Append an unsigned variable-length integer."""
+    if value < 0:
+        raise ValueError(f"{value} is negative")
+    while value >= 0x80:
+        out.append((value & 0x7F) | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def put_varint(out: bytearray, value: int) -> None:
+    """Append a signed variable-length integer of 32 bits, zigzag."""
+    if not -(1 << 31) <= value < 1 << 31:
+        raise ValueError(f"{value} does not fit 32 bits")
+    put_uvarint(out, value << 1 if value >= 0 else (~value << 1) | 1)
+
+
+def put_varlong(out: bytearray, value: int) -> None:
+    """Append a signed variable-length integer of 64 bits, zigzag."""
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ValueError(f"{value} does not fit 64 bits")
+    put_uvarint(out, value << 1 if value >= 0 else (~value << 1) | 1)
+
+
+def put_string(out: bytearray, value: str | None) -> None:
+    """Append a string with an int16 length."""
+    if value is None:
+        out += b"\xff\xff"
+        return
+    data = encoded(value)
+    out += INT16.pack(len(data))
+    out += data
+
+
+def put_compact_string(out: bytearray, value: str | None) -> None:
+    """Append a string with a compact length."""
+    if value is None:
+        out.append(0)
+        return
+    data = encoded(value)
+    put_uvarint(out, len(data) + 1)
+    out += data
+
+
+def put_sized(out: bytearray, value: bytes | memoryview | None) -> None:
+    """Append bytes with an int32 length."""
+    if value is None:
+        out += b"\xff\xff\xff\xff"
+        return
+    out += INT32.pack(len(value))
+    out += value
+
+
+def put_compact_sized(out: bytearray, value: bytes | memoryview | None) -> None:
+    """Append bytes with a compact length."""
+    put_uvarint(out, 0 if value is None else len(value) + 1)
+    if value is not None:
+        out += value
+
+
+def put_count(out: bytearray, count: int) -> None:
+    """Append an array's count; -1 = null."""
+    out += INT32.pack(count)
+
+
+def put_compact_count(out: bytearray, count: int) -> None:
+    """Append an array's compact count; -1 = null."""
+    put_uvarint(out, count + 1)
+
+
+def encoded(text: str) -> bytes:
+    """The UTF-8 of a string, if it is short enough for the wire (32,767 bytes, as in Kafka)."""
+    data = text.encode()
+    if len(data) > STRING_BYTES_MAX:
+        raise ValueError(f"a string of {len(data)} bytes, more than {STRING_BYTES_MAX}")
+    return data
+
+
+def _truncated(needed: int, reader: Reader) -> Truncated:
+    return Truncated(f"{needed} bytes needed at the last {reader.left} bytes of a message")
