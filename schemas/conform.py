@@ -25,8 +25,6 @@ from skidway.errors import SkidwayError
 NOT_UTF8: Final = "not UTF-8"
 """How the reason of a row with a string that is not UTF-8 ends."""
 
-_STRING: Final = Primitive("string")
-
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Faults = dict[int, str]
 
@@ -47,7 +45,7 @@ def conform(
         column = _given(batch, avro, field)
         column, unfit = _cast(_decoded(column), field)
         _note(faults, unfit, field.name, f"does not fit into {field.type}")
-        for mask, reason in _value_faults(column, field, avro.type, unfit):
+        for mask, reason in _value_faults(column, avro.type):
             _note(faults, mask, field.name, reason)
         columns.append(column)
     return columns, faults
@@ -81,8 +79,8 @@ def _decoded(column: pa.Array) -> pa.Array:
 
 def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
     """(the column in the field's type, rows that do not fit and are null in it)."""
-    source, target = column.type, field.type
-    if source == target:
+    source, target = column.type, _all_nullable(field.type)
+    if source in (target, field.type):
         return column, None
     if types.is_binary(source) and types.is_string(target):
         return column.view(pa.string()), None  # its UTF-8 is checked with all the others
@@ -109,6 +107,15 @@ def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) 
             return
         _mark_unfit(column.slice(0, half), target, start, unfit)
         _mark_unfit(column.slice(half), target, start + half, unfit)
+
+
+def _all_nullable(arrow: pa.DataType) -> pa.DataType:
+    """The type with nulls allowed everywhere inside: which of them are faults is found later."""
+    if types.is_struct(arrow):
+        return pa.struct([(each.name, _all_nullable(each.type)) for each in arrow])
+    if types.is_list(arrow):
+        return pa.list_(_all_nullable(arrow.value_type))
+    return pa.map_(pa.string(), _all_nullable(arrow.item_type)) if types.is_map(arrow) else arrow
 
 
 def _is_any_string(arrow: pa.DataType) -> bool:
@@ -191,23 +198,20 @@ def _note(faults: Faults, mask: Mask | None, name: str, reason: str) -> None:
             faults.setdefault(index, f"field {name}: {reason}")
 
 
-def _value_faults(
-    column: pa.Array, field: pa.Field, avro: AvroType, known: Mask | None = None
-) -> list[tuple[Mask, str]]:
+def _value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
     """Masks over the column's elements, each with its reason, all the way down."""
     found: list[tuple[Mask, str]] = []
-    if column.null_count and not field.nullable:
-        missing = np.asarray(column.is_null())
-        found.append((missing if known is None else missing & ~known, "null in a required field"))
-    inner, _ = unwrapped(avro)
+    inner, nullable = unwrapped(avro)
+    if column.null_count and not nullable and inner.kind != "null":
+        found.append((np.asarray(column.is_null()), "null in a required field"))
     if types.is_string(column.type):
         found += _text_faults(column, inner)
     elif isinstance(inner, Record):
         found += _struct_faults(column, inner)
     elif isinstance(inner, Array):
-        found += _list_faults(column, field.type.value_field, inner.items)
+        found += _list_faults(column, inner.items)
     elif isinstance(inner, Map):
-        found += _map_faults(column, field.type, inner)
+        found += _map_faults(column, inner)
     return found
 
 
@@ -225,23 +229,30 @@ def _struct_faults(column: pa.Array, record: Record) -> list[tuple[Mask, str]]:
     return [
         (mask & present, f"{each.name}: {reason}")
         for at, each in enumerate(record.fields)
-        for mask, reason in _value_faults(column.field(at), column.type.field(at), each.type)
+        for mask, reason in _value_faults(column.field(at), each.type)
     ]
 
 
-def _list_faults(column: pa.Array, item: pa.Field, avro: AvroType) -> list[tuple[Mask, str]]:
+def _list_faults(column: pa.Array, items: AvroType) -> list[tuple[Mask, str]]:
     parents = np.asarray(pc.list_parent_indices(column))
     found = []
-    for mask, reason in _value_faults(pc.list_flatten(column), item, avro):
+    for mask, reason in _value_faults(pc.list_flatten(column), items):
         rows = np.zeros(len(column), bool)
         rows[parents[mask]] = True
         found.append((rows, reason))
     return found
 
 
-def _map_faults(column: pa.Array, arrow: pa.MapType, avro: Map) -> list[tuple[Mask, str]]:
-    entry = pa.struct([pa.field("key", arrow.key_type, False), arrow.item_field.with_name("value")])
-    pairs = column.cast(pa.list_(pa.field("item", entry, False)))
-    key = Field("key", _STRING, None, False, None, "ascending", (), {})
-    value = Field("value", avro.values, None, False, None, "ascending", (), {})
-    return _list_faults(pairs, pairs.type.value_field, Record("pair", [key, value], None, (), {}))
+def _map_faults(column: pa.Array, avro: Map) -> list[tuple[Mask, str]]:
+    entry = pa.struct([("key", pa.string()), ("value", column.type.item_type)])
+    pairs = column.cast(pa.list_(entry))
+    return _list_faults(
+        pairs, Record("pair", [_KEY, _plain_field("value", avro.values)], None, (), {})
+    )
+
+
+def _plain_field(name: str, avro: AvroType) -> Field:
+    return Field(name, avro, None, False, None, "ascending", (), {})
+
+
+_KEY: Final = _plain_field("key", Primitive("string"))

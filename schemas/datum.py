@@ -36,7 +36,11 @@ def plain_schema(avro: AvroType, *, defaults: bool = False) -> Any:
 def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
     """The value of exactly one datum. Raises one of `MALFORMED`."""
     stream = io.BytesIO(datum)
-    value = fastavro.schemaless_reader(stream, plain, None)
+    try:
+        value = fastavro.schemaless_reader(stream, plain, None)
+    except MALFORMED:
+        check_datum(avro, datum)  # knows why in better words
+        raise
     if stream.tell() != len(datum) or write_datum(plain, value) != datum:
         check_datum(avro, datum)
     return value

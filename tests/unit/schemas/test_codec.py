@@ -1,0 +1,400 @@
+"""The codec: what Avro says, in columns; both paths alike; nothing bad gets through."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+import json
+from decimal import Decimal
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schemas.arrow import SchemaUnsupported
+from schemas.avro_schema import SchemaInvalid
+from schemas.codec import NOT_UTF8, Codec, ColumnsRefused, EncodeRefused
+from schemas.columns import NotProven
+from support.avro import batches, records
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+common = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def record(*fields: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "R", "fields": [{"name": n, "type": t} for n, t in fields]}
+
+
+def slow(schema: Any) -> Codec:
+    """A codec that never takes the fast path."""
+    codec = Codec(schema)
+    codec._fast = None
+    return codec
+
+
+def bytes_of(batch: pa.RecordBatch) -> list[Any]:
+    """Comparable content: NaN equals itself."""
+    return [repr(row) for row in _raw(batch).to_pylist()]
+
+
+def _raw(batch: pa.RecordBatch) -> pa.RecordBatch:
+    arrays = []
+    for column in batch.columns:
+        fits = pa.types.is_timestamp(column.type)
+        arrays.append(column.view(pa.int64()) if fits else column.cast(_numbers(column.type)))
+    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names)
+
+
+def _numbers(arrow: pa.DataType) -> pa.DataType:
+    from schemas.rows import _physical
+
+    return _physical(arrow)
+
+
+@common
+@given(batches(flat=True))
+def test_flat_records_take_the_fast_path_and_come_back(case: tuple[Any, pa.RecordBatch]) -> None:
+    """A flat record's columns survive encode and decode, and the fast path did the work."""
+    schema, batch = case
+    codec = Codec(schema)
+    assert codec.path == "pyruhvro"
+    datums = codec._fast.encode(batch.columns)  # type: ignore[union-attr]
+    assert codec.encode(batch).equals(datums)
+    decoded = codec.decode(datums)
+    assert codec._fast.decode(datums) == decoded.batch.columns or bytes_of(  # type: ignore[union-attr]
+        decoded.batch
+    ) == bytes_of(batch)
+    assert bytes_of(decoded.batch) == bytes_of(batch)
+    assert decoded.batch.schema.equals(codec.arrow_schema)
+    assert decoded.good.all()
+    assert not decoded.refused
+
+
+@common
+@given(batches(flat=False))
+def test_every_schema_with_columns_comes_back(case: tuple[Any, pa.RecordBatch]) -> None:
+    """Arrays, maps, fixed, decimals, nullable records survive encode and decode."""
+    schema, batch = case
+    codec = Codec(schema)
+    decoded = codec.decode(codec.encode(batch))
+    assert bytes_of(decoded.batch) == bytes_of(batch)
+    assert decoded.batch.schema.equals(codec.arrow_schema)
+
+
+@common
+@given(batches(flat=True))
+def test_both_paths_write_the_same_bytes(case: tuple[Any, pa.RecordBatch]) -> None:
+    """The fast path's datums are the slow path's, byte for byte."""
+    schema, batch = case
+    assert Codec(schema).encode(batch).equals(slow(schema).encode(batch))
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> tuple[Any, pa.BinaryArray]:
+    """A flat schema and datums of it, some cut, lengthened, changed, or made up."""
+    schema, batch = draw(batches(flat=True))
+    datums = Codec(schema).encode(batch).to_pylist() + draw(
+        st.lists(st.binary(max_size=24), max_size=2)
+    )
+    for at in draw(st.lists(st.integers(0, max(len(datums) - 1, 0)), max_size=2)):
+        if at < len(datums):
+            datums[at] = _damage(draw, datums[at])
+    return schema, pa.array(datums, pa.binary())
+
+
+def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
+    kind, at = draw(st.integers(0, 3)), draw(st.integers(0, len(datum)))
+    if kind == 0:
+        return datum[:at]
+    if kind == 1:
+        return datum + draw(st.binary(min_size=1, max_size=3))
+    if kind == 2:
+        return datum[:at] + draw(st.binary(min_size=1, max_size=2)) + datum[at + 1 :]
+    return datum[:at] + draw(st.sampled_from([b"\xff" * 9 + b"\x7f", b"\x80\x00", b"\xff" * 12]))
+
+
+@settings(common, max_examples=400)
+@given(damaged())
+def test_both_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray]) -> None:
+    """Whatever the bytes, the fast path either says what the slow path says, or leaves it to it."""
+    schema, datums = case
+    wanted = slow(schema).decode(datums)
+    found = Codec(schema).decode(datums)
+    assert bytes_of(found.batch) == bytes_of(wanted.batch)
+    assert found.refused == wanted.refused
+    try:
+        Codec(schema)._fast.decode(datums)  # type: ignore[union-attr]
+    except NotProven:
+        return
+    assert not wanted.refused
+
+
+@common
+@given(records(flat=False), st.lists(st.binary(max_size=40), max_size=4))
+def test_no_bytes_break_the_slow_path(case: tuple[Any, Any], datums: list[bytes]) -> None:
+    """Arbitrary bytes decode or are set apart; nothing else ever comes out."""
+    decoded = Codec(case[0]).decode(pa.array(datums, pa.binary()))
+    assert decoded.batch.num_rows + len(decoded.refused) == len(datums)
+    assert decoded.good.sum() == decoded.batch.num_rows
+
+
+def test_a_bad_datum_is_set_apart_and_the_rest_decodes() -> None:
+    """One bad datum costs itself alone, with its index and a reason."""
+    codec = Codec(record(("a", "string"), ("n", "long")))
+    good = codec.encode(pa.record_batch({"a": ["x", "y", "z"], "n": [1, 2, 3]})).to_pylist()
+    decoded = codec.decode(
+        pa.array([good[0], good[1] + b"\0", None, good[2], b"\x02"], pa.binary())
+    )
+    assert decoded.batch.to_pylist() == [{"a": "x", "n": 1}, {"a": "z", "n": 3}]
+    assert decoded.good.tolist() == [True, False, False, True, False]
+    assert decoded.refused == [
+        (1, "1 bytes too many"),
+        (2, "there is no value"),
+        (4, "it ends too early"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("avro", "datum", "reason"),
+    [
+        ("string", b"\x04\xff\xfe", "UTF-8"),
+        ("string", b"\x01a", "length"),
+        ("boolean", b"\x02", "boolean"),
+        ("int", b"\xfe\xff\xff\xff\xff\x01", "int"),
+        ("int", b"\x80\x80\x80\x80\x11", "int"),
+        ("long", b"\xff" * 9 + b"\x7f", "64 bits"),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, b"\x08", ""),
+        ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, b"\x01", "symbol"),
+        (["null", "long"], b"\x01\x02", "branch"),
+        (["null", "long"], b"\x04\x02", ""),
+        ({"type": "array", "items": "long"}, b"\x03\x0a\x02\x04\x00", "block"),
+    ],
+)
+def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reason: str) -> None:
+    """Numbers out of range, negative branches, wrong block sizes are no datums."""
+    decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
+    assert decoded.batch.num_rows == 0
+    ((index, found),) = decoded.refused
+    assert index == 0
+    assert reason in found
+
+
+@pytest.mark.parametrize(
+    ("avro", "datum", "value"),
+    [
+        ("long", b"\x82\x00", 1),
+        ({"type": "array", "items": "long"}, b"\x02\x02\x01\x02\x04\x00", [1, 2]),
+    ],
+)
+def test_unusual_but_legal_encodings_are_read(avro: Any, datum: bytes, value: Any) -> None:
+    """Padded varints and several blocks, counted or sized, are good Avro."""
+    decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
+    assert decoded.batch.to_pylist() == [{"a": value}]
+
+
+def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
+    """Never an empty string for a null."""
+    codec = Codec(record(("a", "string"), ("n", ["null", "long"])))
+    batch = pa.record_batch({"a": ["x", None, "z"], "n": pa.array([1, 2, None])})
+    datums, refused = codec.encode_rows_checked(batch)
+    assert datums.to_pylist() == [b"\x02x\x02\x02", None, b"\x02z\x00"]
+    assert refused == [(1, "field a: null in a required field")]
+    with pytest.raises(EncodeRefused) as caught:
+        codec.encode(batch)
+    assert caught.value.refused == refused
+
+
+def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
+    """Lines arrive as bytes; the reason tells the agent that it was the encoding."""
+    codec = Codec(record(("line", "string")))
+    datums, refused = codec.encode_rows_checked(
+        pa.record_batch({"line": pa.array([b"ok", b"\xff\xfe", b"\xc3\xa9"])})
+    )
+    assert datums.to_pylist() == [b"\x04ok", None, b"\x04\xc3\xa9"]
+    ((index, reason),) = refused
+    assert index == 1
+    assert reason.endswith(NOT_UTF8)
+
+
+def test_a_character_cut_in_two_is_not_utf8() -> None:
+    """Two halves side by side make good UTF-8 together and none apart."""
+    codec = Codec(record(("line", "string")))
+    _, refused = codec.encode_rows_checked(pa.record_batch({"line": pa.array([b"\xc3", b"\xa9"])}))
+    assert [index for index, _ in refused] == [0, 1]
+
+
+def test_lossless_inputs_are_brought_to_the_schemas_types() -> None:
+    """Dictionaries, large and view strings, narrow and unsigned integers, other time units."""
+    stamp = {"type": "long", "logicalType": "timestamp-millis"}
+    codec = Codec(
+        record(("a", "string"), ("b", "string"), ("n", "long"), ("m", "int"), ("t", stamp))
+    )
+    batch = pa.record_batch(
+        {
+            "t": pa.array([5, 6], pa.timestamp("s", "Europe/Berlin")),
+            "a": pa.array(["x", "y"]).dictionary_encode(),
+            "b": pa.array(["x", "y"], pa.large_string()),
+            "n": pa.array([1, 2], pa.uint64()),
+            "m": pa.array([1, 2], pa.uint8()),
+        }
+    )
+    back = codec.decode(codec.encode(batch)).batch
+    assert back.schema == codec.arrow_schema
+    assert back.column("a").to_pylist() == ["x", "y"]
+    assert back.column("t").type == pa.timestamp("ms", "UTC")
+    assert back.column("t").cast(pa.int64()).to_pylist() == [5000, 6000]
+
+
+def test_numbers_out_of_range_refuse_their_rows_only() -> None:
+    """uint64 beyond long, long beyond int."""
+    codec = Codec(record(("n", "long"), ("m", "int")))
+    batch = pa.record_batch(
+        {"n": pa.array([1, 2**63, 3], pa.uint64()), "m": pa.array([1, 2, 2**31], pa.int64())}
+    )
+    datums, refused = codec.encode_rows_checked(batch)
+    assert datums.to_pylist() == [b"\x02\x02", None, None]
+    assert [index for index, _ in refused] == [1, 2]
+
+
+def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
+    """Checks go all the way down, and point at the row."""
+    inner = {"type": "record", "name": "I", "fields": [{"name": "x", "type": "string"}]}
+    codec = Codec(
+        record(
+            ("l", {"type": "array", "items": "long"}),
+            ("m", {"type": "map", "values": {"type": "enum", "name": "E", "symbols": ["A"]}}),
+            ("s", ["null", inner]),
+        )
+    )
+    batch = pa.record_batch(
+        {
+            "l": pa.array([[1], [2, None], [3], [4]], pa.list_(pa.int64())),
+            "m": pa.array([[("k", "A")], [], [("k", "B")], []], pa.map_(pa.string(), pa.string())),
+            "s": pa.array([None, None, {"x": "y"}, {"x": None}], pa.struct([("x", pa.string())])),
+        }
+    )
+    datums, refused = codec.encode_rows_checked(batch)
+    assert [index for index, _ in refused] == [1, 2, 3]
+    assert "field s: x: null" in refused[2][1]
+    assert codec.decode(datums.slice(0, 1)).batch.to_pylist() == [
+        {"l": [1], "m": [("k", "A")], "s": None}
+    ]
+
+
+def test_slices_of_batches_and_of_datums_are_their_own() -> None:
+    """Offsets of sliced arrays are respected on both paths."""
+    schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
+    batch = pa.record_batch(
+        {
+            "a": [str(i) for i in range(40)],
+            "n": pa.array([i if i % 3 else None for i in range(40)], pa.int32()),
+            "b": [i % 5 == 0 for i in range(40)],
+        }
+    ).slice(7, 20)
+    for codec in (Codec(schema), slow(schema)):
+        datums = codec.encode(batch)
+        assert codec.decode(datums.slice(4, 9)).batch.to_pylist() == batch.slice(4, 9).to_pylist()
+
+
+def test_a_missing_column_takes_its_default() -> None:
+    """A schema may have more fields than the parser finds, if they have defaults."""
+    schema = record(("a", "string"))
+    schema["fields"] += [
+        {"name": "b", "type": ["null", "string"], "default": None},
+        {"name": "c", "type": "bytes", "default": "\u00ff"},
+        {"name": "d", "type": {"type": "map", "values": "int"}, "default": {"k": 1}},
+        {
+            "name": "e",
+            "type": {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2},
+            "default": "\u0001",
+        },
+    ]
+    codec = Codec(schema)
+    back = codec.decode(codec.encode(pa.record_batch({"a": ["x"]}))).batch
+    assert back.to_pylist() == [
+        {"a": "x", "b": None, "c": b"\xff", "d": [("k", 1)], "e": Decimal("0.01")}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({}, "Field a has no column and no default"),
+        ({"a": ["x"], "z": ["y"]}, "no field for column z"),
+        ({"a": [1]}, "Column a is int64; its field takes string"),
+        ({"a": [1.5]}, "Column a is double"),
+    ],
+)
+def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], words: str) -> None:
+    """The caller's mistakes are one sentence, not rows set apart."""
+    with pytest.raises(ColumnsRefused, match=words):
+        Codec(record(("a", "string"))).encode(pa.record_batch(columns))
+
+
+@pytest.mark.parametrize(
+    ("schema", "error", "words"),
+    [
+        ("{", SchemaInvalid, "no JSON"),
+        ('"string"', SchemaUnsupported, "Only a record"),
+        (record(("a", ["long", "string"])), SchemaUnsupported, "Field a is a union of several"),
+        (record(("a", ["null", "R"])), SchemaUnsupported, "Field a contains itself"),
+        (record(("a", {"type": "array", "items": "null"})), SchemaUnsupported, "take no bytes"),
+    ],
+)
+def test_schemas_without_columns_are_refused_in_a_sentence(
+    schema: Any, error: type[Exception], words: str
+) -> None:
+    """What the codec cannot do is said when it is made, never later."""
+    with pytest.raises(error, match=words):
+        Codec(schema)
+
+
+def test_the_bytes_are_avros() -> None:
+    """fastavro, knowing logical types, reads what the codec wrote."""
+    schema = record(
+        ("t", {"type": "long", "logicalType": "timestamp-millis"}),
+        ("d", {"type": "int", "logicalType": "date"}),
+        ("p", {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 3}),
+    )
+    moment = dt.datetime(2011, 6, 12, 1, 2, 3, 4000, tzinfo=dt.UTC)
+    row = {"t": moment, "d": dt.date(1969, 12, 31), "p": Decimal("-123456789012345678901.234")}
+    batch = pa.RecordBatch.from_pylist([row], schema=Codec(schema).arrow_schema)
+    (datum,) = Codec(schema).encode(batch).to_pylist()
+    assert fastavro.schemaless_reader(io.BytesIO(datum), fastavro.parse_schema(schema), None) == row
+
+
+def test_no_rows_are_no_datums() -> None:
+    """Empty in, empty out, with the right types."""
+    for schema in (
+        record(("a", "string")),
+        record(("a", {"type": "array", "items": "long"})),
+        record(),
+    ):
+        codec = Codec(schema)
+        none = codec.arrow_schema.empty_table().to_batches() or [
+            pa.RecordBatch.from_arrays(
+                [pa.array([], each.type) for each in codec.arrow_schema], schema=codec.arrow_schema
+            )
+        ]
+        assert codec.encode(none[0]).to_pylist() == []
+        assert codec.decode(pa.array([], pa.binary())).batch.num_rows == 0
+
+
+def test_datums_of_a_large_array_are_read() -> None:
+    """large_binary comes from some readers."""
+    codec = Codec(record(("a", "long")))
+    decoded = codec.decode(pa.array([b"\x02"], pa.large_binary()))
+    assert pc.sum(decoded.batch.column("a")).as_py() == 1
+
+
+def test_the_text_to_register_is_canonical() -> None:
+    """White space and attribute order make no new schema."""
+    text = json.dumps(record(("a", {"type": "string"})), indent=4)
+    assert Codec(text).schema_json == (
+        '{"type":"record","name":"R","fields":[{"name":"a","type":"string"}]}'
+    )
+    assert Codec(text).field_names == ["a"]
