@@ -1,0 +1,167 @@
+"""What a load takes: offset ranges of each partition, cut into slices. Pure; no I/O.
+
+A partition goes on where the newest manifest ended, or begins at 0. Offsets that cannot be had may
+be passed only where somebody has named them: the mirror (its gaps come over the audit topic) or an
+operator (`gaps.accepted`). Anything else ends the partition's range there, by name, and the load
+is not good although the other partitions go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from loader.manifest import BatchMark, Gap, Manifest, PartitionRange
+from skidway.errors import StateRefused
+from skidway.kafka.batch import BatchHeader
+from skidway.kafka.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What the broker has of a partition: offsets [log start, high watermark)."""
+
+    partition: int
+    log_start: int
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a load takes of a partition: offsets [first, end), `gap` in front of `first` if any.
+
+    position: where the load before ended. refused: why the partition does not go on, or "".
+    """
+
+    partition: int
+    position: int
+    first: int
+    end: int
+    gap: Gap | None = None
+    below: BatchMark | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The work of one task: offsets [first, end) of one partition."""
+
+    partition: int
+    first: int
+    end: int
+
+
+def positions(newest: Manifest | None) -> dict[int, PartitionRange]:
+    """Where each partition stands after the newest manifest."""
+    return {} if newest is None else {each.partition: each for each in newest.partitions}
+
+
+def check_identity(newest: Manifest | None, source: Source) -> None:
+    """StateRefused when the topic is not the one that was loaded before: offsets would lie."""
+    if newest is None:
+        return
+    was = newest.source
+    for what, before, now in (
+        ("cluster", was.cluster_id, source.cluster_id),
+        ("topic", was.topic_id, source.topic_id),
+    ):
+        if before and now and before != now:
+            raise StateRefused(
+                f"the {what} behind {newest.topic} was made again: load {newest.number} read from "
+                f"{what} id {before}, now it is {now}; load it into another output, or set the "
+                f"old rows and _skidway/{newest.topic} aside first"
+            )
+
+
+def plan_partition(
+    topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
+) -> Planned:
+    """The range of one partition from where the last load ended to the watermark."""
+    position = previous.end if previous else 0
+    below = previous.below if previous else None
+    where = f"{topic} partition {bounds.partition}"
+    number = bounds.partition
+    if bounds.high_watermark < position:
+        reason = (
+            f"{where}: loaded up to offset {position}, but the log ends at "
+            f"{bounds.high_watermark}: it is not the log that was loaded"
+        )
+        return Planned(number, position, position, position, None, below, reason)
+    if bounds.log_start <= position:
+        return Planned(number, position, position, bounds.high_watermark, None, below)
+    gap = cover(position, bounds.log_start, gaps)
+    if gap is None:
+        reason = (
+            f"{where}: offsets {position} to {bounds.log_start - 1} are gone from the log and no "
+            "mirror named them as a gap; nothing behind them is loaded. If they are lost for "
+            f"good, say so: --set gaps.accepted={topic}/{bounds.partition}/{position}-"
+            f"{bounds.log_start}"
+        )
+        return Planned(number, position, position, position, None, below, reason)
+    return Planned(number, position, bounds.log_start, bounds.high_watermark, gap, below)
+
+
+def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
+    """The named gaps that together cover [first, end), as one; None when they do not."""
+    at, reasons = first, []
+    for gap in sorted(gaps, key=lambda each: each.first):
+        if gap.first <= at < gap.end:
+            at = gap.end
+            reasons.append(gap.reason)
+        if at >= end:
+            return Gap(first, end, "; ".join(dict.fromkeys(reasons)))
+    return None
+
+
+def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
+    """Why the log is another one than was loaded, judged by the batch below; "" if it is not."""
+    below = planned.below
+    if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
+        below.base_offset,
+        below.crc,
+        below.epoch,
+    ):
+        return ""
+    return (
+        f"{topic} partition {planned.partition} has diverged: the batch at offset "
+        f"{below.base_offset} had CRC {below.crc:08x} and epoch {below.epoch} when it was loaded, "
+        f"now the batch at {header.base_offset} has {header.crc:08x} and {header.leader_epoch}"
+    )
+
+
+def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
+    """Slices of at most `records` offsets, partitions in turn so that all move on together."""
+    ranges = [each for each in planned if each.first < each.end]
+    slices = [
+        Slice(each.partition, at, min(at + records, each.end))
+        for each in ranges
+        for at in range(each.first, each.end, records)
+    ]
+    begins = {each.partition: each.first for each in ranges}
+    return sorted(slices, key=lambda each: (each.first - begins[each.partition], each.partition))
+
+
+def parse_accepted(texts: Iterable[str]) -> dict[tuple[str, int], list[Gap]]:
+    """`topic/partition/first-end` of `gaps.accepted`. ValueError with the text when it is none."""
+    accepted: dict[tuple[str, int], list[Gap]] = {}
+    for text in texts:
+        try:
+            topic, partition, span = text.rsplit("/", 2)
+            first, end = (int(part) for part in span.split("-"))
+            key = (topic, int(partition))
+        except ValueError as error:
+            raise ValueError(text) from error
+        if not 0 <= first < end:
+            raise ValueError(text)
+        accepted.setdefault(key, []).append(Gap(first, end, "accepted by the operator"))
+    return accepted
+
+
+def named_gaps(
+    topic: str,
+    partition: int,
+    mirror: Mapping[int, Sequence[Gap]],
+    accepted: Mapping[tuple[str, int], Sequence[Gap]],
+) -> list[Gap]:
+    """Every gap that somebody named for a partition."""
+    return [*mirror.get(partition, ()), *accepted.get((topic, partition), ())]

@@ -1,0 +1,121 @@
+"""From the writer's columns to the columns of the file: the subject's latest schema.
+
+By name, or by one of the reader field's aliases; a field that the writer did not have takes its
+default, or null; types are cast where nothing is lost. A row that does not fit is set apart. A
+writer's schema that as a whole cannot be brought to the reader's (a field without default, a type
+that has no cast) sets all its rows apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.arrow import arrow_schema
+from schemas.avro_schema import Field, Record, parse
+from schemas.rows import default_value
+from skidway.errors import SkidwayError
+
+Bools = npt.NDArray[np.bool_]
+
+
+class NotProjectable(SkidwayError):
+    """No row written with one schema has a place in the other; the sentence says which field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projected:
+    """Rows that fit, in the reader's columns; `fits` says which rows of the batch they are."""
+
+    columns: list[pa.Array]
+    fits: Bools
+
+
+Step = Callable[[pa.RecordBatch], tuple[pa.Array, Bools | None]]
+
+
+class Projection:
+    """Brings batches of one writer's schema to the reader's. Made once per pair of schemas."""
+
+    def __init__(self, writer: pa.Schema, reader: str) -> None:
+        record = parse(reader)
+        self.schema = arrow_schema(record)
+        assert isinstance(record, Record)  # anything else has no arrow_schema
+        self._steps: list[Step] | None = None
+        if not self.schema.equals(writer):
+            pairs = zip(record.fields, self.schema, strict=True)
+            self._steps = [_step(writer, avro, field) for avro, field in pairs]
+
+    def apply(self, batch: pa.RecordBatch) -> Projected:
+        """The rows of a batch that fit the reader's columns."""
+        fits = np.ones(batch.num_rows, np.bool_)
+        if self._steps is None:
+            return Projected(batch.columns, fits)
+        columns = []
+        for step in self._steps:
+            column, unfit = step(batch)
+            columns.append(column)
+            if unfit is not None:
+                fits &= ~unfit
+        if not fits.all():
+            kept = pa.array(np.flatnonzero(fits))
+            columns = [column.take(kept) for column in columns]
+        return Projected(columns, fits)
+
+
+def _step(writer: pa.Schema, avro: Field, field: pa.Field) -> Step:
+    for name in (avro.name, *avro.aliases):
+        at = writer.get_field_index(name)
+        if at >= 0:
+            _check_castable(writer.field(at), field)
+            return lambda batch: _cast(batch.column(at), field)
+    if avro.has_default and avro.default is not None:
+        value = default_value(avro.type, avro.default)
+        return lambda batch: (pa.array([value] * batch.num_rows, field.type), None)
+    if field.nullable:
+        return lambda batch: (pa.nulls(batch.num_rows, field.type), None)
+    raise NotProjectable(f"the writer's schema has no field {avro.name}, which has no default")
+
+
+def _check_castable(source: pa.Field, target: pa.Field) -> None:
+    if source.type == target.type:
+        return
+    try:
+        pa.nulls(0, source.type).cast(target.type)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise NotProjectable(
+            f"field {target.name} was written as {source.type} and is {target.type} now"
+        ) from error
+
+
+def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Bools | None]:
+    unfit = None
+    if column.type != field.type:
+        try:
+            column = column.cast(field.type)
+        except pa.ArrowInvalid:
+            unfit = np.zeros(len(column), np.bool_)
+            _mark_unfit(column, field.type, 0, unfit)
+            column = pc.if_else(pa.array(unfit), None, column).cast(field.type)
+    if not field.nullable and column.null_count:
+        missing = np.asarray(column.is_null())
+        unfit = missing if unfit is None else unfit | missing
+    return column, unfit
+
+
+def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Bools) -> None:
+    """Marks the rows whose cast fails, halving: few of many are found with few casts."""
+    try:
+        column.cast(target)
+    except pa.ArrowInvalid:
+        half = len(column) // 2
+        if half == 0:
+            unfit[start] = True
+            return
+        _mark_unfit(column.slice(0, half), target, start, unfit)
+        _mark_unfit(column.slice(half), target, start + half, unfit)

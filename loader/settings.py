@@ -1,0 +1,83 @@
+"""Settings of the loader: /etc/skidway/loader.yml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from loader import plan, topics
+from skidway.errors import ConfigurationRefused
+from skidway.settings import setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoaderSettings:
+    """What is loaded, from where, to where, and how."""
+
+    bootstrap_servers: str = setting(
+        "bootstrap.servers", help="Brokers of the cluster that is loaded from, host:port,..."
+    )
+    schema_registry_url: str = setting(
+        "schema.registry.url", help="Schema registry, http://host:port,..."
+    )
+    topics: list[str] = setting(
+        "topics", help="Topics to load: names, or regular expressions that match whole names."
+    )
+    output: str = setting(
+        "output", help="Where rows and manifests go: a directory, or hdfs://host:port/folder."
+    )
+    cluster_name: str = setting(
+        "cluster.name", "main", help="Name of the cluster that is loaded from, without a dot."
+    )
+    slice_records: int = setting(
+        "slice.records", 400_000, help="Offsets that one task takes.", at_least=1
+    )
+    announce_wait_ms: int = setting(
+        "announce.wait.ms",
+        600_000,
+        help="How long records wait for their file's announcement before they are rejected.",
+        at_least=0,
+    )
+    bucket_ms: int = setting(
+        "bucket.ms", 60_000, help="Size of the audit's buckets of event time.", at_least=1000
+    )
+    format: str = setting(
+        "format", "parquet", help="File format of the rows.", choices=("parquet",)
+    )
+    compression: str = setting(
+        "compression.type",
+        "zstd",
+        help="Compression of the rows.",
+        choices=("none", "snappy", "gzip", "lz4", "zstd"),
+    )
+    gaps_accepted: list[str] = setting(
+        "gaps.accepted",
+        (),
+        help="Offsets known to be lost, topic/partition/first-end; loads pass over them.",
+    )
+    spark_master: str = setting("spark.master", "local[*]", help="Where Spark runs its tasks.")
+    spark_driver_memory: str = setting(
+        "spark.driver.memory", "1g", help="Heap of Spark's driver process."
+    )
+    spark_log_file: Path | None = setting(
+        "spark.log.file", None, help="File for Spark's own log; none: only its warnings, nowhere."
+    )
+    spark_conf: dict[str, str] = setting(
+        "spark.conf", {}, help="Further Spark properties, as in spark-defaults.conf."
+    )
+
+    def check(self) -> None:
+        """ConfigurationRefused for combinations that cannot work."""
+        if not self.topics:
+            raise ConfigurationRefused("topics: at least one name or pattern is needed")
+        if "." in self.cluster_name or not self.cluster_name:
+            raise ConfigurationRefused(
+                f"cluster.name: {self.cluster_name!r} must be a name without a dot"
+            )
+        topics.check(self.topics)
+        try:
+            plan.parse_accepted(self.gaps_accepted)
+        except ValueError as error:
+            raise ConfigurationRefused(
+                f"gaps.accepted: {error} is not topic/partition/first-end"
+            ) from error

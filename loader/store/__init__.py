@@ -1,0 +1,112 @@
+"""Where rows, manifests and marks lie: a file tree with the few operations that a commit needs.
+
+    Store        what every kind offers; the commit relies on nothing else
+    LocalStore   a directory of this machine (link(2), fsync)
+    HdfsStore    HDFS through hdfs-native (rename without overwrite, hsync)
+
+Paths are relative to the store's root, parts joined by `/`. All errors of the world are raised as
+`StoreFailed` with one sentence; `OutcomeUnclear` says that a change may or may not have happened
+and has to be looked at again. Other kinds of URL are refused by `open_store`: a commit is only
+sound where a name can be taken once (docs/delivery.md, 5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
+
+PARTIAL_SUFFIX: Final = ".partial"
+"""Names with this end are files in the making; readers and listings of ours pass over them."""
+
+
+class StoreFailed(SkidwayError):
+    """The output refused an operation; the sentence says which and why."""
+
+
+class StoreUnreachable(Unreachable):
+    """The output's server did not answer."""
+
+
+class OutcomeUnclear(SkidwayError):
+    """A change was asked for and its answer was lost: it may have happened or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file: its path below the root and its length in bytes."""
+
+    path: str
+    length: int
+
+
+class StoreWriter(Protocol):
+    """A new file. After `close` its bytes are durable; until then nobody relies on them."""
+
+    def write(self, data: bytes | memoryview, /) -> int:
+        """Appends; returns the number of bytes taken, which is all of them."""
+
+    def close(self) -> None:
+        """Flushes to disk and closes. Raises StoreFailed."""
+
+    def abandon(self) -> None:
+        """Closes without any promise, after a failure."""
+
+
+class Store(Protocol):
+    """Operations on one file tree."""
+
+    @property
+    def url(self) -> str:
+        """The root, in a form that names it for good: absolute, without a trailing slash."""
+
+    def create(self, path: str) -> StoreWriter:
+        """A new file with its directories; a leftover of that name is overwritten."""
+
+    def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
+        """Makes `path` hold `data`, whole and durable, unless it exists (then False).
+
+        `scratch` is a directory of the caller for what has to be written first. OutcomeUnclear
+        when the answer was lost.
+        """
+
+    def rename(self, source: str, target: str) -> bool:
+        """Moves a file, durably, making directories. False when the target exists or the source
+        does not: the caller looks again."""
+
+    def length(self, path: str) -> int | None:
+        """Bytes of a file; None when it is not there."""
+
+    def read(self, path: str) -> bytes | None:
+        """A whole file; None when it is not there."""
+
+    def files(self, path: str) -> list[Entry]:
+        """Every file below a directory, in order of path; none when it is not there."""
+
+    def names(self, path: str) -> list[str]:
+        """Names directly in a directory, in order; none when it is not there."""
+
+    def delete(self, path: str) -> None:
+        """Removes a file or a whole directory; not being there is fine."""
+
+    def sync(self, paths: Sequence[str]) -> None:
+        """Makes the names in these directories durable, where that is not implied by `rename`."""
+
+
+def open_store(url: str) -> Store:
+    """The store behind `output`. ConfigurationRefused for a scheme on which no commit is sound."""
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme == "file":
+        from loader.store.local import LocalStore
+
+        return LocalStore(url.removeprefix("file://"))
+    if scheme == "hdfs":
+        from loader.store.hdfs import HdfsStore
+
+        return HdfsStore(url)
+    raise ConfigurationRefused(
+        f"output: {url} is refused: a load is committed by taking a name exactly once, which is "
+        "done on a local directory and on hdfs://host:port/folder; no other store is supported"
+    )
