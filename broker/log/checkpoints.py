@@ -1,0 +1,134 @@
+"""The small files of a log directory: checkpoints, meta.properties, partition.metadata.
+
+Formats are Kafka's. A checkpoint file::
+
+    0                           version
+    2                           entries
+    hdfs-logs 0 1200            topic, partition, offset
+    hdfs-logs 1 1187
+
+All are written atomically. A checkpoint only saves work, so a damaged one counts as empty (a
+recovery point of 0 means that everything is read again); meta.properties and partition.metadata
+say whose data this is, so damaged ones are refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker.log import names
+from skidway import log
+from skidway.errors import StateRefused
+from skidway.files import write_atomically
+from skidway.kafka.types import TopicPartition
+
+_VERSION = "0"
+_log = log.get(__name__)
+
+
+def write_offsets(path: Path, offsets: Mapping[TopicPartition, int]) -> None:
+    """Writes a checkpoint file. Raises OSError."""
+    lines = [_VERSION, str(len(offsets))]
+    lines += [f"{tp.topic} {tp.partition} {offset}" for tp, offset in sorted(offsets.items())]
+    write_atomically(path, ("\n".join(lines) + "\n").encode())
+
+
+def read_offsets(path: Path) -> dict[TopicPartition, int]:
+    """Reads a checkpoint file; a missing or damaged one is empty."""
+    try:
+        lines = path.read_text("ascii").splitlines()
+    except FileNotFoundError:
+        return {}
+    except UnicodeDecodeError:
+        lines = []
+    try:
+        return _entries(lines)
+    except (IndexError, ValueError) as error:
+        _log.warning("checkpoint_ignored", file=str(path), reason=str(error))
+        return {}
+
+
+def _entries(lines: list[str]) -> dict[TopicPartition, int]:
+    version, count, entries = lines[0], int(lines[1]), lines[2:]
+    if version != _VERSION or len(entries) != count:
+        raise ValueError(f"version {version}, {count} entries, {len(entries)} lines")
+    return dict(_entry(line) for line in entries)
+
+
+def _entry(line: str) -> tuple[TopicPartition, int]:
+    topic, partition, offset = line.split(" ")
+    return TopicPartition(topic, int(partition)), int(offset)
+
+
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """Whose log directory this is."""
+
+    broker_id: int
+    cluster_id: str
+    directory_id: str
+
+
+def write_meta(directory: Path, meta: MetaProperties) -> None:
+    """Marks a log directory as this broker's. Raises OSError."""
+    text = (
+        f"version={_VERSION}\nbroker.id={meta.broker_id}\ncluster.id={meta.cluster_id}\n"
+        f"directory.id={meta.directory_id}\n"
+    )
+    write_atomically(directory / names.META_PROPERTIES, text.encode())
+
+
+def read_meta(directory: Path) -> MetaProperties | None:
+    """The mark of a log directory; None if it has none yet. Raises StateRefused."""
+    path = directory / names.META_PROPERTIES
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return None
+    pairs = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
+    try:
+        # A directory of Apache Kafka has no directory.id before 3.7.
+        directory_id = pairs.get("directory.id") or encode_id(uuid.uuid4())
+        return MetaProperties(int(pairs["broker.id"]), pairs["cluster.id"], directory_id)
+    except (KeyError, ValueError) as error:
+        raise StateRefused(f"{path} does not say broker.id and cluster.id") from error
+
+
+def write_partition_metadata(directory: Path, topic_id: uuid.UUID) -> None:
+    """Notes which topic a partition's directory belongs to. Raises OSError."""
+    text = f"version: {_VERSION}\ntopic_id: {encode_id(topic_id)}\n"
+    write_atomically(directory / names.PARTITION_METADATA, text.encode())
+
+
+def read_partition_metadata(directory: Path) -> uuid.UUID | None:
+    """The topic id of a partition's directory; None if it is not noted. Raises StateRefused."""
+    path = directory / names.PARTITION_METADATA
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except FileNotFoundError:
+        return None
+    pairs = dict(line.split(": ", 1) for line in lines if ": " in line)
+    try:
+        return decode_id(pairs["topic_id"])
+    except (KeyError, ValueError) as error:
+        raise StateRefused(f"{path} does not say a topic_id") from error
+
+
+def encode_id(value: uuid.UUID) -> str:
+    """A UUID as Kafka writes it: base64 for URLs, 22 characters."""
+    return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+
+
+def decode_id(text: str) -> uuid.UUID:
+    """The UUID in Kafka's spelling. Raises ValueError."""
+    return uuid.UUID(bytes=base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+
+
+def clean_shutdown_content(broker_epoch: int) -> bytes:
+    """What the marker of a clean stop says."""
+    return json.dumps({"version": 0, "brokerEpoch": broker_epoch}).encode()

@@ -1,0 +1,37 @@
+"""The settings of one topic that its logs act on, with the defaults of the broker filled in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+DAY_MS = 86_400_000
+WEEK_MS = 7 * DAY_MS
+FOREVER_MS = (1 << 63) - 1
+UNLIMITED = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """Sizes in bytes, times in ms; a retention of -1 has no limit. Kafka's defaults mostly."""
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = WEEK_MS
+    index_interval_bytes: int = 4096
+    segment_index_bytes: int = 10 << 20
+    retention_ms: int = WEEK_MS
+    retention_bytes: int = UNLIMITED
+    file_delete_delay_ms: int = 60_000
+    max_message_bytes: int = 1_048_588
+    flush_messages: int = 10_000
+    flush_ms: int = 50
+    timestamp_before_max_ms: int = FOREVER_MS
+    timestamp_after_max_ms: int = FOREVER_MS
+    contiguous: bool = True
+    """Whether each batch begins where the last ended: true but for mirrors, which keep gaps."""
+
+    @property
+    def bounds_timestamps(self) -> bool:
+        """Whether event times are compared with the clock at all."""
+        return self.timestamp_before_max_ms != FOREVER_MS or (
+            self.timestamp_after_max_ms != FOREVER_MS
+        )

@@ -1,0 +1,111 @@
+"""The threads that wait for the disk, so that the loop does not.
+
+Work is handed over as a function without arguments that touches only descriptors and paths; its
+result comes back to the loop by `post`. Each partition has at most one flush under way, and the
+other work (checkpoints, removing expired files) is one item of each kind, so the queue is bounded
+by the number of partitions.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from broker.log.partition_log import Flush
+from skidway.files import fsync_directory
+
+Post = Callable[[Callable[[], None]], None]
+"""Runs a function on the loop, soon; may be called from any thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a piece of work ended; `error` None = well."""
+
+    error: OSError | None
+    seconds: float
+
+
+class DiskWorker(Protocol):
+    """Whoever does work that waits for the disk; tests do it at once or later, as they like."""
+
+    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+        """Does `work` away from the loop, then calls `done` on the loop."""
+        ...
+
+
+class Flusher:
+    """Starts its threads at once; `close` ends them after all that was submitted."""
+
+    def __init__(self, post: Post, *, threads: int) -> None:
+        self._post = post
+        self._queue: queue.SimpleQueue[
+            tuple[Callable[[], None], Callable[[Outcome], None]] | None
+        ] = queue.SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"flusher-{number}", daemon=True)
+            for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+        """Does `work` on one of the threads, then calls `done` on the loop.
+
+        `work` may raise OSError, which becomes part of the outcome; nothing else.
+        """
+        self._queue.put((work, done))
+
+    def close(self) -> None:
+        """Waits for the work submitted and ends the threads."""
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            work, done = item
+            outcome = timed(work)
+            self._post(_bound(done, outcome))
+            del item, work, done  # they hold descriptors, which must not live until the next work
+
+
+def timed(work: Callable[[], None]) -> Outcome:
+    """Does the work and says how it went."""
+    start = time.monotonic()
+    try:
+        work()
+    except OSError as error:
+        return Outcome(error, time.monotonic() - start)
+    return Outcome(None, time.monotonic() - start)
+
+
+def sync(flush: Flush) -> None:
+    """Makes everything of a flush durable: closed segments, the active one, names. OSError."""
+    for path in flush.indexes:
+        _sync_path(str(path))
+    for file in flush.files:
+        os.fdatasync(file.descriptor)
+    if flush.directory is not None:
+        fsync_directory(flush.directory)
+
+
+def _sync_path(path: str) -> None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return  # an index without entries, or of a segment that expired meanwhile
+    try:
+        os.fdatasync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _bound(done: Callable[[Outcome], None], outcome: Outcome) -> Callable[[], None]:
+    return lambda: done(outcome)

@@ -1,0 +1,102 @@
+"""Names of files and directories under a log directory; nothing else in the broker spells them."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+
+from skidway.kafka.types import TopicPartition
+
+LOG = ".log"
+OFFSET_INDEX = ".index"
+TIME_INDEX = ".timeindex"
+PRODUCERS = ".producers"
+CUT = ".cut"
+DELETED = ".deleted"
+SEGMENT_SUFFIXES = (LOG, OFFSET_INDEX, TIME_INDEX, PRODUCERS)
+
+PARTITION_METADATA = "partition.metadata"
+META_PROPERTIES = "meta.properties"
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+LOG_START_OFFSETS = "log-start-offset-checkpoint"
+CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+
+DELETED_DIRECTORY = "-delete"
+STRAY_DIRECTORY = "-stray"
+
+TOPIC_NAME_MAX = 249  # Kafka's: leaves room for "-<partition>" in a file name of 255
+FILE_NAME_MAX = 255
+
+_DIGITS = 20
+_LEGAL_TOPIC = re.compile(r"[a-zA-Z0-9._-]+")
+_PARTITION_DIRECTORY = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
+_LEAVING = re.compile(r".+\.[0-9a-f]{32}(-delete|-stray)")
+
+
+def illegal_topic(name: str) -> str | None:
+    """Why a name cannot be a topic's, in words; None for a legal one."""
+    if not name:
+        return "a topic name must not be empty"
+    if name in (".", ".."):
+        return f"a topic name must not be {name!r}"
+    if len(name) > TOPIC_NAME_MAX:
+        return f"a topic name has at most {TOPIC_NAME_MAX} characters, this one {len(name)}"
+    if _LEGAL_TOPIC.fullmatch(name) is None:
+        return f"a topic name consists of ASCII letters, digits, '.', '_' and '-': {name!r}"
+    return None
+
+
+def segment_file(base_offset: int, suffix: str) -> str:
+    """File name of a segment's part; sorts as the offset does."""
+    return f"{base_offset:0{_DIGITS}d}{suffix}"
+
+
+def base_offset_of(name: str, suffix: str) -> int | None:
+    """The base offset in a file name with that suffix; None for any other name."""
+    stem = name[: -len(suffix)]
+    if not name.endswith(suffix) or len(stem) != _DIGITS or not stem.isdecimal():
+        return None
+    return int(stem)
+
+
+def cut_file(base_offset: int, position: int) -> str:
+    """File name of the copy of what recovery cut off a segment from a position on."""
+    return f"{base_offset:0{_DIGITS}d}.{position}{CUT}"
+
+
+def partition_directory(partition: TopicPartition) -> str:
+    """Directory name of a partition."""
+    return f"{partition.topic}-{partition.partition}"
+
+
+def partition_of(directory: str) -> TopicPartition | None:
+    """The partition whose directory has this name; None for any other name."""
+    match = _PARTITION_DIRECTORY.fullmatch(directory)
+    if match is None or illegal_topic(match[1]) is not None:
+        return None
+    return TopicPartition(match[1], int(match[2]))
+
+
+def leaving_directory(partition: TopicPartition, suffix: str) -> str:
+    """A new name for the directory of a partition that is no longer served."""
+    tail = f".{secrets.token_hex(16)}{suffix}"
+    return partition_directory(partition)[: FILE_NAME_MAX - len(tail)] + tail
+
+
+def is_deleted_directory(directory: str) -> bool:
+    """Whether a directory of this name waits for its removal."""
+    match = _LEAVING.fullmatch(directory)
+    return match is not None and match[1] == DELETED_DIRECTORY
+
+
+def is_stray_directory(directory: str) -> bool:
+    """Whether a directory of this name was set aside because no topic known owns it."""
+    match = _LEAVING.fullmatch(directory)
+    return match is not None and match[1] == STRAY_DIRECTORY
+
+
+def segment_bases(directory: Path) -> list[int]:
+    """Base offsets of the segments in a partition's directory, ascending."""
+    found = (base_offset_of(entry.name, LOG) for entry in directory.iterdir())
+    return sorted(base for base in found if base is not None)

@@ -1,0 +1,91 @@
+"""`.index`: where in a segment an offset lies, roughly.
+
+    entry, 8 bytes big-endian    relative offset int32 | position int32
+
+The offset is that of a batch's last record less the segment's base offset, the position where this
+batch begins: Kafka's convention, which its tools verify. One entry for every `index.interval.bytes`
+of log. The entry with the greatest offset at or below a target is where a search begins; the batch
+that holds the target is that one or a little behind it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from broker.log.sparse_file import TAIL_MAX, Entry, SparseFile
+
+ENTRY_BYTES = 8
+
+
+class OffsetIndex:
+    """Entries are written by `save`; before that they are only in memory."""
+
+    __slots__ = ("_base_offset", "_entries")
+
+    def __init__(self, path: Path, base_offset: int) -> None:
+        self._base_offset = base_offset
+        self._entries = SparseFile(path, ">ii")
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._entries.path
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all entries."""
+        return self._entries.size_bytes
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the file is there and has no partial entry."""
+        return self._entries.is_whole
+
+    @property
+    def wants_saving(self) -> bool:
+        """Whether enough entries wait in memory."""
+        return len(self._entries.tail) >= TAIL_MAX
+
+    def append(self, last_offset: int, position: int) -> None:
+        """Notes that the batch which begins at `position` ends with the record `last_offset`."""
+        self._entries.append(last_offset - self._base_offset, position)
+
+    def position_before(self, offset: int) -> int:
+        """A position of a batch at or in front of the one that holds an offset; 0 at worst."""
+        entry = self._entries.floor(offset - self._base_offset, _relative_offset)
+        return 0 if entry is None else entry[1]
+
+    def boundary_before(self, position: int) -> int:
+        """The greatest indexed position at or below a position: a batch begins there."""
+        entry = self._entries.floor(position, _position)
+        return 0 if entry is None else entry[1]
+
+    def last(self) -> tuple[int, int]:
+        """(last offset of a batch, its position) of the newest entry; (base offset, 0) if none."""
+        entry = self._entries.last()
+        return (self._base_offset, 0) if entry is None else (entry[0] + self._base_offset, entry[1])
+
+    def cut_tail(self, position: int) -> None:
+        """Forgets unsaved entries from a position on: their append did not happen."""
+        tail = self._entries.tail
+        while tail and tail[-1][1] >= position:
+            tail.pop()
+
+    def save(self, *, sync: bool = False) -> None:
+        """Writes entries that are only in memory. Raises OSError."""
+        self._entries.save(sync=sync)
+
+    def clear(self) -> None:
+        """Begins again, empty. Raises OSError."""
+        self._entries.clear()
+
+
+def _relative_offset(entry: Entry) -> int:
+    return entry[0]
+
+
+def _position(entry: Entry) -> int:
+    return entry[1]

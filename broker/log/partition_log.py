@@ -1,0 +1,412 @@
+"""The log of one partition: segments in order; append, write, roll, read, flush, delete.
+
+Offsets, always in this order, and asserted where they change::
+
+    log start offset <= flushed offset <= written offset <= log end offset
+
+Within a loop turn `append` only stamps a batch and remembers its bytes; `write` puts all of them
+into the active segment with one `pwritev`. If that fails, everything appended since the last write
+is taken back: offsets, index entries, producers. So an offset given out by `append` counts only
+once `written` has passed it.
+
+`begin_flush` says what to fsync, `finish_flush` what that made durable; between them the loop goes
+on appending. This class starts no thread and knows no connection.
+"""
+
+from __future__ import annotations
+
+import errno
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.log import names
+from broker.log.config import LogConfig
+from broker.log.files import DamagedLog, OpenFile, StorageFailed, write_all_at
+from broker.log.producer_state import Producer, ProducerState, encode_snapshot
+from broker.log.scan import InvalidBatch
+from broker.log.segment import RELATIVE_OFFSET_MAX, Segment
+from skidway.kafka.batch import BatchHeader, stamp
+from skidway.kafka.protocol.fetch import FileSlice
+from skidway.kafka.types import TopicPartition
+
+POSITIONS_REMEMBERED = 16
+
+
+class LogPosition(NamedTuple):
+    """An offset, and where it lies: the segment's base offset and the position in its file."""
+
+    offset: int
+    segment: int
+    position: int
+
+
+class Appended(NamedTuple):
+    """Offsets that a batch got, or had got before if it is a duplicate."""
+
+    base_offset: int
+    last_offset: int
+    is_duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """What to fsync, in this order, and the log's end from before: durable once it is done."""
+
+    files: tuple[OpenFile, ...]
+    indexes: tuple[Path, ...]
+    directory: Path | None
+    end: LogPosition
+
+
+class OffsetOutside(Exception):
+    """A read below the log start offset or above the offset up to which reading is allowed."""
+
+
+class _Undo(NamedTuple):
+    """The state before the first append since the last write."""
+
+    end: LogPosition
+    timestamps: tuple[int, int]
+    first_append_ms: int | None
+    last_append_ms: int
+    highest_id: int
+    producers: dict[int, Producer | None]
+
+
+class PartitionLog:
+    """Made by `recovery.open_log`; owned by the loop."""
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        directory: Path,
+        config: LogConfig,
+        segments: Sequence[Segment],
+        *,
+        log_start_offset: int,
+        log_end_offset: int,
+        producers: ProducerState,
+    ) -> None:
+        assert segments
+        assert segments[0].base_offset <= log_start_offset <= log_end_offset
+        self.partition = partition
+        self.directory = directory
+        self.config = config
+        self.segments = list(segments)
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.producers = producers
+        end = LogPosition(log_end_offset, self.active.base_offset, self.active.size)
+        self.written = end
+        self.flushed = end
+        self.flush_running = False
+        self._pending: list[memoryview] = []
+        self._undo: _Undo | None = None
+        self._refusal: StorageFailed | None = None
+        self._unflushed: list[Segment] = []
+        self._new_names = False
+        self._positions: dict[int, tuple[int, int]] = {log_end_offset: end[1:]}
+
+    @property
+    def active(self) -> Segment:
+        """The segment that grows."""
+        return self.segments[-1]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments."""
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether `write` has something to do."""
+        return bool(self._pending) or self._refusal is not None
+
+    @property
+    def unflushed_messages(self) -> int:
+        """Records written and not yet flushed."""
+        return self.written.offset - self.flushed.offset
+
+    def append(
+        self, batch: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
+    ) -> Appended:
+        """Gives a valid batch its offsets and stamps it; its bytes must stay until `write`.
+
+        Raises SequenceRefused; StorageFailed if a roll failed (then the rest of the turn too).
+        """
+        if self._refusal is not None:
+            raise self._refusal
+        if header.producer_id >= 0:
+            stored = self.producers.check(header)
+            if stored is not None:
+                return Appended(stored.base_offset, stored.last_offset, True)
+        segment = self.active
+        if segment.size and self._must_roll(segment, len(batch), header, now_ms):
+            segment = self._roll(now_ms)
+        base = self.log_end_offset
+        if self._undo is None:
+            self._undo = self._begin_writing(segment, now_ms)
+        stamp(batch, 0, base, leader_epoch)
+        segment.note(header, base, segment.size, self.config.index_interval_bytes)
+        if header.producer_id >= 0:
+            self._update_producer(header, base, now_ms)
+        self._pending.append(batch)
+        segment.size += len(batch)
+        self.log_end_offset = base + header.last_offset_delta + 1
+        return Appended(base, self.log_end_offset - 1, False)
+
+    def write(self) -> None:
+        """Puts what was appended into the file. StorageFailed: everything since is taken back."""
+        refusal, self._refusal = self._refusal, None
+        if refusal is not None:
+            raise refusal
+        if self._pending:
+            self._write_pending()
+
+    def read(
+        self, offset: int, max_bytes: int, end: LogPosition, *, at_least_one: bool
+    ) -> FileSlice | None:
+        """Whole batches from the one that holds `offset` on, none at or behind `end`.
+
+        No more than `max_bytes`, but for a first batch that is larger if `at_least_one`. None if
+        there is nothing (yet). Raises OffsetOutside, StorageFailed, DamagedLog.
+        """
+        if not self.log_start_offset <= offset <= end.offset:
+            raise OffsetOutside
+        if offset == end.offset:
+            return None
+        segment, position = self._locate(offset)
+        try:
+            limit = end.position if segment.base_offset == end.segment else segment.size
+            if limit - position > max_bytes:
+                limit = self._whole_batches(segment, position, max_bytes, at_least_one=at_least_one)
+            if limit <= position:
+                return None
+            return FileSlice(segment.file, position, limit - position)
+        except OSError as error:
+            raise StorageFailed("read", segment.path, error) from error
+        except InvalidBatch as error:
+            raise DamagedLog(segment.path, error.position, error.reason) from error
+
+    def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
+        """Bytes from an offset to an end, or any number above `enough`: what a fetch waits for."""
+        if offset >= end.offset or offset < self.log_start_offset:
+            return 0
+        segment, position = self._locate(offset)
+        if segment.base_offset == end.segment:
+            return end.position - position
+        total = segment.size - position
+        for later in self.segments[self.segments.index(segment) + 1 :]:
+            if total > enough:
+                break
+            total += end.position if later.base_offset == end.segment else later.size
+        return total
+
+    def segment_of(self, offset: int) -> Segment:
+        """The segment that holds an offset, or would."""
+        at = bisect_right(self.segments, offset, key=_base_offset) - 1
+        return self.segments[max(at, 0)]
+
+    def begin_flush(self) -> Flush | None:
+        """What to fsync now; None if all is flushed or a flush is running. Raises StorageFailed."""
+        if self.flush_running or self.written.offset == self.flushed.offset:
+            return None
+        closed = tuple(self._unflushed)
+        try:
+            files = (*(segment.file for segment in closed), self.active.file)
+        except OSError as error:
+            raise StorageFailed("open for flushing", self.directory, error) from error
+        indexes = tuple(
+            path for each in closed for path in (each.offset_index.path, each.time_index.path)
+        )
+        directory = self.directory if self._new_names else None
+        self.flush_running = True
+        self._unflushed = []
+        self._new_names = False
+        return Flush(files, indexes, directory, self.written)
+
+    def finish_flush(self, flush: Flush) -> None:
+        """Notes that everything of `begin_flush` is on disk."""
+        self.flush_running = False
+        assert self.flushed.offset <= flush.end.offset <= self.written.offset
+        self.flushed = flush.end
+        self._remember(flush.end)
+
+    def roll(self, now_ms: int) -> None:
+        """Closes the active segment if it holds anything. Raises StorageFailed."""
+        if self.active.size:
+            self._roll(now_ms)
+            self.write()
+
+    def take_out(self, count: int) -> list[Segment]:
+        """Removes the oldest segments from the log, which then starts behind them.
+
+        All of them must be flushed, and none active.
+        """
+        assert 0 < count < len(self.segments)
+        assert self.segments[count].base_offset <= self.flushed.offset
+        gone, self.segments = self.segments[:count], self.segments[count:]
+        self.log_start_offset = max(self.log_start_offset, self.segments[0].base_offset)
+        self._positions = {
+            offset: place
+            for offset, place in self._positions.items()
+            if offset >= self.log_start_offset
+        }
+        return gone
+
+    def save_producers(self, offset: int, first_append_ms: int) -> None:
+        """Writes the snapshot of the producers before an offset. Raises OSError."""
+        path = self.directory / names.segment_file(offset, names.PRODUCERS)
+        temporary = path.with_name(path.name + ".tmp")
+        temporary.write_bytes(encode_snapshot(self.producers, first_append_ms))
+        temporary.rename(path)
+
+    def close_cleanly(self) -> None:
+        """Writes what makes the next start quick. Everything must be flushed. Raises OSError."""
+        assert self.flushed.offset == self.log_end_offset
+        self.active.save_indexes(closing=True)
+        self.save_producers(self.log_end_offset, self.active.first_append_ms or 0)
+
+    def _must_roll(self, segment: Segment, size: int, header: BatchHeader, now_ms: int) -> bool:
+        config = self.config
+        if segment.size + size > config.segment_bytes:
+            return True
+        started = segment.first_append_ms
+        if started is not None and now_ms - started >= config.segment_ms:
+            return True
+        last_offset = self.log_end_offset + header.last_offset_delta
+        return (
+            last_offset - segment.base_offset > RELATIVE_OFFSET_MAX
+            or segment.offset_index.size_bytes >= config.segment_index_bytes
+            or segment.time_index.size_bytes >= config.segment_index_bytes
+        )
+
+    def _roll(self, now_ms: int) -> Segment:
+        try:
+            if self._pending:
+                self._write_pending()
+            old = self.active
+            old.save_indexes(closing=True)
+            new = Segment.create(self.directory, self.log_end_offset)
+            new.first_append_ms = now_ms
+        except StorageFailed as error:
+            self._refusal = error
+            raise
+        except OSError as error:
+            self._refusal = StorageFailed("roll a segment in", self.directory, error)
+            raise self._refusal from error
+        if old.base_offset >= self.flushed.segment and self.written.offset > self.flushed.offset:
+            self._unflushed.append(old)
+        self.segments.append(new)
+        self._new_names = True
+        self.written = LogPosition(self.log_end_offset, new.base_offset, 0)
+        self._remember(self.written)
+        return new
+
+    def _begin_writing(self, segment: Segment, now_ms: int) -> _Undo:
+        undo = _Undo(
+            self.written,
+            (segment.max_timestamp, segment.max_timestamp_offset),
+            segment.first_append_ms,
+            segment.last_append_ms,
+            self.producers.highest_id,
+            {},
+        )
+        if not segment.size:
+            try:
+                self.save_producers(segment.base_offset, now_ms)
+            except OSError as error:
+                self._refusal = StorageFailed("write the producers of", segment.path, error)
+                raise self._refusal from error
+            segment.first_append_ms = now_ms
+        segment.last_append_ms = now_ms
+        return undo
+
+    def _update_producer(self, header: BatchHeader, base: int, now_ms: int) -> None:
+        undo = self._undo
+        assert undo is not None
+        producer_id = header.producer_id
+        if producer_id not in undo.producers:
+            undo.producers[producer_id] = self.producers.producers.get(producer_id)
+        self.producers.update(header, base, now_ms)
+
+    def _write_pending(self) -> None:
+        segment, start = self.active, self.written.position
+        try:
+            write_all_at(segment.file.descriptor, self._pending, start)
+        except OSError as error:
+            self._take_back(segment)
+            raise StorageFailed("append to", segment.path, error) from error
+        self._pending = []
+        self._undo = None
+        self.written = LogPosition(self.log_end_offset, segment.base_offset, segment.size)
+        if segment.offset_index.wants_saving:
+            self._save_indexes(segment)
+
+    def _take_back(self, segment: Segment) -> None:
+        undo = self._undo
+        assert undo is not None
+        self._undo = None
+        self._pending = []
+        self.log_end_offset = undo.end.offset
+        segment.cut_unwritten(undo.end.offset, undo.end.position, undo.timestamps)
+        segment.first_append_ms = undo.first_append_ms
+        segment.last_append_ms = undo.last_append_ms
+        for producer_id, before in undo.producers.items():
+            if before is None:
+                self.producers.producers.pop(producer_id, None)
+            else:
+                self.producers.producers[producer_id] = before
+        self.producers.highest_id = undo.highest_id
+        try:
+            # What was written of it must not look like a batch to whoever reads the file later.
+            segment.file_cut(undo.end.position)
+        except OSError as error:
+            raise StorageFailed("cut", segment.path, OSError(errno.EIO, str(error))) from error
+
+    def _save_indexes(self, segment: Segment) -> None:
+        try:
+            segment.save_indexes()
+        except OSError as error:
+            # They stay in memory and are tried again; the log itself is written.
+            failure = StorageFailed("write the index of", segment.path, error)
+            if not failure.is_passing:
+                raise failure from error
+
+    def _locate(self, offset: int) -> tuple[Segment, int]:
+        """Segment and position of the batch that holds an offset, or of the next one (a gap)."""
+        segment = self.segment_of(offset)
+        place = self._positions.get(offset)
+        if place is not None and place[0] == segment.base_offset:
+            return segment, place[1]
+        try:
+            position = segment.find(offset)
+        except OSError as error:
+            raise StorageFailed("read", segment.path, error) from error
+        except InvalidBatch as error:
+            raise DamagedLog(segment.path, error.position, error.reason) from error
+        if position is None:
+            return self.segments[self.segments.index(segment) + 1], 0
+        return segment, position
+
+    def _whole_batches(
+        self, segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
+    ) -> int:
+        """Position behind the last batch that ends within `max_bytes`, read from the index."""
+        boundary = segment.offset_index.boundary_before(position + max_bytes)
+        if boundary > position:
+            return boundary
+        return segment.end_of_batches(position, max_bytes, at_least_one=at_least_one)
+
+    def _remember(self, place: LogPosition) -> None:
+        """Where the followers of the log's end will ask next, so that they need no search."""
+        self._positions[place.offset] = place[1:]
+        if len(self._positions) > POSITIONS_REMEMBERED:
+            del self._positions[next(iter(self._positions))]
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset

@@ -1,0 +1,190 @@
+"""What each idempotent producer sent last, and what may come next from it.
+
+Per producer id: its epoch, the moment of its last append, and its last five batches, each with
+sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at most five in flight).
+
+    unknown producer              any first sequence is accepted: its state may have expired
+    lower epoch                   InvalidProducerEpoch
+    higher epoch                  must begin at sequence 0
+    sequences of one of the five  a duplicate, if the CRC is the same
+    exactly the next sequence     accepted
+    anything else                 OutOfOrderSequence: older than five, or a gap
+
+A duplicate with another CRC is no duplicate: a producer that mixes its batches up must not be told
+that bytes are stored which are not. It gets OutOfOrderSequence, and so drains and begins anew.
+
+Entries are immutable, so an append that fails is taken back by putting the old entry back. The
+state is derived from the log; a snapshot (`.producers`) only saves reading all of it::
+
+    magic "SKP1" | crc32c u32 of the rest | time of the first append ms i64 | highest id i64 | n u32
+    n times: producer id i64 | epoch i16 | last append ms i64 | k u8
+             k times: base sequence i32 | last sequence i32 | base offset i64 | last offset i64
+                      | crc u32
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import google_crc32c
+
+from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
+
+BATCHES_KEPT = 5
+_MAGIC = b"SKP1"
+_SUM = struct.Struct(">4sI")
+_HEAD = struct.Struct(">qqI")
+_PRODUCER = struct.Struct(">qhqB")
+_BATCH = struct.Struct(">iiqqI")
+
+
+class SequenceRefused(Exception):
+    """An idempotent producer sent what cannot come next."""
+
+
+class OutOfOrderSequence(SequenceRefused):
+    """A gap, a batch older than the window, or other bytes under a sequence that was used."""
+
+
+class InvalidProducerEpoch(SequenceRefused):
+    """An epoch below the one that the producer id was last seen with."""
+
+
+class SnapshotDamaged(Exception):
+    """A snapshot that must be ignored; the log has it all."""
+
+
+class StoredBatch(NamedTuple):
+    """One of a producer's last batches."""
+
+    base_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset: int
+    crc: int
+
+
+class Producer(NamedTuple):
+    """A producer id's state; `batches` ascending, at most five."""
+
+    epoch: int
+    last_append_ms: int
+    batches: tuple[StoredBatch, ...]
+
+
+@dataclass(slots=True)
+class ProducerState:
+    """All producers of one partition, and the highest id ever seen in it."""
+
+    producers: dict[int, Producer] = field(default_factory=dict)
+    highest_id: int = NO_PRODUCER_ID
+
+    def check(self, header: BatchHeader) -> StoredBatch | None:
+        """None if the batch may be appended; what is stored of it if it is a duplicate.
+
+        Raises SequenceRefused. Changes nothing.
+        """
+        known = self.producers.get(header.producer_id)
+        if known is None:
+            return None
+        if header.producer_epoch != known.epoch:
+            _check_new_epoch(header, known)
+            return None
+        last = known.batches[-1]
+        if header.base_sequence == next_sequence(last.last_sequence, 1):
+            return None
+        return _duplicate(header, known)
+
+    def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
+        """Notes an append whose batch passed `check` (or comes from the log itself)."""
+        producer_id = header.producer_id
+        batch = StoredBatch(
+            header.base_sequence,
+            header.last_sequence,
+            base_offset,
+            base_offset + header.last_offset_delta,
+            header.crc,
+        )
+        known = self.producers.get(producer_id)
+        if known is None or known.epoch != header.producer_epoch:
+            batches: tuple[StoredBatch, ...] = (batch,)
+        else:
+            batches = (*known.batches[1 - BATCHES_KEPT :], batch)
+        self.producers[producer_id] = Producer(header.producer_epoch, now_ms, batches)
+        self.highest_id = max(self.highest_id, producer_id)
+
+    def expire(self, before_ms: int) -> int:
+        """Forgets producers whose last append was before a moment; how many."""
+        old = [key for key, each in self.producers.items() if each.last_append_ms < before_ms]
+        for key in old:
+            del self.producers[key]
+        return len(old)
+
+
+def _check_new_epoch(header: BatchHeader, known: Producer) -> None:
+    if header.producer_epoch < known.epoch:
+        raise InvalidProducerEpoch(
+            f"producer {header.producer_id} has epoch {known.epoch}, not {header.producer_epoch}"
+        )
+    if header.base_sequence != 0:
+        raise OutOfOrderSequence(
+            f"producer {header.producer_id} begins epoch {header.producer_epoch} with sequence "
+            f"{header.base_sequence}"
+        )
+
+
+def _duplicate(header: BatchHeader, known: Producer) -> StoredBatch:
+    for stored in known.batches:
+        if stored.base_sequence != header.base_sequence:
+            continue
+        if stored.last_sequence == header.last_sequence and stored.crc == header.crc:
+            return stored
+        raise OutOfOrderSequence(
+            f"producer {header.producer_id} sent other records under sequence "
+            f"{header.base_sequence}"
+        )
+    raise OutOfOrderSequence(
+        f"producer {header.producer_id} sent sequence {header.base_sequence} where "
+        f"{next_sequence(known.batches[-1].last_sequence, 1)} is next"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The producers before an offset, and when the segment that begins there got its first."""
+
+    first_append_ms: int
+    state: ProducerState
+
+
+def encode_snapshot(state: ProducerState, first_append_ms: int) -> bytes:
+    """The bytes of a `.producers` file."""
+    parts = [_HEAD.pack(first_append_ms, state.highest_id, len(state.producers))]
+    for producer_id, each in state.producers.items():
+        parts.append(
+            _PRODUCER.pack(producer_id, each.epoch, each.last_append_ms, len(each.batches))
+        )
+        parts.extend(_BATCH.pack(*batch) for batch in each.batches)
+    body = b"".join(parts)
+    return _SUM.pack(_MAGIC, google_crc32c.value(body)) + body
+
+
+def decode_snapshot(data: bytes) -> Snapshot:
+    """The snapshot in a `.producers` file. Raises SnapshotDamaged."""
+    if len(data) < _SUM.size + _HEAD.size or data[:4] != _MAGIC:
+        raise SnapshotDamaged("it is no snapshot of producers")
+    body = data[_SUM.size :]
+    if google_crc32c.value(body) != _SUM.unpack_from(data)[1]:
+        raise SnapshotDamaged("its checksum is wrong")
+    first_append_ms, highest_id, count = _HEAD.unpack_from(body)
+    state, at = ProducerState(highest_id=highest_id), _HEAD.size
+    for _ in range(count):
+        producer_id, epoch, last_append_ms, kept = _PRODUCER.unpack_from(body, at)
+        at += _PRODUCER.size
+        end = at + kept * _BATCH.size
+        batches = tuple(StoredBatch._make(each) for each in _BATCH.iter_unpack(body[at:end]))
+        state.producers[producer_id] = Producer(epoch, last_append_ms, batches)
+        at = end
+    return Snapshot(first_append_ms, state)

@@ -1,0 +1,368 @@
+"""From the files of a partition to its log, whatever way the broker stopped.
+
+After a clean stop only the end is looked at. Otherwise every batch from the recovery point on is
+read and its CRC computed, and indexes and producers are made again. What is found invalid is one of
+two things:
+
+    a torn tail   at or behind the recovery point, and no valid batch behind it: what a crash
+                  leaves (a part of the last write, zeros, old blocks). It was never shown to
+                  anybody. It is copied to a `.cut` file and cut off.
+    damage        below the recovery point, or followed by valid batches: something else happened
+                  to the disk. DamagedLog names file and position, the partition is not served,
+                  and nothing is changed.
+
+A log that ends below its recovery point is damaged too: a file is missing or was cut. Segments
+below the recovery point are not read again, but each must end where the next one begins. An index
+that is missing, partial, short, or whose last entry does not meet its batch is made again.
+
+What recovery found good is synced before it counts as flushed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker.log import names, scan
+from broker.log.config import LogConfig
+from broker.log.files import DamagedLog, StorageFailed
+from broker.log.partition_log import PartitionLog
+from broker.log.producer_state import (
+    ProducerState,
+    Snapshot,
+    SnapshotDamaged,
+    decode_snapshot,
+)
+from broker.log.segment import Segment
+from skidway import log
+from skidway.files import fsync_directory
+from skidway.kafka.types import TopicPartition
+
+_COPY_BYTES = 1 << 20
+_log = log.get(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A log ready for use, and what it took to get there."""
+
+    log: PartitionLog
+    cut_bytes: int
+    scanned_bytes: int
+    indexes_rebuilt: int
+
+
+@dataclass(slots=True)
+class _Account:
+    cut_bytes: int = 0
+    scanned_bytes: int = 0
+    indexes_rebuilt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How a partition is to be opened; offsets as its log directory's checkpoints have them."""
+
+    partition: TopicPartition
+    directory: Path
+    config: LogConfig
+    now_ms: int
+    clean: bool = False
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    first_offset: int = 0
+    """Where a log that has no segment yet begins."""
+
+
+def open_log(opening: Opening) -> Recovered:
+    """Opens a partition's log. Raises DamagedLog, StorageFailed."""
+    try:
+        return _open(opening)
+    except OSError as error:
+        raise StorageFailed("open the log in", opening.directory, error) from error
+
+
+def _open(opening: Opening) -> Recovered:
+    account = _Account()
+    _remove_leftovers(opening.directory)
+    segments = _load_segments(opening)
+    end_offset = segments[0].base_offset
+    for at, segment in enumerate(segments):
+        _check_joint(segment, end_offset, opening)
+        following = segments[at + 1 :]
+        end_offset = _check_segment(segment, following, opening, account)
+        if account.cut_bytes:
+            segments = _drop_empty(segments[: at + 1], following)
+            break
+    start = max(opening.log_start_offset, segments[0].base_offset)
+    if end_offset < max(start, opening.recovery_point):
+        last = segments[-1]
+        raise DamagedLog(
+            last.path,
+            last.size,
+            f"the log ends at offset {end_offset}; it started at {start} and was on disk up to "
+            f"{opening.recovery_point}",
+        )
+    producers = _producers(opening, segments, end_offset, account)
+    if not opening.clean or account.scanned_bytes:
+        _sync(opening, segments)
+    recovered = PartitionLog(
+        opening.partition,
+        opening.directory,
+        opening.config,
+        segments,
+        log_start_offset=start,
+        log_end_offset=end_offset,
+        producers=producers,
+    )
+    return Recovered(recovered, account.cut_bytes, account.scanned_bytes, account.indexes_rebuilt)
+
+
+def _remove_leftovers(directory: Path) -> None:
+    bases = set(names.segment_bases(directory))
+    for entry in directory.iterdir():
+        index_of = names.base_offset_of(entry.name, entry.suffix)
+        orphan = entry.suffix in (names.OFFSET_INDEX, names.TIME_INDEX) and index_of not in bases
+        if orphan or entry.name.endswith((names.DELETED, ".tmp")):
+            entry.unlink()
+
+
+def _load_segments(opening: Opening) -> list[Segment]:
+    bases = names.segment_bases(opening.directory)
+    if not bases:
+        segment = Segment.create(opening.directory, opening.first_offset)
+        fsync_directory(opening.directory)
+        return [segment]
+    segments = [Segment(opening.directory, base) for base in bases]
+    for segment in segments:
+        snapshot = _read_snapshot(segment.path_of(names.PRODUCERS))
+        if snapshot is not None and segment.size:
+            segment.first_append_ms = snapshot.first_append_ms
+    return segments
+
+
+def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
+    """Records that are missing between two segments are damage, unless the topic has gaps."""
+    base = segment.base_offset
+    if base < end_offset or (opening.config.contiguous and base != end_offset):
+        raise DamagedLog(
+            segment.path, 0, f"the segment in front of it ends at offset {end_offset}, not {base}"
+        )
+
+
+def _check_segment(
+    segment: Segment, following: Sequence[Segment], opening: Opening, account: _Account
+) -> int:
+    """The offset behind the segment's last record, with its indexes in order."""
+    if not segment.size:
+        _reset_indexes(segment)
+        return segment.base_offset
+    behind = following[0].base_offset if following else None
+    if opening.clean or (behind is not None and behind <= opening.recovery_point):
+        end_offset = _end_by_index(segment, opening)
+        if end_offset is not None:
+            return end_offset
+    return _scan_segment(segment, following, opening, account)
+
+
+def _end_by_index(segment: Segment, opening: Opening) -> int | None:
+    """The offset behind the last record if the index is right and leads to the file's end."""
+    if not (segment.offset_index.is_whole and segment.time_index.is_whole):
+        return None
+    last_offset, position = segment.offset_index.last()
+    if position >= segment.size:
+        return None
+    first = last_offset + 1 if position else segment.base_offset
+    try:
+        if position:
+            header = scan.Window(segment.file.descriptor, scan.HEADER_WINDOW_BYTES).header(position)
+            if header.last_offset != last_offset:
+                return None
+            position += header.size_bytes
+        end_offset, indexed = first, segment.offset_index.last()[1]
+        for at, header in scan.headers(
+            segment.file.descriptor,
+            position,
+            segment.size,
+            first_offset=first,
+            contiguous=opening.config.contiguous,
+            crc=False,
+        ):
+            if at - indexed > opening.config.index_interval_bytes:
+                return None
+            end_offset = header.last_offset + 1
+            if header.max_timestamp > segment.max_timestamp:
+                segment.max_timestamp = header.max_timestamp
+                segment.max_timestamp_offset = header.last_offset
+    except scan.InvalidBatch:
+        return None
+    segment.let_go()
+    return end_offset
+
+
+def _scan_segment(
+    segment: Segment, following: Sequence[Segment], opening: Opening, account: _Account
+) -> int:
+    """Reads every batch and makes the indexes again; cuts a torn tail off."""
+    _reset_indexes(segment)
+    account.indexes_rebuilt += 1
+    account.scanned_bytes += segment.size
+    end_offset = segment.base_offset
+    try:
+        for position, header in scan.headers(
+            segment.file.descriptor,
+            0,
+            segment.size,
+            first_offset=segment.base_offset,
+            contiguous=opening.config.contiguous,
+            crc=True,
+        ):
+            interval = opening.config.index_interval_bytes
+            segment.note(header, header.base_offset, position, interval)
+            end_offset = header.last_offset + 1
+            if segment.offset_index.wants_saving:
+                segment.save_indexes()
+    except scan.InvalidBatch as error:
+        reason = _why_damage(segment, following, opening, error, end_offset)
+        if reason is not None:
+            raise DamagedLog(segment.path, error.position, reason) from error
+        account.cut_bytes += segment.size - error.position
+        _cut(segment, opening.partition, error)
+    segment.save_indexes(closing=bool(following))
+    return end_offset
+
+
+def _reset_indexes(segment: Segment) -> None:
+    segment.offset_index.clear()
+    segment.time_index.clear()
+    segment.indexed_size = 0
+    segment.max_timestamp, segment.max_timestamp_offset = segment.time_index.last()
+
+
+def _why_damage(
+    segment: Segment,
+    following: Sequence[Segment],
+    opening: Opening,
+    error: scan.InvalidBatch,
+    end_offset: int,
+) -> str | None:
+    """Why what is invalid cannot be a torn tail; None if it is one."""
+    if end_offset < opening.recovery_point:
+        return f"{error.reason}, below the recovery point {opening.recovery_point}"
+    later = next((each for each in following if each.size), None)
+    if later is not None:
+        return f"{error.reason}, and {later.path.name} goes on behind it"
+    found = scan.valid_batch_after(
+        segment.file.descriptor, error.position + 1, segment.size, end_offset
+    )
+    if found is not None:
+        return f"{error.reason}, and a valid batch follows at position {found}"
+    return None
+
+
+def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) -> None:
+    """Cuts the segment's file at the invalid position, after a durable copy of what is cut."""
+    copy = segment.directory / names.cut_file(segment.base_offset, error.position)
+    descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        position = error.position
+        while chunk := os.pread(segment.file.descriptor, _COPY_BYTES, position):
+            os.write(descriptor, chunk)
+            position += len(chunk)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    fsync_directory(segment.directory)
+    _log.warning(
+        "torn_tail_cut",
+        partition=str(partition),
+        file=str(segment.path),
+        position=error.position,
+        bytes=segment.size - error.position,
+        reason=error.reason,
+        copy=str(copy),
+    )
+    segment.file_cut(error.position)
+    segment.size = error.position
+
+
+def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
+    """Empty segments behind a cut one would leave a hole in the offsets; they hold nothing."""
+    for segment in following:
+        for suffix in names.SEGMENT_SUFFIXES:
+            segment.path_of(suffix).unlink(missing_ok=True)
+    return kept
+
+
+def _producers(
+    opening: Opening, segments: Sequence[Segment], end_offset: int, account: _Account
+) -> ProducerState:
+    """The producers at the log's end: the newest usable snapshot, and the batches behind it.
+
+    Batches read again count as appended now: better remembered too long than forgotten too early.
+    """
+    found = _newest_snapshot(opening.directory, end_offset)
+    from_offset, state = found if found is not None else (0, ProducerState())
+    for segment in segments:
+        if segment.size and segment.base_offset >= from_offset:
+            _replay_producers(segment, state, opening)
+            account.scanned_bytes += segment.size
+        if segment is not segments[-1]:
+            segment.let_go()
+    return state
+
+
+def _replay_producers(segment: Segment, state: ProducerState, opening: Opening) -> None:
+    try:
+        for _, header in scan.headers(
+            segment.file.descriptor,
+            0,
+            segment.size,
+            first_offset=segment.base_offset,
+            contiguous=opening.config.contiguous,
+            crc=False,
+        ):
+            if header.producer_id >= 0:
+                state.update(header, header.base_offset, opening.now_ms)
+    except scan.InvalidBatch as error:
+        raise DamagedLog(segment.path, error.position, error.reason) from error
+
+
+def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerState] | None:
+    offsets = [names.base_offset_of(entry.name, names.PRODUCERS) for entry in directory.iterdir()]
+    known = sorted((each for each in offsets if each is not None), reverse=True)
+    bases = set(names.segment_bases(directory)) | {end_offset}
+    found = None
+    for offset in known:
+        path = directory / names.segment_file(offset, names.PRODUCERS)
+        if offset > end_offset or offset not in bases:
+            path.unlink()  # of a log end that is no more, or of an earlier clean stop
+        elif found is None:
+            snapshot = _read_snapshot(path)
+            if snapshot is not None:
+                found = offset, snapshot.state
+    return found
+
+
+def _read_snapshot(path: Path) -> Snapshot | None:
+    try:
+        return decode_snapshot(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except SnapshotDamaged as error:
+        _log.warning("producer_snapshot_ignored", file=str(path), reason=str(error))
+        return None
+
+
+def _sync(opening: Opening, segments: Sequence[Segment]) -> None:
+    """Makes durable what only the page cache may have had when the broker was killed."""
+    for segment in segments:
+        last = segment is segments[-1]
+        if last or segment.is_open:
+            os.fsync(segment.file.descriptor)
+            segment.save_indexes(sync=True)
+        if not last:
+            segment.let_go()
+    fsync_directory(opening.directory)

@@ -1,0 +1,148 @@
+"""Batches of a segment's file, one by one; how much of each is believed is the caller's choice.
+
+Reads windows, so that many small batches cost few system calls, and no more than a window of a
+large one. A length found in the file is compared with what is left of the file before use.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import google_crc32c
+
+from skidway.kafka.batch import (
+    CRC_START,
+    HEADER_BYTES,
+    MAGIC,
+    BatchHeader,
+    CorruptBatch,
+    read_header,
+)
+
+WINDOW_BYTES = 1 << 18
+HEADER_WINDOW_BYTES = 1 << 13
+_MAGIC_POSITION = 16
+
+
+class InvalidBatch(Exception):
+    """What lies at a position is no batch that belongs there."""
+
+    def __init__(self, position: int, reason: str) -> None:
+        super().__init__(f"position {position}: {reason}")
+        self.position = position
+        self.reason = reason
+
+
+class Window:
+    """A part of a file in memory; moves to where it is asked."""
+
+    __slots__ = ("_bytes", "_data", "_descriptor", "_start")
+
+    def __init__(self, descriptor: int, size_bytes: int = WINDOW_BYTES) -> None:
+        self._descriptor = descriptor
+        self._bytes = size_bytes
+        self._data = b""
+        self._start = 0
+
+    def header(self, position: int) -> BatchHeader:
+        """The batch header at a position. Raises InvalidBatch."""
+        at = position - self._start
+        if at < 0 or at + HEADER_BYTES > len(self._data):
+            self._data = os.pread(self._descriptor, self._bytes, position)
+            self._start, at = position, 0
+        try:
+            return read_header(self._data, at)
+        except CorruptBatch as error:
+            raise InvalidBatch(position, str(error)) from error
+
+    def crc(self, position: int, header: BatchHeader) -> int:
+        """CRC-32C of the batch at a position, over the bytes that its header's CRC covers."""
+        start, end = position + CRC_START, position + header.size_bytes
+        if self._start <= start and end <= self._start + len(self._data):
+            covered = self._data[start - self._start : end - self._start]
+            return int(google_crc32c.value(covered))
+        crc = 0
+        while start < end:
+            chunk = os.pread(self._descriptor, min(self._bytes, end - start), start)
+            if not chunk:
+                break
+            crc = google_crc32c.extend(crc, chunk)
+            start += len(chunk)
+        return int(crc)
+
+
+def headers(
+    descriptor: int, start: int, end: int, *, first_offset: int, contiguous: bool, crc: bool
+) -> Iterator[tuple[int, BatchHeader]]:
+    """Position and header of each batch from `start` up to `end`, the first one bad raising.
+
+    `first_offset` is the least offset that the first batch may have, the only one if `contiguous`;
+    each batch must go on where the one before ended. Raises InvalidBatch, also for a partial one.
+    """
+    window = Window(descriptor, WINDOW_BYTES if crc else HEADER_WINDOW_BYTES)
+    position, expected, epoch = start, first_offset, -1
+    while position < end:
+        header = window.header(position)
+        problem = _implausible(header, end - position, expected, epoch, contiguous=contiguous)
+        if problem is None and crc and window.crc(position, header) != header.crc:
+            problem = f"the CRC-32C is not the header's {header.crc:08x}"
+        if problem is not None:
+            raise InvalidBatch(position, problem)
+        yield position, header
+        position += header.size_bytes
+        expected, epoch = header.last_offset + 1, header.leader_epoch
+
+
+def _implausible(
+    header: BatchHeader, left: int, expected: int, epoch: int, *, contiguous: bool
+) -> str | None:
+    if header.size_bytes > left:
+        return f"a batch of {header.size_bytes} bytes where {left} are left"
+    if header.last_offset_delta < 0 or not 0 <= header.count <= header.last_offset_delta + 1:
+        return f"{header.count} records for the last offset delta {header.last_offset_delta}"
+    if header.base_offset < expected or (contiguous and header.base_offset != expected):
+        return f"base offset {header.base_offset} where {expected} is next"
+    if header.leader_epoch < epoch:
+        return f"leader epoch {header.leader_epoch} behind {epoch}"
+    return None
+
+
+def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:
+    """Position of the first whole, valid batch behind `start`; None if there is none.
+
+    Tells damage (good batches follow) from a torn tail (nothing does). Looks at every position, as
+    the damage may have hit a length.
+    """
+    position = start
+    while end - position >= HEADER_BYTES:
+        data = os.pread(descriptor, WINDOW_BYTES + HEADER_BYTES, position)
+        found = _candidate(descriptor, data, position, end, least_offset)
+        if found is not None:
+            return found
+        position += WINDOW_BYTES
+    return None
+
+
+def _candidate(descriptor: int, data: bytes, start: int, end: int, least_offset: int) -> int | None:
+    at = data.find(MAGIC, _MAGIC_POSITION)
+    while at >= 0:
+        position = start + at - _MAGIC_POSITION
+        at_header = at - _MAGIC_POSITION
+        if at_header + HEADER_BYTES <= len(data):
+            try:
+                header = read_header(data, at_header)
+            except CorruptBatch:
+                header = None
+            if header is not None and _is_batch(descriptor, position, end, header, least_offset):
+                return position
+        at = data.find(MAGIC, at + 1)
+    return None
+
+
+def _is_batch(
+    descriptor: int, position: int, end: int, header: BatchHeader, least_offset: int
+) -> bool:
+    if _implausible(header, end - position, least_offset, -1, contiguous=False) is not None:
+        return False
+    return Window(descriptor).crc(position, header) == header.crc

@@ -1,0 +1,173 @@
+"""A segment: a file of batches with its two indexes, named by its base offset.
+
+Every offset in here is at or above the base offset and below the next segment's. Only the last
+segment of a log, the active one, grows. Reading gives a range of the file, not bytes: the network
+hands it to sendfile.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from broker.log import names, scan
+from broker.log.files import OpenFile
+from broker.log.offset_index import OffsetIndex
+from broker.log.time_index import NO_TIMESTAMP, TimeIndex
+from skidway.kafka.batch import BatchHeader
+
+RELATIVE_OFFSET_MAX = (1 << 31) - 1
+
+
+class Segment:
+    """`size` counts what was appended, also what this loop turn has not written yet."""
+
+    __slots__ = (
+        "_file",
+        "base_offset",
+        "directory",
+        "first_append_ms",
+        "indexed_size",
+        "last_append_ms",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "offset_index",
+        "size",
+        "time_index",
+    )
+
+    def __init__(self, directory: Path, base_offset: int) -> None:
+        self.directory = directory
+        self.base_offset = base_offset
+        self._file: OpenFile | None = None
+        self.offset_index = OffsetIndex(self.path_of(names.OFFSET_INDEX), base_offset)
+        self.time_index = TimeIndex(self.path_of(names.TIME_INDEX), base_offset)
+        status = self.path.stat()
+        self.size = status.st_size
+        self.indexed_size = self.offset_index.last()[1]
+        self.first_append_ms: int | None = None
+        self.last_append_ms = status.st_mtime_ns // 1_000_000
+        self.max_timestamp, self.max_timestamp_offset = self.time_index.last()
+
+    @classmethod
+    def create(cls, directory: Path, base_offset: int) -> Segment:
+        """A new, empty segment. Raises OSError."""
+        path = directory / names.segment_file(base_offset, names.LOG)
+        # Not exclusive: a roll that failed half-way may have left the empty file behind.
+        file = OpenFile(path, os.O_RDWR | os.O_CREAT)
+        if file.size:
+            raise FileExistsError(17, "it holds data that no segment knows", str(path))
+        for suffix in (names.OFFSET_INDEX, names.TIME_INDEX):
+            (directory / names.segment_file(base_offset, suffix)).unlink(missing_ok=True)
+        segment = cls(directory, base_offset)
+        segment._file = file
+        return segment
+
+    @property
+    def path(self) -> Path:
+        """The `.log` file."""
+        return self.path_of(names.LOG)
+
+    def path_of(self, suffix: str) -> Path:
+        """One of the files of this segment."""
+        return self.directory / names.segment_file(self.base_offset, suffix)
+
+    @property
+    def file(self) -> OpenFile:
+        """The open file; hold it as long as you use its descriptor. Raises OSError."""
+        if self._file is None:
+            self._file = OpenFile(self.path, os.O_RDWR)
+        return self._file
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a descriptor is held."""
+        return self._file is not None
+
+    def let_go(self) -> None:
+        """Drops the descriptor; it closes when the last reader is done, and opens again on use."""
+        self._file = None
+
+    def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> None:
+        """Indexes a batch that is appended at a position with `offset` as its first."""
+        last_offset = offset + header.last_offset_delta
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self.max_timestamp_offset = last_offset
+        # The first batch has no entry: a search that finds none begins at 0 anyway.
+        if position - self.indexed_size > interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+            self.indexed_size = position
+
+    def find(self, offset: int) -> int | None:
+        """Position of the batch that holds an offset, or of the first one behind it.
+
+        None if all are in front of it. Raises scan.InvalidBatch, OSError. A damaged index costs a
+        longer search, nothing else.
+        """
+        start = self.offset_index.position_before(offset)
+        try:
+            return self._find_from(start, offset)
+        except scan.InvalidBatch:
+            if not start:
+                raise
+            return self._find_from(0, offset)
+
+    def _find_from(self, start: int, offset: int) -> int | None:
+        window = scan.Window(self.file.descriptor, scan.HEADER_WINDOW_BYTES)
+        position = start
+        while position < self.size:
+            header = window.header(position)
+            if position == start and start and header.base_offset > offset:
+                raise scan.InvalidBatch(position, "the index points behind the offset")
+            if header.last_offset >= offset:
+                return position
+            position += header.size_bytes
+        return None
+
+    def end_of_batches(self, position: int, max_bytes: int, *, at_least_one: bool) -> int:
+        """Position behind the last batch that ends within `max_bytes` of a position.
+
+        Behind the first one in any case if `at_least_one`; else `position` when it does not fit.
+        """
+        window = scan.Window(self.file.descriptor, scan.HEADER_WINDOW_BYTES)
+        end = position
+        while end < self.size:
+            after = end + window.header(end).size_bytes
+            if after - position > max_bytes:
+                return after if at_least_one and end == position else end
+            end = after
+        return end
+
+    def file_cut(self, size: int) -> None:
+        """Shortens the file. Raises OSError."""
+        os.ftruncate(self.file.descriptor, size)
+
+    def cut_unwritten(self, offset: int, size: int, timestamps: tuple[int, int]) -> None:
+        """Takes back appends that were never written; `timestamps` are those of before."""
+        self.size = size
+        self.offset_index.cut_tail(size)
+        self.time_index.cut_tail(offset)
+        self.indexed_size = self.offset_index.last()[1]
+        self.max_timestamp, self.max_timestamp_offset = timestamps
+
+    def save_indexes(self, *, closing: bool = False, sync: bool = False) -> None:
+        """Writes index entries; on closing with the largest timestamp as the last. OSError."""
+        if closing and self.max_timestamp != NO_TIMESTAMP:
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+        self.offset_index.save(sync=sync)
+        self.time_index.save(sync=sync)
+
+    def rename_deleted(self) -> list[Path]:
+        """Renames every file of this segment to `.deleted`; the new names. Raises OSError."""
+        renamed = []
+        for suffix in names.SEGMENT_SUFFIXES:
+            path = self.path_of(suffix)
+            target = path.with_name(path.name + names.DELETED)
+            try:
+                path.rename(target)
+            except FileNotFoundError:
+                continue
+            renamed.append(target)
+        return renamed

@@ -1,0 +1,128 @@
+"""Fixed-size entries in ascending order in a file, the newest ones still in memory.
+
+The base of both indexes. Entries are derived from the log, so they are written late and never
+synced before their segment is closed; whoever opens a file checks it and rebuilds it if need be.
+Old entries are looked up in the file by bisection: an index costs no memory and no open descriptor.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+TAIL_MAX = 512
+"""Entries kept in memory before they are written: 4 or 6 KiB."""
+
+Entry = tuple[int, int]
+
+
+class SparseFile:
+    """Entries (a, b), ascending in both; on disk packed by `layout`."""
+
+    __slots__ = ("_entry", "_saved", "path", "tail")
+
+    def __init__(self, path: Path, layout: str) -> None:
+        self.path = path
+        self._entry = struct.Struct(layout)
+        try:
+            self._saved = path.stat().st_size // self._entry.size
+        except FileNotFoundError:
+            self._saved = 0
+        self.tail: list[Entry] = []
+
+    def __len__(self) -> int:
+        return self._saved + len(self.tail)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all entries, written or not."""
+        return len(self) * self._entry.size
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the file consists of whole entries."""
+        try:
+            return self.path.stat().st_size % self._entry.size == 0
+        except FileNotFoundError:
+            return False
+
+    def append(self, a: int, b: int) -> None:
+        """Adds an entry; it must not be below the last one."""
+        self.tail.append((a, b))
+
+    def last(self) -> Entry | None:
+        """The greatest entry."""
+        if self.tail:
+            return self.tail[-1]
+        if not self._saved:
+            return None
+        with self._opened() as descriptor:
+            return self._read(descriptor, self._saved - 1)
+
+    def floor(self, target: int, key: Callable[[Entry], int]) -> Entry | None:
+        """The greatest entry whose key is at most `target`; None if all are above."""
+        if self.tail and key(self.tail[0]) <= target:
+            return self.tail[bisect_right(self.tail, target, key=key) - 1]
+        if not self._saved:
+            return None
+        with self._opened() as descriptor:
+            return self._floor_saved(descriptor, target, key)
+
+    def save(self, *, sync: bool = False) -> None:
+        """Writes what is only in memory; with `sync` durably. Raises OSError."""
+        if not self.tail and not sync:
+            return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
+        descriptor = os.open(self.path, flags, 0o644)
+        try:
+            data = b"".join(self._entry.pack(*entry) for entry in self.tail)
+            at = self._saved * self._entry.size
+            while data:
+                written = os.pwrite(descriptor, data, at)
+                data, at = data[written:], at + written
+            if sync:
+                os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
+        self._saved += len(self.tail)
+        self.tail = []
+
+    def clear(self) -> None:
+        """Drops every entry, from the file too. Raises OSError."""
+        self.tail = []
+        self._saved = 0
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        os.close(descriptor)
+
+    def _floor_saved(
+        self, descriptor: int, target: int, key: Callable[[Entry], int]
+    ) -> Entry | None:
+        low, high = 0, self._saved
+        best: Entry | None = None
+        while low < high:
+            middle = (low + high) // 2
+            entry = self._read(descriptor, middle)
+            if entry is not None and key(entry) <= target:
+                best, low = entry, middle + 1
+            else:
+                high = middle
+        return best
+
+    def _read(self, descriptor: int, number: int) -> Entry | None:
+        data = os.pread(descriptor, self._entry.size, number * self._entry.size)
+        if len(data) < self._entry.size:
+            return None  # shortened behind our back: callers scan from the segment's start
+        a, b = self._entry.unpack(data)
+        return a, b
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)

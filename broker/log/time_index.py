@@ -1,0 +1,85 @@
+"""`.timeindex`: from which record on event times are at least so large.
+
+    entry, 12 bytes big-endian    timestamp int64 (ms) | relative offset int32
+
+The timestamp is the largest of the segment so far, the offset the last one of the batch that
+brought it; entries ascend. All records in front of the entry with the greatest timestamp *below* a
+target are below the target too, so that a search begins there. The last entry of a closed segment
+is its largest timestamp.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from broker.log.sparse_file import Entry, SparseFile
+
+ENTRY_BYTES = 12
+NO_TIMESTAMP = -1
+
+
+class TimeIndex:
+    """Entries are written by `save`; before that they are only in memory."""
+
+    __slots__ = ("_base_offset", "_entries", "_last_timestamp")
+
+    def __init__(self, path: Path, base_offset: int) -> None:
+        self._base_offset = base_offset
+        self._entries = SparseFile(path, ">qi")
+        self._last_timestamp = self.last()[0]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._entries.path
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all entries."""
+        return self._entries.size_bytes
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the file is there and has no partial entry."""
+        return self._entries.is_whole
+
+    def append(self, timestamp: int, offset: int) -> None:
+        """Notes the largest timestamp so far; one that is not larger than noted adds nothing."""
+        if timestamp > self._last_timestamp:
+            self._entries.append(timestamp, offset - self._base_offset)
+            self._last_timestamp = timestamp
+
+    def last(self) -> tuple[int, int]:
+        """(largest timestamp noted, offset); (-1, base offset) if none."""
+        entry = self._entries.last()
+        if entry is None:
+            return NO_TIMESTAMP, self._base_offset
+        return entry[0], entry[1] + self._base_offset
+
+    def offset_before(self, timestamp: int) -> int:
+        """An offset in front of which no record is as late as `timestamp`."""
+        entry = self._entries.floor(timestamp - 1, _timestamp)
+        return self._base_offset if entry is None else entry[1] + self._base_offset
+
+    def cut_tail(self, offset: int) -> None:
+        """Forgets unsaved entries from an offset on: their append did not happen."""
+        tail = self._entries.tail
+        while tail and tail[-1][1] + self._base_offset >= offset:
+            tail.pop()
+        self._last_timestamp = self.last()[0]
+
+    def save(self, *, sync: bool = False) -> None:
+        """Writes entries that are only in memory. Raises OSError."""
+        self._entries.save(sync=sync)
+
+    def clear(self) -> None:
+        """Begins again, empty. Raises OSError."""
+        self._entries.clear()
+        self._last_timestamp = NO_TIMESTAMP
+
+
+def _timestamp(entry: Entry) -> int:
+    return entry[0]

@@ -1,0 +1,123 @@
+"""What a batch from a producer must look like before it may be appended.
+
+The rules are Kafka's (LogValidator): one batch a partition and request, base offset 0, magic 2, the
+CRC it says, as many records as offsets, no control batch, no larger than `max.message.bytes`, zstd
+only from clients that know it. The records inside are nobody's business here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skidway.kafka.batch import (
+    CONTROL,
+    HEADER_BYTES,
+    LENGTH_END,
+    MAGIC,
+    TRANSACTIONAL,
+    BatchHeader,
+    Codec,
+    CorruptBatch,
+    check,
+    read_header,
+)
+
+ZSTD_SINCE_PRODUCE: Final = 7
+_MAGIC_POSITION = 16
+_CODEC_MASK = 7
+_TIMESTAMP_TYPE = 8
+
+
+class BatchRefused(Exception):
+    """A batch that must not be appended, and why."""
+
+
+class BatchCorrupt(BatchRefused):
+    """Bytes that contradict themselves."""
+
+
+class BatchTooLarge(BatchRefused):
+    """More bytes than the topic takes in one batch."""
+
+
+class BatchInvalid(BatchRefused):
+    """Bytes that are whole and mean something that a producer must not send."""
+
+
+class UnsupportedFormat(BatchRefused):
+    """A message format older than v2."""
+
+
+class UnsupportedCompression(BatchRefused):
+    """A codec that the version of the request does not know."""
+
+
+class TimestampRefused(BatchRefused):
+    """Event times further from the clock than the topic's settings allow."""
+
+
+def validate(
+    batch: memoryview, *, message_bytes_max: int, produce_version: int = ZSTD_SINCE_PRODUCE
+) -> BatchHeader:
+    """The header of the single, acceptable batch. Raises BatchRefused."""
+    header = _header(batch)
+    if header.length + LENGTH_END != len(batch):
+        raise BatchInvalid(
+            f"{len(batch)} bytes of records are not exactly one batch of {header.size_bytes} bytes"
+        )
+    if len(batch) > message_bytes_max:
+        raise BatchTooLarge(
+            f"a batch of {len(batch)} bytes is larger than the topic's max.message.bytes "
+            f"{message_bytes_max}"
+        )
+    try:
+        check(batch, 0, header)
+    except CorruptBatch as error:
+        raise BatchCorrupt(str(error)) from error
+    if header.base_offset or header.count < 1 or header.count != header.last_offset_delta + 1:
+        raise BatchInvalid(
+            f"base offset {header.base_offset}, {header.count} records, last offset delta "
+            f"{header.last_offset_delta}"
+        )
+    if not 0 <= header.attributes <= Codec.LZ4:
+        _check_attributes(header.attributes, produce_version)
+    if header.producer_id >= 0 and (header.producer_epoch < 0 or header.base_sequence < 0):
+        raise BatchInvalid(
+            f"producer {header.producer_id} with epoch {header.producer_epoch} and sequence "
+            f"{header.base_sequence}"
+        )
+    return header
+
+
+def check_timestamps(header: BatchHeader, now_ms: int, *, before_max: int, after_max: int) -> None:
+    """Raises TimestampRefused if the largest event time is too far from now; both limits in ms."""
+    if header.max_timestamp - now_ms > after_max or now_ms - header.max_timestamp > before_max:
+        raise TimestampRefused(
+            f"the event time {header.max_timestamp} is further from now, {now_ms}, than the topic "
+            "allows"
+        )
+
+
+def _header(batch: memoryview) -> BatchHeader:
+    if len(batch) > _MAGIC_POSITION and batch[_MAGIC_POSITION] in (0, 1):
+        raise UnsupportedFormat(f"message format {batch[_MAGIC_POSITION]} instead of {MAGIC}")
+    if len(batch) < HEADER_BYTES:
+        raise BatchInvalid(f"{len(batch)} bytes of records are not exactly one batch")
+    try:
+        return read_header(batch)
+    except CorruptBatch as error:
+        raise BatchCorrupt(str(error)) from error
+
+
+def _check_attributes(attributes: int, produce_version: int) -> None:
+    codec = attributes & _CODEC_MASK
+    if codec > Codec.ZSTD:
+        raise BatchInvalid(f"unknown compression codec {codec}")
+    if codec == Codec.ZSTD and produce_version < ZSTD_SINCE_PRODUCE:
+        raise UnsupportedCompression(f"zstd needs Produce version {ZSTD_SINCE_PRODUCE} or newer")
+    if attributes & CONTROL:
+        raise BatchInvalid("control batches are not for producers")
+    if attributes & TRANSACTIONAL:
+        raise BatchInvalid("transactions are not offered by this broker")
+    if attributes & _TIMESTAMP_TYPE:
+        raise TimestampRefused("a producer must not set the timestamp type LogAppendTime")
