@@ -1,0 +1,260 @@
+"""Lines that are one JSON object each; its members are the fields of the schema.
+
+A member that the schema does not have is left out, a missing one takes the field's default, or null
+where it may be null. Values must be of the field's type: no number is made of a string, no integer
+of a fraction. Times (timestamp fields) are numbers as Avro has them, or RFC 3339 strings. Numbers
+beyond JSON (NaN, Infinity) are refused.
+
+Each line is decoded for itself, so that what becomes of it never depends on its neighbours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from agent.parsing import (
+    ENCODING,
+    NO_TIME,
+    NOT_JSON,
+    SCHEMA,
+    TIMESTAMP,
+    Int64s,
+    Parsed,
+    Reject,
+)
+from agent.parsing import (
+    lines as line_columns,
+)
+from agent.parsing.timestamps import TimeFormat
+from skidway.errors import ConfigurationRefused
+
+DEPTH_MAX = 200
+"""Nesting of objects and arrays that is followed."""
+
+_MISSING = object()
+_UNFIT = object()
+_RFC3339 = TimeFormat("rfc3339")
+_UNIT_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
+
+
+class JsonParser:
+    """`defaults`: those of the schema's fields that have one."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        defaults: dict[str, Any],
+        time_fields: Sequence[str] = (),
+        time_format: TimeFormat | None = None,
+    ) -> None:
+        self._fields = [(field, defaults.get(field.name, _MISSING)) for field in schema]
+        self._time_fields, self._time_format = list(time_fields), time_format
+        for field in schema:
+            if types.is_decimal(field.type) or types.is_binary(field.type):
+                raise ConfigurationRefused(
+                    f"a json parser cannot fill the schema's field {field.name!r} "
+                    f"of type {field.type}"
+                )
+
+    def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
+        """Rows of the lines that are objects whose members fit."""
+        strings, not_utf8 = line_columns.text(lines)
+        rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
+        rows, objects = _objects(strings.to_pylist(), rejects)
+        good = np.ones(len(rows), np.bool_)
+        columns = [
+            _column([o.get(field.name, default) for o in objects], field, now_ms)
+            for field, default in self._fields
+        ]
+        for (field, _), (_, unfit) in zip(self._fields, columns, strict=True):
+            for index in unfit:
+                if good[index]:
+                    detail = f"field {field.name}: not a value of {field.type}"
+                    rejects.append(Reject(rows[index], SCHEMA, detail))
+                    good[index] = False
+        event_ms = self._times(objects, rows, good, now_ms, rejects)
+        batch = pa.RecordBatch.from_arrays(
+            [column for column, _ in columns], names=[field.name for field, _ in self._fields]
+        )
+        if good.all():
+            return Parsed(np.asarray(rows, np.int64), batch, event_ms, rejects)
+        kept = np.flatnonzero(good)
+        taken = batch.take(pa.array(kept))
+        return Parsed(np.asarray(rows, np.int64)[kept], taken, event_ms[kept], rejects)
+
+    def _times(
+        self,
+        objects: list[dict[str, Any]],
+        rows: list[int],
+        good: np.ndarray,
+        now_ms: int,
+        rejects: list[Reject],
+    ) -> Int64s:
+        """Event times; a time that is there but none of the format rejects its line."""
+        if self._time_format is None:
+            return np.full(len(objects), NO_TIME)
+        texts = [_joined([o.get(name) for name in self._time_fields]) for o in objects]
+        event_ms, parsed = self._time_format.parse(_strings(texts), now_ms)
+        detail = f"{' '.join(self._time_fields)}: not a time of timestamp.format"
+        for index in np.flatnonzero(~parsed).tolist():
+            if texts[index] is not None and good[index]:
+                rejects.append(Reject(rows[index], TIMESTAMP, detail))
+                good[index] = False
+        return np.where(parsed, event_ms, NO_TIME)
+
+
+def _objects(
+    texts: Sequence[str | None], rejects: list[Reject]
+) -> tuple[list[int], list[dict[str, Any]]]:
+    """Rows and values of those that are JSON objects; None was set apart before."""
+    rows: list[int] = []
+    objects: list[dict[str, Any]] = []
+    decode = _DECODER.decode
+    for row, text in enumerate(texts):
+        if text is None:
+            continue
+        try:
+            value = decode(text) if _is_shallow(text) else _too_deep()
+        except ValueError as error:
+            rejects.append(Reject(row, NOT_JSON, f"the line is not JSON: {error}"[:200]))
+            continue
+        if type(value) is dict:
+            rows.append(row)
+            objects.append(value)
+        else:
+            rejects.append(Reject(row, NOT_JSON, "the line is JSON, but no object"))
+    return rows, objects
+
+
+def _is_shallow(text: str) -> bool:
+    """Whether the decoder can go down as far as the line says, wherever it is called from."""
+    if text.count("[") + text.count("{") <= DEPTH_MAX:
+        return True
+    depth = deepest = 0
+    for char in text:  # brackets inside strings count too: refusing a freak is better than falling
+        if char in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in "]}":
+            depth -= 1
+    return deepest <= DEPTH_MAX
+
+
+def _too_deep() -> NoReturn:
+    raise ValueError(f"it is nested deeper than {DEPTH_MAX}")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _joined(values: list[Any]) -> str | None:
+    """The time as text; None where one of its members is missing or null."""
+    if any(value is None for value in values):
+        return None
+    return " ".join(value if type(value) is str else json.dumps(value) for value in values)
+
+
+def _strings(texts: list[str | None]) -> pa.StringArray:
+    try:
+        return pa.array(texts, pa.string())
+    except ValueError:  # half of a surrogate pair: no text, so no time
+        return pa.array([None if t is None else t.encode("utf-8", "replace") for t in texts]).cast(
+            pa.string()
+        )
+
+
+# --- one column -------------------------------------------------------------------------------
+
+
+def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, list[int]]:
+    """(the values in the field's type, indexes of those that do not fit: null there)."""
+    unfit: list[int] = []
+    if types.is_timestamp(field.type):
+        values = _instants(values, field.type, now_ms)
+    kinds = set(map(type, values))
+    if not kinds <= _plain_types(field.type) or object in kinds:
+        fits = _fits(field.type)
+        for index, value in enumerate(values):
+            if value is _MISSING:
+                values[index] = None
+            elif value is _UNFIT or (value is not None and not fits(value)):
+                values[index] = None
+                unfit.append(index)
+    try:
+        return pa.array(values, field.type), unfit
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
+        return _one_by_one(values, field, unfit)
+
+
+def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[pa.Array, list[int]]:
+    """Finds the values that Arrow refuses: too large, or half of a surrogate pair."""
+    for index, value in enumerate(values):
+        try:
+            pa.array([value], field.type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError, TypeError):
+            values[index] = None
+            unfit.append(index)
+    return pa.array(values, field.type), unfit
+
+
+def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
+    """Strings become numbers in the type's unit, _UNFIT where they are no time."""
+    places = [index for index, value in enumerate(values) if type(value) is str]
+    if not places:
+        return values
+    texts = _strings([values[index] for index in places])
+    moments, good = _RFC3339.parse(texts, now_ms)
+    for index, moment, fine in zip(places, moments.tolist(), good.tolist(), strict=True):
+        values[index] = moment * _UNIT_PER_MS[kind.unit] if fine else _UNFIT
+    return values
+
+
+def _plain_types(kind: pa.DataType) -> set[type]:
+    """Python types whose values need no closer look; object() stands for the unusual."""
+    none = type(None)
+    if types.is_integer(kind) or types.is_timestamp(kind):
+        return {int, none}
+    if types.is_floating(kind):
+        return {int, float, none}
+    if types.is_string(kind):
+        return {str, none}
+    if types.is_boolean(kind):
+        return {bool, none}
+    return {none}
+
+
+def _fits(kind: pa.DataType) -> Callable[[Any], bool]:
+    """Whether a JSON value is of that type, all the way down."""
+    if types.is_struct(kind):
+        members = {field.name: (_fits(field.type), field.nullable) for field in kind}
+        return lambda value: (
+            type(value) is dict
+            and all(
+                nullable if value.get(name) is None else fits(value[name])
+                for name, (fits, nullable) in members.items()
+            )
+        )
+    if types.is_list(kind) or types.is_map(kind):
+        inner = kind.value_field if types.is_list(kind) else kind.item_field
+        fits, nullable = _fits(inner.type), inner.nullable
+        if types.is_list(kind):
+            return lambda value: (
+                type(value) is list
+                and all(nullable if each is None else fits(each) for each in value)
+            )
+        return lambda value: (
+            type(value) is dict
+            and all(nullable if each is None else fits(each) for each in value.values())
+        )
+    allowed = _plain_types(kind) - {type(None)}
+    return lambda value: type(value) in allowed

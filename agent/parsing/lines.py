@@ -1,0 +1,72 @@
+"""Records as an Arrow column of their bytes, cut out of the buffer that was read."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from agent.framing import Frames, Int64s
+
+
+def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
+    """The value of every record: its bytes without the terminator."""
+    if len(frames) == 0:
+        return pa.array([], pa.binary())
+    terminators = frames.end - frames.content_end
+    least, most = int(terminators.min()), int(terminators.max())
+    if least != most or least == 0:
+        return slices(data, frames.first, frames.content_end)
+    # Every record ends alike, so these bytes occur as terminators only: leave them out.
+    values = data.replace(b"\n" if least == 1 else b"\r\n", b"")
+    bounds = np.zeros(len(frames) + 1, np.int32)
+    np.cumsum(frames.content_end - frames.first, out=bounds[1:])
+    return _array(bounds, values, len(frames))
+
+
+def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
+    """data[first[i]:end[i]] for every i; slices rise and do not overlap.
+
+    Starts and ends interleaved are the offsets of an array that also holds what lies between;
+    taking every other element of it is the cheapest way to cut many slices out of one buffer.
+    """
+    count = len(first)
+    if count == 0:
+        return pa.array([], pa.binary())
+    bounds = np.empty(2 * count, np.int32)
+    bounds[0::2], bounds[1::2] = first, end
+    pieces = _array(bounds, data, 2 * count - 1)
+    return pieces.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32)))
+
+
+def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
+    """(the same bytes as strings, rows that are not UTF-8: null there)."""
+    try:
+        return values.cast(pa.string()), np.empty(0, np.int64)
+    except pa.ArrowInvalid:
+        pass
+    bad = [row for row, value in enumerate(values.to_pylist()) if not _is_utf8(value)]
+    keep = np.ones(len(values), np.bool_)
+    keep[bad] = False
+    rows = pa.array(np.arange(len(values)), mask=~keep)
+    return values.take(rows).cast(pa.string()), np.asarray(bad, np.int64)
+
+
+def sizes(values: pa.BinaryArray) -> Int64s:
+    """Bytes of each value of an array without nulls."""
+    bounds = np.frombuffer(values.buffers()[1], np.int32)
+    return np.diff(bounds[values.offset : values.offset + len(values) + 1]).astype(np.int64)
+
+
+def _array(bounds: npt.NDArray[np.int32], data: bytes, count: int) -> pa.BinaryArray:
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), count, [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+    )
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,30 @@
+"""A line as it is, in the schema's one string field."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from agent.parsing import NO_TIME, Parsed
+from skidway.errors import ConfigurationRefused
+
+
+class RawParser:
+    """Raises ConfigurationRefused for a schema with other required fields than one string."""
+
+    def __init__(self, schema: pa.Schema, has_default: frozenset[str]) -> None:
+        texts = [field.name for field in schema if pa.types.is_string(field.type)]
+        needed = [field.name for field in schema if field.name not in has_default]
+        named = needed or texts[:1]
+        if len(named) != 1 or named[0] not in texts:
+            raise ConfigurationRefused(
+                "a raw parser fills one string field; the schema needs "
+                f"{', '.join(needed) or 'none'}: give it one string field, or use another parser"
+            )
+        self._field = named[0]
+
+    def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
+        """All lines are rows; whether they are UTF-8 the codec finds out."""
+        count = len(lines)
+        batch = pa.RecordBatch.from_arrays([lines.view(pa.string())], names=[self._field])
+        return Parsed(np.arange(count), batch, np.full(count, NO_TIME), [])
