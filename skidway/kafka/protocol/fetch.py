@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Annotated, NamedTuple, Protocol
 
-from skidway.kafka.errors import BadValue, Truncated
+from skidway.kafka.errors import BadValue, Truncated, UnsupportedVersion
 from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.protocol.cursor import (
     by_topic,
@@ -293,6 +293,8 @@ _COMPACT_TOPIC_BYTES_MIN = 3
 @refusing
 def parse_request(body: memoryview, version: int) -> Fetch:
     """A Fetch request's body. Raises ProtocolError."""
+    if version not in VERSIONS:
+        raise UnsupportedVersion(f"Fetch is known in versions {VERSIONS}, not in {version}")
     return _parse_flexible(body) if version >= _FLEXIBLE else _parse_plain(body, version)
 
 

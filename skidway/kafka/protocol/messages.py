@@ -146,39 +146,49 @@ def decode(cls: type[M], body: bytes | bytearray | memoryview, version: int) -> 
     return typing.cast(M, message)
 
 
-# How a field is described, read off a class's annotations once.
+# How a field is described, read off a class once from its annotations.
 
 
-class _Fixed(NamedTuple):
-    code: str  # of struct
+class Fixed(NamedTuple):
+    """An integer or bool, by its code in `struct`."""
+
+    code: str
 
 
-class _Text(NamedTuple):
+class Text(NamedTuple):
+    """A string."""
+
     clipped: bool
 
 
-class _Blob(NamedTuple):
-    pass
+class Blob(NamedTuple):
+    """Bytes."""
 
 
-class _Id(NamedTuple):
-    pass
+class Id(NamedTuple):
+    """A UUID."""
 
 
-class _Array(NamedTuple):
-    element: _Shape
+class Array(NamedTuple):
+    """Elements of one shape."""
+
+    element: Shape
 
 
-class _Nested(NamedTuple):
+class Nested(NamedTuple):
+    """Another structure."""
+
     cls: type
 
 
-_Shape = _Fixed | _Text | _Blob | _Id | _Array | _Nested
+Shape = Fixed | Text | Blob | Id | Array | Nested
 
 
-class _Field(NamedTuple):
+class Field(NamedTuple):
+    """A field as its annotation describes it; `default` is dataclasses.MISSING if there is none."""
+
     name: str
-    shape: _Shape
+    shape: Shape
     since: int
     until: int
     nullable_since: int
@@ -187,23 +197,25 @@ class _Field(NamedTuple):
     default: Any
 
     def exists(self, version: int) -> bool:
+        """Whether the version has it."""
         return self.since <= version <= self.until
 
 
 @cache
-def _fields(cls: type) -> tuple[_Field, ...]:
+def fields(cls: type) -> tuple[Field, ...]:
+    """The fields of a structure, in the order of the wire."""
     hints = get_type_hints(cls, include_extras=True)
     return tuple(_field(item, hints[item.name]) for item in dataclasses.fields(cls))
 
 
-def _field(item: dataclasses.Field[Any], hint: Any) -> _Field:
+def _field(item: dataclasses.Field[Any], hint: Any) -> Field:
     kind, marks = _unwrap(hint)
     optional = get_origin(kind) in (typing.Union, types.UnionType)
     if optional:
         (kind, more) = _unwrap(next(arg for arg in get_args(kind) if arg is not types.NoneType))
         marks = {**more, **marks}
     first = marks.get("since", 0)
-    return _Field(
+    return Field(
         name=item.name,
         shape=_shape(kind, marks),
         since=first,
@@ -222,16 +234,16 @@ def _unwrap(hint: Any) -> tuple[Any, dict[str, Any]]:
     return kind, {mark.what: mark.value for mark in marks}
 
 
-def _shape(kind: Any, marks: dict[str, Any]) -> _Shape:
+def _shape(kind: Any, marks: dict[str, Any]) -> Shape:
     if "code" in marks:
-        return _Fixed(marks["code"])
+        return Fixed(marks["code"])
     if get_origin(kind) is tuple:
-        return _Array(_shape(*_unwrap(get_args(kind)[0])))
+        return Array(_shape(*_unwrap(get_args(kind)[0])))
     if kind is str:
-        return _Text("clipped" in marks)
+        return Text("clipped" in marks)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        return _Nested(kind)
-    simple: dict[Any, _Shape] = {bool: _Fixed("?"), bytes: _Blob(), uuid.UUID: _Id()}
+        return Nested(kind)
+    simple: dict[Any, Shape] = {bool: Fixed("?"), bytes: Blob(), uuid.UUID: Id()}
     return simple[kind]
 
 
@@ -270,8 +282,8 @@ _CODECS: dict[tuple[type[Message], int], _Codec] = {}
 
 
 def _structure(cls: type, version: int, compact: bool) -> _Codec:
-    present = [field for field in _fields(cls) if field.exists(version)]
-    steps = [_guard(cls, f) for f in _fields(cls) if f.refused and not f.exists(version)]
+    present = [field for field in fields(cls) if field.exists(version)]
+    steps = [_guard(cls, f) for f in fields(cls) if f.refused and not f.exists(version)]
     steps += _steps([field for field in present if field.tag is None], version, compact)
     if compact:
         steps.append(_tag_step([f for f in present if f.tag is not None], version))
@@ -291,7 +303,7 @@ def _structure(cls: type, version: int, compact: bool) -> _Codec:
     return _Codec(read, write, sum(step.least_bytes for step in steps))
 
 
-def _guard(cls: type, field: _Field) -> _Step:
+def _guard(cls: type, field: Field) -> _Step:
     def write(_: bytearray, value: Any) -> None:
         if getattr(value, field.name) != field.default:
             raise UnsupportedVersion(
@@ -301,12 +313,12 @@ def _guard(cls: type, field: _Field) -> _Step:
     return _Step(lambda _reader, _values: None, write, 0)
 
 
-def _steps(fields: list[_Field], version: int, compact: bool) -> list[_Step]:
+def _steps(fields: list[Field], version: int, compact: bool) -> list[_Step]:
     """One step for each run of fixed-width fields, and one for each other field."""
     steps: list[_Step] = []
     run: list[tuple[str, str]] = []
     for field in fields:
-        if isinstance(field.shape, _Fixed):
+        if isinstance(field.shape, Fixed):
             run.append((field.name, field.shape.code))
             continue
         if run:
@@ -346,7 +358,7 @@ def _field_step(name: str, codec: _Codec) -> _Step:
     return _Step(read, write, least_bytes)
 
 
-def _tag_step(fields: list[_Field], version: int) -> _Step:
+def _tag_step(fields: list[Field], version: int) -> _Step:
     by_tag = {field.tag or 0: (field, _codec(field, version, True)) for field in fields}
 
     def read(reader: Reader, values: dict[str, Any]) -> None:
@@ -375,24 +387,24 @@ def _tag_step(fields: list[_Field], version: int) -> _Step:
     return _Step(read, write, 1)
 
 
-def _codec(field: _Field, version: int, compact: bool) -> _Codec:
+def _codec(field: Field, version: int, compact: bool) -> _Codec:
     null_allowed = version >= field.nullable_since
     shape = field.shape
-    if isinstance(shape, _Nested | _Id | _Fixed):
+    if isinstance(shape, Nested | Id | Fixed):
         # The wire has no null for these: an optional one is a tagged one, absent if null.
         return _element(shape, version, compact)
-    codec = _array(shape, version, compact) if isinstance(shape, _Array) else _sized(shape, compact)
+    codec = _array(shape, version, compact) if isinstance(shape, Array) else _sized(shape, compact)
     return codec if null_allowed else _never_null(codec, field.name)
 
 
-def _element(shape: _Shape, version: int, compact: bool) -> _Codec:
-    if isinstance(shape, _Nested):
+def _element(shape: Shape, version: int, compact: bool) -> _Codec:
+    if isinstance(shape, Nested):
         return _structure(shape.cls, version, compact)
-    if isinstance(shape, _Id):
+    if isinstance(shape, Id):
         return _Codec(Reader.uuid, lambda out, value: out.extend(value.bytes), 16)
-    if isinstance(shape, _Fixed):
+    if isinstance(shape, Fixed):
         return _fixed(struct.Struct(">" + shape.code))
-    codec = _array(shape, version, compact) if isinstance(shape, _Array) else _sized(shape, compact)
+    codec = _array(shape, version, compact) if isinstance(shape, Array) else _sized(shape, compact)
     return _never_null(codec, "an element")
 
 
@@ -421,8 +433,8 @@ def _never_null(codec: _Codec, name: str) -> _Codec:
     return _Codec(read, write, least_bytes)
 
 
-def _sized(shape: _Text | _Blob, compact: bool) -> _Codec:
-    if isinstance(shape, _Text):
+def _sized(shape: Text | Blob, compact: bool) -> _Codec:
+    if isinstance(shape, Text):
         read = Reader.compact_string if compact else Reader.string
         put = wire.put_compact_string if compact else wire.put_string
         if not shape.clipped:
@@ -445,7 +457,7 @@ def _clip(text: str | None) -> str | None:
     return text.encode()[: wire.STRING_BYTES_MAX].decode(errors="ignore")
 
 
-def _array(shape: _Array, version: int, compact: bool) -> _Codec:
+def _array(shape: Array, version: int, compact: bool) -> _Codec:
     take_count = Reader.compact_count if compact else Reader.count
     put_count = wire.put_compact_count if compact else wire.put_count
     element = _element(shape.element, version, compact)

@@ -59,6 +59,10 @@ class MetadataRequest(Request):
     include_cluster_authorized_operations: Annotated[bool, since(8), until(10)] = False
     include_topic_authorized_operations: Annotated[bool, since(8)] = False
 
+    def wants_all(self, version: int) -> bool:
+        """Whether every topic is asked for: null, and in version 0 an empty array."""
+        return self.topics is None or (version == 0 and not self.topics)
+
 
 @structure
 class MetadataResponseBroker:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Annotated, NamedTuple
 
-from skidway.kafka.errors import BadValue, Truncated
+from skidway.kafka.errors import BadValue, Truncated, UnsupportedVersion
 from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.protocol.cursor import (
     by_topic,
@@ -189,6 +189,8 @@ _COMPACT_TOPIC_BYTES_MIN = 3
 @refusing
 def parse_request(body: memoryview, version: int) -> Produce:
     """A Produce request's body; the records are views of it. Raises ProtocolError."""
+    if version not in VERSIONS:
+        raise UnsupportedVersion(f"Produce is known in versions {VERSIONS}, not in {version}")
     return _parse_flexible(body) if version >= _FLEXIBLE else _parse_plain(body, version)
 
 
