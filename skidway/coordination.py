@@ -5,12 +5,14 @@ our knowing); after LOST you are none: ephemeral nodes are gone; CONNECTED again
 means that nothing was lost. Callbacks run on kazoo's threads and must only hand the value over to
 the loop that owns the state.
 
-Every wait is bounded: what ZooKeeper does not answer in `session_timeout_s` raises Unreachable.
+Every wait is bounded: what ZooKeeper does not answer in `session_timeout_s` raises Unreachable. Its
+outcome is then unknown: the request may still be carried out once the connection is back.
 """
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from enum import Enum
 from types import TracebackType
@@ -21,21 +23,28 @@ from kazoo.exceptions import (
     BadVersionError,
     ConnectionClosedError,
     ConnectionLoss,
-    KazooException,
     NodeExistsError,
     NoNodeError,
+    NotEmptyError,
     OperationTimeoutError,
     SessionExpiredError,
 )
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.states import KazooState
-from kazoo.retry import KazooRetry, RetryFailedError
+from kazoo.retry import KazooRetry
 
 from skidway import log
 from skidway.errors import ConfigurationRefused, Unreachable
 
 CONNECT_TIMEOUT_S = 15.0
 RECONNECT_DELAY_MAX_S = 2.0
+ASK_AGAIN_AFTER_S = 0.1
+UNANSWERED = (
+    ConnectionClosedError,
+    ConnectionLoss,
+    KazooTimeoutError,
+    OperationTimeoutError,
+    SessionExpiredError,
+)
 
 _log = log.get(__name__)
 
@@ -70,10 +79,17 @@ class Coordinator:
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
         self.connect = connect
-        self._addresses = check_connect(connect)
+        self._addresses, chroot = check_connect(connect)
         self._session_timeout_s = session_timeout_s
-        self.client = _client(connect, session_timeout_s)
-        self._start(connect_timeout_s)
+        self._closing = False
+        if chroot:  # kazoo cannot create a chroot from inside it
+            with self._started(_client(self._addresses, session_timeout_s), connect_timeout_s) as c:
+                c.ensure_path(chroot)
+                _end(c)
+        with self._started(_client(connect, session_timeout_s), connect_timeout_s) as client:
+            self.client = client
+        self.on_state(self._log_state)
+        _log.info("zookeeper_connected", connect=connect)
 
     def __enter__(self) -> Coordinator:
         return self
@@ -99,96 +115,98 @@ class Coordinator:
 
         self.client.add_listener(listener)
 
+    def _log_state(self, state: State) -> None:
+        if self._closing:
+            return
+        write = _log.info if state is State.CONNECTED else _log.warning
+        write("zookeeper_state", state=state.value, connect=self.connect)
+
     def create_if_absent(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> bool:
         """Creates a node and its parents; False if it is there already.
 
         False may also mean that our own creation's answer was lost: where that matters, look at the
         content.
         """
-        with self._bounded(path):
-            try:
-                self.client.retry(
-                    self.client.create, path, data, ephemeral=ephemeral, makepath=True
-                )
-            except NodeExistsError:
-                return False
-            return True
+        create = self.client.create_async
+        try:
+            self._answer(path, lambda: create(path, data, ephemeral=ephemeral, makepath=True))
+        except NodeExistsError:
+            return False
+        return True
 
     def get(self, path: str) -> Versioned | None:
         """Content and version of a node, or None if there is none."""
-        with self._bounded(path):
-            try:
-                data, stat = self.client.retry(self.client.get, path)
-            except NoNodeError:
-                return None
-            return Versioned(data, stat.version)
+        try:
+            data, stat = self._answer(path, lambda: self.client.get_async(path))
+        except NoNodeError:
+            return None
+        return Versioned(data, stat.version)
 
     def set_versioned(self, path: str, data: bytes, version: int) -> bool:
         """Writes only over the version that was read; False if somebody else was faster.
 
         False may also mean that our own write's answer was lost: read again and compare.
         """
-        with self._bounded(path):
-            try:
-                self.client.retry(self.client.set, path, data, version=version)
-            except (BadVersionError, NoNodeError):
-                return False
-            return True
+        try:
+            self._answer(path, lambda: self.client.set_async(path, data, version))
+        except (BadVersionError, NoNodeError):
+            return False
+        return True
 
     def children(self, path: str) -> list[str]:
         """Names of a node's children, sorted; none if the node is missing."""
-        with self._bounded(path):
-            try:
-                return sorted(self.client.retry(self.client.get_children, path))
-            except NoNodeError:
-                return []
+        try:
+            return sorted(self._answer(path, lambda: self.client.get_children_async(path)))
+        except NoNodeError:
+            return []
 
     def delete(self, path: str, *, version: int = -1) -> bool:
         """Deletes a node; False if it is gone, has children or another version."""
-        with self._bounded(path):
-            try:
-                self.client.retry(self.client.delete, path, version=version)
-            except (NoNodeError, BadVersionError):
-                return False
-            return True
+        try:
+            self._answer(path, lambda: self.client.delete_async(path, version))
+        except (NoNodeError, BadVersionError, NotEmptyError):
+            return False
+        return True
 
     def close(self) -> None:
         """Ends the session, so that ephemeral nodes go at once; harmless when closed already."""
-        self.client.stop()
-        self.client.close()
+        self._closing = True
+        _end(self.client)
 
-    def _start(self, timeout_s: float) -> None:
+    @contextlib.contextmanager
+    def _started(self, client: Any, timeout_s: float) -> Iterator[Any]:
         try:
-            self.client.start(timeout=timeout_s)
-            self.client.ensure_path("/")
-        except (KazooTimeoutError, ConnectionClosedError, RetryFailedError) as error:
-            self.close()
+            client.start(timeout=timeout_s)
+            yield client
+        except UNANSWERED as error:
+            _end(client)
             raise Unreachable(
                 f"ZooKeeper at {self._addresses} did not answer within {timeout_s:g} s; "
                 "is it running, and is zookeeper.connect right?"
             ) from error
-        _log.info("zookeeper_connected", connect=self.connect)
 
-    @contextlib.contextmanager
-    def _bounded(self, path: str) -> Iterator[None]:
-        try:
-            yield
-        except (
-            ConnectionLoss,
-            ConnectionClosedError,
-            OperationTimeoutError,
-            RetryFailedError,
-            SessionExpiredError,
-            KazooTimeoutError,
-        ) as error:
-            raise Unreachable(
-                f"ZooKeeper at {self._addresses} did not answer a request for {path} "
-                f"within {self._session_timeout_s:g} s"
-            ) from error
+    def _answer(self, path: str, request: Callable[[], Any]) -> Any:
+        """Asks until answered or until the session's time is over; kazoo itself would wait on.
+
+        While there is no connection kazoo queues the request, so this sleeps in get(); only a lost
+        session answers at once, until kazoo has made the next one.
+        """
+        deadline = time.monotonic() + self._session_timeout_s
+        while True:
+            try:
+                return request().get(timeout=max(0.0, deadline - time.monotonic()))
+            except UNANSWERED as error:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0 or isinstance(error, ConnectionClosedError):
+                    raise Unreachable(
+                        f"ZooKeeper at {self._addresses} did not answer a request for {path} "
+                        f"within {self._session_timeout_s:g} s"
+                    ) from error
+                time.sleep(min(left_s, ASK_AGAIN_AFTER_S))
 
 
-def check_connect(connect: str) -> str:
-    """The addresses of a connect string, without its chroot. Raises ConfigurationRefused."""
+def check_connect(connect: str) -> tuple[str, str]:
+    """Addresses and chroot ("" or "/...") of a connect string. Raises ConfigurationRefused."""
     addresses, slash, chroot = connect.partition("/")
     for address in addresses.split(","):
         host, _, port = address.strip().rpartition(":")
@@ -200,7 +218,12 @@ def check_connect(connect: str) -> str:
         raise ConfigurationRefused(
             f"zookeeper.connect: {connect!r} has no good chroot behind the /"
         )
-    return addresses
+    return addresses, slash + chroot
+
+
+def _end(client: Any) -> None:
+    client.stop()
+    client.close()
 
 
 def _client(connect: str, session_timeout_s: float) -> Any:
@@ -210,10 +233,4 @@ def _client(connect: str, session_timeout_s: float) -> Any:
         connection_retry=KazooRetry(
             max_tries=-1, delay=0.1, backoff=2, max_delay=RECONNECT_DELAY_MAX_S
         ),
-        command_retry=KazooRetry(
-            max_tries=-1, delay=0.1, backoff=2, max_delay=1.0, deadline=session_timeout_s
-        ),
     )
-
-
-__all__ = ["Coordinator", "KazooException", "KazooState", "State", "Versioned", "check_connect"]

@@ -6,7 +6,8 @@
 debug is per request, info a change of state, warning something handled that somebody should watch,
 error data at risk. Payloads are never logged. The same error (same logger, event and fields) is
 written at most once in `REPEAT_AFTER_S`; the next line that is written says how many were
-suppressed. Lines of libraries pass through the same handler from warning on, as event "library".
+suppressed. Lines of libraries pass through the same handler from warning on, as event "library",
+and are held back alike.
 
 A log that cannot be written (a full disk behind standard output, a closed pipe) must not take the
 program with it: such lines are dropped, and the next one that succeeds carries their number.
@@ -25,6 +26,8 @@ from typing import Any, TextIO
 REPEAT_AFTER_S = 10.0
 REMEMBERED_ERRORS_MAX = 1000
 """Distinct errors remembered for suppression; beyond it the oldest are forgotten."""
+
+LIBRARY_EVENT = "library"
 
 LEVELS = ("debug", "info", "warning", "error")
 
@@ -108,11 +111,13 @@ class JsonLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Writes one record, preceded by the numbers of errors whose silence is over."""
         now = time.monotonic()
-        self.flush_suppressed(now=now)
         line = self._line(record)
-        if record.levelno >= logging.ERROR and not self._repeats.admit(_identity(line), line, now):
-            return
-        self._put(line)
+        suppressed: int | None = 0
+        if record.levelno >= logging.ERROR or line["event"] == LIBRARY_EVENT:
+            suppressed = self._repeats.admit(_identity(line), line, now)
+        self.flush_suppressed(now=now)
+        if suppressed is not None:
+            self._put({**line, "suppressed": suppressed} if suppressed else line)
 
     def flush_suppressed(self, *, now: float | None = None, everything: bool = False) -> None:
         """Writes each suppressed error once more, with the number of its repeats."""
@@ -128,7 +133,7 @@ class JsonLines(logging.Handler):
         }
         fields = getattr(record, "skidway_fields", None)
         if fields is None:
-            line |= {"event": "library", "logger": record.name, "message": record.getMessage()}
+            line |= {"event": LIBRARY_EVENT, "logger": record.name, "message": record.getMessage()}
         else:
             line |= {"event": record.msg} | {
                 name if name not in line else f"{name}_": value for name, value in fields.items()
@@ -155,16 +160,16 @@ class Repeats:
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, dict[str, Any], int]] = {}
 
-    def admit(self, identity: str, line: dict[str, Any], now: float) -> bool:
-        """Whether to write it; counts it when not."""
+    def admit(self, identity: str, line: dict[str, Any], now: float) -> int | None:
+        """None when it must not be written now; otherwise how many were held back since it was."""
         seen = self._seen.get(identity)
         if seen is not None and now - seen[0] < REPEAT_AFTER_S:
             self._seen[identity] = (seen[0], seen[1], seen[2] + 1)
-            return False
-        if len(self._seen) >= REMEMBERED_ERRORS_MAX:
+            return None
+        if seen is None and len(self._seen) >= REMEMBERED_ERRORS_MAX:
             del self._seen[next(iter(self._seen))]
         self._seen[identity] = (now, line, 0)
-        return True
+        return 0 if seen is None else seen[2]
 
     def expired(self, now: float, *, everything: bool) -> list[tuple[dict[str, Any], int]]:
         """Takes out those whose silence is over, with the number of repeats of each, if any."""

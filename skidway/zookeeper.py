@@ -324,10 +324,9 @@ class Server:
         if shutdown.requested:
             return 0
         status = self._process.wait()
-        _log.error("zookeeper_ended", status=status)
-        sys.stderr.write(
-            f"skidway zookeeper: the server ended with status {status}; its log says why\n"
-        )
+        how = f"status {status}" if status >= 0 else f"signal {-status}"
+        _log.error("zookeeper_ended", how=how)
+        sys.stderr.write(f"skidway zookeeper: the server ended with {how}; its log says why\n")
         return status if status > 0 else 128 - status if status < 0 else 1
 
     def stop(self) -> None:
