@@ -19,8 +19,8 @@ from typing import Any
 
 import prometheus_client
 
-from skidway import log
-from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway import log, ports
+from skidway.errors import ConfigurationRefused
 
 CLIENT_TIMEOUT_S = 5.0
 LOOPBACK = "127.0.0.1"
@@ -36,7 +36,7 @@ class Health:
     detail: dict[str, Any] = field(default_factory=dict)
 
 
-def host_and_port(listen: str, *, key: str = "listen") -> tuple[str, int]:
+def host_and_port(listen: str, *, key: str = "metrics.listener") -> tuple[str, int]:
     """Splits "host:port", "[v6]:port", ":port", "port". Raises ConfigurationRefused."""
     host, _, port = listen.rpartition(":")
     if not port.isdigit() or int(port) > 65535:
@@ -69,10 +69,8 @@ class TelemetryServer:
         try:
             self._server = kind((self._host, self._port), handler)
         except OSError as error:
-            raise SkidwayError(
-                f"cannot serve metrics and health on {self._host}:{self._port}: "
-                f"{(error.strerror or str(error)).lower()}"
-            ) from error
+            key = "metrics.listener"
+            raise ports.cannot_listen(self._host, self._port, key, error) from error
         self._port = self._server.server_address[1]
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="telemetry", daemon=True

@@ -30,7 +30,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from skidway import files, java, log
+from skidway import files, java, log, ports
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.service import Shutdown
 from skidway.settings import setting
@@ -150,7 +150,7 @@ class ZookeeperSettings:
 def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
     """Runs the server until shutdown (0) or until the JVM ends by itself (its status)."""
     java_found = java.find()
-    refuse_used_port(settings.client_port_address, settings.client_port)
+    ports.refuse_used(settings.client_port_address, settings.client_port, "clientPort")
     with files.DirectoryLock(settings.data_dir):
         prepare(settings)
         command = start_command(settings, java_found)
@@ -340,20 +340,6 @@ class Server:
                 self._process.kill()
                 self._process.wait()
         os.close(self._ended)
-
-
-def refuse_used_port(host: str, port: int) -> None:
-    """Raises SkidwayError if the address cannot be listened on, before a JVM finds out slowly."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise SkidwayError(
-                f"cannot listen on {host}:{port}: {(error.strerror or str(error)).lower()}; "
-                "choose another clientPort or stop what uses it"
-            ) from error
 
 
 def health(settings: ZookeeperSettings) -> Health:

