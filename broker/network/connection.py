@@ -1,0 +1,164 @@
+"""One client's connection: requests in, answers out in the order of the requests.
+
+Each request that gets an answer has a `Slot` in the queue; an answer that must wait (a parked
+fetch, acks=all) keeps the later ones behind it, as the protocol demands. What is filled at the
+queue's front moves to the outbox: bytes and slices of files, sent with sendmsg and sendfile.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import deque
+from collections.abc import Sequence
+
+from broker.network.inbound import Inbound
+from skidway.kafka.protocol.fetch import FileSlice, Piece
+
+OUTBOX_BYTES_MAX = 1 << 20
+"""Answers in memory (slices of files do not count) above which a connection is not read from."""
+
+SEND_BYTES_MAX = 16 << 20
+"""Bytes sent in one turn before other connections have theirs."""
+
+_JOIN_MAX = 64
+
+
+class Slot:
+    """The place of one answer; `pieces` None = not known yet."""
+
+    __slots__ = ("pieces",)
+
+    def __init__(self) -> None:
+        self.pieces: Sequence[Piece] | None = None
+
+
+class Connection:
+    """Owned by the loop, which tells it when the socket is ready."""
+
+    __slots__ = (
+        "_outbox",
+        "_outbox_bytes",
+        "_slots",
+        "_slots_max",
+        "closed",
+        "descriptor",
+        "inbound",
+        "interest",
+        "last_active",
+        "peer",
+        "socket",
+    )
+
+    def __init__(
+        self, sock: socket.socket, peer: str, *, request_bytes_max: int, requests_max: int
+    ) -> None:
+        self.socket = sock
+        self.descriptor = sock.fileno()
+        self.peer = peer
+        self.inbound = Inbound(request_bytes_max)
+        self.closed = False
+        self.interest = 0
+        self.last_active = 0.0
+        self._slots: deque[Slot] = deque()
+        self._slots_max = requests_max
+        self._outbox: deque[Piece] = deque()
+        self._outbox_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further request may be handled before answers have gone out."""
+        return len(self._slots) >= self._slots_max or self._outbox_bytes > OUTBOX_BYTES_MAX
+
+    @property
+    def has_output(self) -> bool:
+        """Whether there is something to send."""
+        return bool(self._outbox)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is being answered: such a connection is not idle."""
+        return bool(self._slots or self._outbox)
+
+    def reserve(self) -> Slot:
+        """The place for the answer to the request that came now."""
+        slot = Slot()
+        self._slots.append(slot)
+        return slot
+
+    def fill(self, slot: Slot, pieces: Sequence[Piece]) -> bool:
+        """Gives an answer; whether something can be sent now. Ignored once closed."""
+        if self.closed:
+            return False
+        slot.pieces = pieces
+        slots, outbox = self._slots, self._outbox
+        if slots[0] is not slot:
+            return False
+        while slots and (ready := slots[0].pieces) is not None:
+            slots.popleft()
+            for piece in ready:
+                outbox.append(piece)
+                if not isinstance(piece, FileSlice):
+                    self._outbox_bytes += len(piece)
+        return True
+
+    def send(self) -> bool:
+        """Sends until all is gone (True) or the socket is full (False). Raises OSError."""
+        sent_bytes = 0
+        while self._outbox:
+            if sent_bytes > SEND_BYTES_MAX:
+                return False
+            try:
+                piece = self._outbox[0]
+                if isinstance(piece, FileSlice):
+                    sent_bytes += self._send_file(piece)
+                else:
+                    sent_bytes += self._send_bytes()
+            except BlockingIOError:
+                return False
+        return True
+
+    def close(self) -> None:
+        """Closes the socket and forgets everything; harmless when closed."""
+        if not self.closed:
+            self.closed = True
+            self._slots.clear()
+            self._outbox.clear()
+            self.socket.close()
+
+    def _send_file(self, piece: FileSlice) -> int:
+        sent = os.sendfile(self.descriptor, piece.file.fileno(), piece.position, piece.length)
+        if sent == piece.length:
+            self._outbox.popleft()
+        elif sent:
+            self._outbox[0] = piece.behind(sent)
+        else:
+            # Shorter than it was: cut behind our back. The client cannot be told any more.
+            raise ConnectionAbortedError("a file ended within an answer")
+        return sent
+
+    def _send_bytes(self) -> int:
+        outbox = self._outbox
+        buffers: list[bytes | bytearray | memoryview] = []
+        more = 0
+        for piece in outbox:
+            if isinstance(piece, FileSlice):
+                more = socket.MSG_MORE
+                break
+            if len(buffers) == _JOIN_MAX:
+                break
+            buffers.append(piece)
+        if len(buffers) == 1:
+            sent = self.socket.send(buffers[0], more)
+        else:
+            sent = self.socket.sendmsg(buffers, (), more)
+        self._outbox_bytes -= sent
+        left = sent
+        while left:
+            first = buffers.pop(0)
+            if left < len(first):
+                outbox[0] = memoryview(first)[left:]
+                break
+            outbox.popleft()
+            left -= len(first)
+        return sent

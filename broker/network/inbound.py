@@ -1,0 +1,141 @@
+"""Bytes of a connection into frames.
+
+    frame    int32 length, then that many bytes
+
+`Arena` is the memory that all connections receive into within one loop turn. A frame that arrives
+whole is a view of it and **valid until the turn ends**. A frame in pieces is put together in memory
+of its own, into which the rest is received directly, and stays valid as long as it is held.
+
+A length that is negative or above the limit is refused before anything is allocated, and memory
+grows with what has arrived, not with what was announced.
+"""
+
+from __future__ import annotations
+
+import socket
+from struct import Struct
+from typing import Final
+
+from skidway.kafka.errors import FrameTooLarge
+
+ARENA_BYTES: Final = 4 << 20
+RECEIVE_BYTES_MAX: Final = 1 << 20
+RECEIVE_BYTES_MIN: Final = 1 << 16
+LENGTH_BYTES: Final = 4
+EAGER_BYTES: Final = 1 << 20
+"""Memory taken for a frame on the word of its length alone."""
+
+_LENGTH = Struct(">i")
+
+
+class Arena:
+    """One buffer, filled from the front during a turn."""
+
+    __slots__ = ("_at", "_buffer", "_view")
+
+    def __init__(self, size_bytes: int = ARENA_BYTES) -> None:
+        self._buffer = bytearray(size_bytes)
+        self._view = memoryview(self._buffer)
+        self._at = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the turn must end before more can be received."""
+        return len(self._buffer) - self._at < RECEIVE_BYTES_MIN
+
+    def space(self) -> memoryview:
+        """Where to receive next."""
+        return self._view[self._at : self._at + RECEIVE_BYTES_MAX]
+
+    def take(self, size: int) -> None:
+        """Keeps the first bytes of `space` as they are until `reset`."""
+        self._at += size
+
+    def reset(self) -> None:
+        """The turn is over: all views of it are void."""
+        self._at = 0
+
+
+class Inbound:
+    """What one connection has received and not yet handled."""
+
+    __slots__ = ("_at", "_end", "_limit_bytes", "_own", "_view")
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._own: bytearray | None = None
+        self._view = memoryview(b"")
+        self._at = 0
+        self._end = 0
+
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes received and not handled."""
+        return self._end - self._at
+
+    def receive(self, sock: socket.socket, arena: Arena) -> int:
+        """Receives once; the bytes received, 0 at the end of the stream. Raises OSError."""
+        if self._own is None:
+            space = arena.space()
+            count = sock.recv_into(space)
+            arena.take(count)
+            self._view, self._at, self._end = space, 0, count
+            return count
+        if self._end == len(self._own):
+            self._grow()
+        count = sock.recv_into(self._view[self._end :])
+        self._end += count
+        return count
+
+    def next_frame(self) -> memoryview | None:
+        """The next whole frame, without its length; None if there is none. FrameTooLarge."""
+        start = self._at + LENGTH_BYTES
+        if start > self._end:
+            return None
+        end = start + self._length_at(self._at)
+        if end > self._end:
+            return None
+        self._at = end
+        return self._view[start:end]
+
+    def keep(self) -> None:
+        """Ends the turn: what was not handled moves out of the arena. Raises FrameTooLarge."""
+        rest = self._end - self._at
+        if self._own is not None and self._at == 0:
+            return
+        if not rest:
+            self._own = None
+            self._view = memoryview(b"")
+        else:
+            held = self._view[self._at : self._end]
+            self._own = bytearray(self._capacity(held))
+            self._own[:rest] = held
+            self._view = memoryview(self._own)
+        self._at, self._end = 0, rest
+
+    def _grow(self) -> None:
+        held = self._view[: self._end]
+        grown = bytearray(self._capacity(held))
+        grown[: self._end] = held
+        self._own, self._view = grown, memoryview(grown)
+
+    def _capacity(self, held: memoryview) -> int:
+        """Enough for the first frame of `held`; more than twice `held` only if that is little."""
+        if len(held) < LENGTH_BYTES:
+            return LENGTH_BYTES
+        needed: int = LENGTH_BYTES + _LENGTH.unpack_from(held)[0]
+        if needed > self._limit_bytes + LENGTH_BYTES or needed < LENGTH_BYTES:
+            self._refuse(held[:LENGTH_BYTES])
+        return max(len(held), min(needed, max(2 * len(held), EAGER_BYTES)))
+
+    def _length_at(self, at: int) -> int:
+        length: int = _LENGTH.unpack_from(self._view, at)[0]
+        if not 0 <= length <= self._limit_bytes:
+            self._refuse(self._view[at : at + LENGTH_BYTES])
+        return length
+
+    def _refuse(self, start: memoryview) -> None:
+        raise FrameTooLarge(
+            f"a frame of {_LENGTH.unpack(start)[0]} bytes, where {self._limit_bytes} are allowed "
+            f"(its first bytes: {bytes(start)!r})"
+        )

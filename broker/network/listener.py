@@ -1,0 +1,93 @@
+"""A listening socket, which survives more connections than there are descriptors."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Iterator
+
+from skidway.errors import SkidwayError
+
+BACKLOG = 1024
+ACCEPTS_MAX = 64
+"""Connections accepted in one turn before others have theirs."""
+
+_OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+_PASSING = (errno.ECONNABORTED, errno.EPROTO, errno.ENOBUFS, errno.ENOMEM, errno.EPERM)
+
+
+class Listener:
+    """Bound at once, so that an occupied port is known early; `listen` lets clients in."""
+
+    def __init__(self, host: str, port: int, *, send_buffer: int, receive_buffer: int) -> None:
+        """Raises SkidwayError if the address cannot be had. A buffer of -1 is the kernel's."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
+        self._send_buffer = send_buffer
+        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self.refused_count = 0
+        try:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if receive_buffer > 0:
+                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+            self.socket.bind((host, port))
+        except OSError as error:
+            self.close()
+            raise SkidwayError(
+                f"cannot listen on {host}:{port}: {(error.strerror or str(error)).lower()}"
+            ) from error
+        self.socket.setblocking(False)
+        self.host, self.port = self.socket.getsockname()[:2]
+
+    def listen(self) -> None:
+        """Lets clients in. Raises SkidwayError: two may bind an address, only one may listen."""
+        try:
+            self.socket.listen(BACKLOG)
+        except OSError as error:
+            raise SkidwayError(
+                f"cannot listen on {self.host}:{self.port}: "
+                f"{(error.strerror or str(error)).lower()}"
+            ) from error
+
+    def accept(self) -> Iterator[tuple[socket.socket, str]]:
+        """The connections that wait, ready for use, with their peer's address."""
+        for _ in range(ACCEPTS_MAX):
+            try:
+                sock, address = self.socket.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in _OUT_OF_DESCRIPTORS:
+                    self._turn_away()
+                    continue
+                if error.errno in _PASSING:
+                    continue
+                raise
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._send_buffer > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
+            yield sock, f"{address[0]}:{address[1]}"
+
+    def close(self) -> None:
+        """Stops listening."""
+        self.socket.close()
+        if self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1
+
+    def _turn_away(self) -> None:
+        """Uses the spare descriptor to close one that waits: left so it would wake us forever."""
+        self.refused_count += 1
+        if self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1
+        try:
+            self.socket.accept()[0].close()
+        except OSError:
+            pass
+        try:
+            self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            pass  # taken by another thread meanwhile; the next turn tries again

@@ -1,0 +1,303 @@
+"""The loop: who is ready, what is due, and in which order a turn does its work.
+
+It knows sockets and time; what requests mean is the business of the `Service` that it is given.
+Other threads reach it by `post` only.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from broker.network.connection import Connection, Slot
+from broker.network.inbound import Arena
+from broker.network.listener import Listener
+from broker.network.timers import Timers
+from skidway import log
+from skidway.clock import Clock
+from skidway.kafka.errors import ProtocolError
+from skidway.kafka.protocol.fetch import Piece
+
+EVENTS_MAX = 256
+IDLE_CHECKS = 4
+"""Looks at all connections within one connections.max.idle.ms."""
+
+_READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
+_log = log.get(__name__)
+
+
+class Service(Protocol):
+    """What the loop serves."""
+
+    def handle(self, connection: Connection, frame: memoryview) -> None:
+        """Handles a request, whose frame is valid until the turn ends. Raises ProtocolError."""
+        ...
+
+    def end_turn(self) -> None:
+        """Does what was put off to the end of the turn."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of connections; times in ms, sizes in bytes."""
+
+    request_bytes_max: int
+    requests_max: int
+    connections_max: int
+    idle_ms_max: int
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What happened so far; read by the metrics endpoint from its own thread."""
+
+    accepted: int = 0
+    refused: int = 0
+    closed: dict[str, int] = field(default_factory=dict)
+    requests: int = 0
+    received_bytes: int = 0
+
+    def count_closed(self, reason: str) -> None:
+        """One connection closed, for a reason from a small set."""
+        self.closed[reason] = self.closed.get(reason, 0) + 1
+
+
+class Loop:
+    """Runs on one thread; everything but `post` belongs to it."""
+
+    def __init__(self, clock: Clock, limits: Limits) -> None:
+        self.clock = clock
+        self.now = clock.monotonic()
+        self.timers = Timers()
+        self.traffic = Traffic()
+        self.connections: dict[int, Connection] = {}
+        self._limits = limits
+        self._service: Service | None = None
+        self._epoll = select.epoll()
+        self._listeners: dict[int, Listener] = {}
+        self._watched: dict[int, Callable[[], None]] = {}
+        self._arena = Arena()
+        self._to_send: dict[Connection, None] = {}
+        self._resumed: dict[Connection, None] = {}
+        self._posted: deque[Callable[[], None]] = deque()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._stopped = False
+        self.watch(self._wake, self._woken)
+
+    def serve(self, service: Service) -> None:
+        """Sets who handles the requests."""
+        self._service = service
+        self._check_idle()
+
+    def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
+        """Calls `readable` whenever the descriptor is."""
+        self._watched[descriptor] = readable
+        self._epoll.register(descriptor, select.EPOLLIN)
+
+    def add_listener(self, listener: Listener) -> None:
+        """Accepts connections from it."""
+        listener.listen()
+        self._listeners[listener.socket.fileno()] = listener
+        self._epoll.register(listener.socket.fileno(), select.EPOLLIN)
+
+    def close_listeners(self) -> None:
+        """Accepts no more."""
+        for descriptor, listener in self._listeners.items():
+            self._epoll.unregister(descriptor)
+            listener.close()
+        self._listeners = {}
+
+    def post(self, action: Callable[[], None]) -> None:
+        """Runs `action` in one of the next turns; from any thread."""
+        self._posted.append(action)
+        os.eventfd_write(self._wake, 1)
+
+    def call_later(self, delay_ms: float, action: Callable[[], None]) -> None:
+        """Runs `action` once, after a delay."""
+        self.timers.call_at(self.clock.monotonic() + delay_ms / 1000, action)
+
+    def run(self) -> None:
+        """Turns until `stop`."""
+        while not self._stopped:
+            self.turn()
+
+    def stop(self) -> None:
+        """Ends `run` after this turn."""
+        self._stopped = True
+
+    def close(self) -> None:
+        """Closes every connection and the loop itself."""
+        self.close_listeners()
+        for connection in list(self.connections.values()):
+            self.drop(connection, "stopped")
+        self._epoll.close()
+        os.close(self._wake)
+
+    def turn(self) -> None:
+        """Waits for something to do and does it."""
+        for descriptor, mask in self._poll():
+            connection = self.connections.get(descriptor)
+            if connection is not None:
+                self._ready(connection, mask)
+            elif descriptor in self._listeners:
+                self._accept(self._listeners[descriptor])
+            elif descriptor in self._watched:
+                self._watched[descriptor]()
+            if self._arena.is_full:
+                self._end_turn()
+        self._resume()
+        self._run_posted()
+        self.timers.run_due(self.now)
+        self._end_turn()
+
+    def fill(self, connection: Connection, slot: Slot, pieces: Sequence[Piece]) -> None:
+        """Gives the answer to a request; it is sent at the end of the turn."""
+        if connection.fill(slot, pieces):
+            self._to_send[connection] = None
+
+    def drop(self, connection: Connection, reason: str) -> None:
+        """Closes a connection."""
+        if connection.closed:
+            return
+        self.traffic.count_closed(reason)
+        self._epoll.unregister(connection.descriptor)
+        del self.connections[connection.descriptor]
+        self._to_send.pop(connection, None)
+        self._resumed.pop(connection, None)
+        connection.close()
+
+    def _poll(self) -> list[tuple[int, int]]:
+        self.now = self.clock.monotonic()
+        wait = 0.0 if self._resumed or self._posted else self.timers.seconds_left(self.now)
+        events = self._epoll.poll(wait, EVENTS_MAX)
+        self.now = self.clock.monotonic()
+        return events
+
+    def _ready(self, connection: Connection, mask: int) -> None:
+        connection.last_active = self.now
+        if mask & select.EPOLLOUT:
+            self._to_send[connection] = None
+        if mask & _READABLE:
+            if connection.is_full:
+                # Not read from: only the other side's end can have woken us.
+                if mask & (select.EPOLLHUP | select.EPOLLERR):
+                    self.drop(connection, "disconnected")
+                return
+            self._receive(connection)
+
+    def _receive(self, connection: Connection) -> None:
+        try:
+            count = connection.inbound.receive(connection.socket, self._arena)
+        except BlockingIOError:
+            return
+        except ProtocolError as error:
+            self._refuse(connection, error)
+            return
+        except OSError:
+            self.drop(connection, "disconnected")
+            return
+        if not count:
+            self.drop(connection, "disconnected")
+            return
+        self.traffic.received_bytes += count
+        self._handle(connection)
+
+    def _handle(self, connection: Connection) -> None:
+        """Handles the frames that are there, as far as the connection's bounds allow."""
+        service, inbound = self._service, connection.inbound
+        assert service is not None
+        try:
+            while not connection.is_full and (frame := inbound.next_frame()) is not None:
+                self.traffic.requests += 1
+                service.handle(connection, frame)
+                if connection.closed:
+                    return
+            inbound.keep()
+        except ProtocolError as error:
+            self._refuse(connection, error)
+        except Exception as error:  # noqa: BLE001 - our mistake must not reach other connections
+            _log.error("request_failed", exc=error, peer=connection.peer)
+            self.drop(connection, "failed")
+        else:
+            self._listen_to(connection)
+
+    def _refuse(self, connection: Connection, error: ProtocolError) -> None:
+        _log.warning("connection_refused", peer=connection.peer, reason=str(error))
+        self.drop(connection, type(error).__name__)
+
+    def _listen_to(self, connection: Connection) -> None:
+        """Asks the kernel for what this connection waits for."""
+        wanted = 0 if connection.is_full else select.EPOLLIN
+        if connection.has_output:
+            wanted |= select.EPOLLOUT
+        if wanted != connection.interest:
+            connection.interest = wanted
+            self._epoll.modify(connection.descriptor, wanted)
+
+    def _resume(self) -> None:
+        """Goes on with requests that were held back while their connection was full."""
+        resumed, self._resumed = self._resumed, {}
+        for connection in resumed:
+            if not connection.closed and not connection.is_full:
+                self._handle(connection)
+
+    def _end_turn(self) -> None:
+        service = self._service
+        if service is not None:
+            service.end_turn()
+        self._arena.reset()
+        to_send, self._to_send = self._to_send, {}
+        for connection in to_send:
+            self._send(connection)
+
+    def _send(self, connection: Connection) -> None:
+        was_full = connection.is_full
+        try:
+            connection.send()
+        except OSError:
+            self.drop(connection, "disconnected")
+            return
+        self._listen_to(connection)
+        if connection.inbound.pending_bytes and not connection.is_full and was_full:
+            self._resumed[connection] = None
+
+    def _accept(self, listener: Listener) -> None:
+        for sock, peer in listener.accept():
+            if len(self.connections) >= self._limits.connections_max:
+                self.traffic.refused += 1
+                sock.close()
+                continue
+            connection = Connection(
+                sock,
+                peer,
+                request_bytes_max=self._limits.request_bytes_max,
+                requests_max=self._limits.requests_max,
+            )
+            connection.last_active = self.now
+            connection.interest = select.EPOLLIN
+            self.connections[connection.descriptor] = connection
+            self._epoll.register(connection.descriptor, select.EPOLLIN)
+            self.traffic.accepted += 1
+
+    def _check_idle(self) -> None:
+        """Closes connections on which nothing has moved for too long."""
+        oldest = self.now - self._limits.idle_ms_max / 1000
+        for connection in list(self.connections.values()):
+            # One that cannot send is idle too: its client does not read.
+            stuck = connection.is_busy and not connection.has_output
+            if connection.last_active < oldest and not stuck:
+                self.drop(connection, "idle")
+        self.call_later(self._limits.idle_ms_max / IDLE_CHECKS, self._check_idle)
+
+    def _woken(self) -> None:
+        os.eventfd_read(self._wake)
+
+    def _run_posted(self) -> None:
+        for _ in range(len(self._posted)):
+            self._posted.popleft()()

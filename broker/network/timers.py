@@ -1,0 +1,70 @@
+"""Deadlines in a heap; the loop sleeps exactly until the next one."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+COMPACT_ABOVE = 1024
+"""Cancelled timers stay in the heap until they are due; above this, and half of all, they go."""
+
+
+@dataclass(order=True, slots=True)
+class Timer:
+    """A function to be called once at a moment of the monotonic clock, in seconds."""
+
+    at: float
+    number: int
+    action: Callable[[], None] | None = field(compare=False)
+
+
+class Timers:
+    """All timers of the loop."""
+
+    __slots__ = ("_cancelled", "_heap", "_numbers")
+
+    def __init__(self) -> None:
+        self._heap: list[Timer] = []
+        self._numbers = itertools.count()
+        self._cancelled = 0
+
+    def __len__(self) -> int:
+        return len(self._heap) - self._cancelled
+
+    def call_at(self, at: float, action: Callable[[], None]) -> Timer:
+        """Calls `action` once the clock has reached `at`."""
+        timer = Timer(at, next(self._numbers), action)
+        heapq.heappush(self._heap, timer)
+        return timer
+
+    def cancel(self, timer: Timer) -> None:
+        """Takes a timer back; harmless when it is over."""
+        if timer.action is None:
+            return
+        timer.action = None
+        self._cancelled += 1
+        if self._cancelled > COMPACT_ABOVE and self._cancelled * 2 > len(self._heap):
+            self._heap = [each for each in self._heap if each.action is not None]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
+
+    def seconds_left(self, now: float) -> float | None:
+        """How long until the next one; None if there is none, 0 if it is due."""
+        while self._heap and self._heap[0].action is None:
+            heapq.heappop(self._heap)
+            self._cancelled -= 1
+        return max(self._heap[0].at - now, 0.0) if self._heap else None
+
+    def run_due(self, now: float) -> None:
+        """Calls everything due; what these set for now or before waits for the next time."""
+        due = []
+        while self._heap and self._heap[0].at <= now:
+            due.append(heapq.heappop(self._heap))
+        for timer in due:
+            action, timer.action = timer.action, None
+            if action is None:
+                self._cancelled -= 1
+            else:
+                action()
