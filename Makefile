@@ -1,0 +1,101 @@
+# The set-up is part of every target: `make demo` and `make test` work in a fresh clone.
+# Needed beforehand: Python 3.11 or newer (with venv), make, a C library.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGES := skidway schemas audit agent broker loader
+CHECKED := $(PACKAGES) pyspark_skidway.py tests bench
+
+# The first Python that is new enough; `make PYTHON=... demo` names another.
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.14; do \
+	command -v $$name >/dev/null 2>&1 && \
+	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && \
+	echo $$name && break; done)
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: help venv install install-dev demo doctor fmt lint type imports check unit peers tests \
+	test foreign test-all bench clean
+
+help:
+	@echo 'make demo      the whole pipeline on this machine, on real logs; ARGS="--logs GLOB" for yours'
+	@echo 'make test      formatting rules, types, imports, and all tests that Python and Java suffice for'
+	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root'
+	@echo 'make unit      the fast tests alone'
+	@echo 'make bench     figures, each beside its peer, into docs/performance.md'
+	@echo 'make fmt lint type imports    one tool at a time;  make doctor    what this machine lacks'
+	@echo 'make clean     remove what was built (not ./skidway-demo)'
+
+venv: $(BIN)/python
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { \
+		echo "Skidway needs Python 3.11 or newer, and this machine has $$(python3 --version 2>/dev/null || echo none): install it (Debian, Ubuntu: apt-get install python3 python3-venv), or name one with make PYTHON=/path/to/python3" >&2; \
+		exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) cannot make a virtual environment: install its venv module (Debian, Ubuntu: apt-get install python3-venv)" >&2; \
+		exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# What programs need, and on top of it what tests need; done again when pyproject.toml changes.
+install: $(VENV)/.installed
+install-dev: $(VENV)/.installed-dev
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[demo]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+demo: install
+	$(BIN)/skidway demo $(ARGS)
+
+doctor: install
+	$(BIN)/skidway doctor
+
+fmt: install-dev
+	$(BIN)/ruff format $(CHECKED)
+	$(BIN)/ruff check --fix $(CHECKED)
+
+lint: install-dev
+	$(BIN)/ruff check $(CHECKED)
+
+type: install-dev
+	$(BIN)/mypy
+
+imports: install-dev
+	$(BIN)/lint-imports
+
+check: lint type imports
+
+unit: install-dev
+	$(BIN)/pytest -q tests/unit $(ARGS)
+
+# The jars of Apache Kafka and HDFS that tests run; Maven is installed where that may be done.
+peers: install-dev
+	$(BIN)/python tests/support/peers.py
+
+tests: install-dev peers
+	$(BIN)/pytest -m "not foreign" $(ARGS)
+
+test: check tests
+
+# Tests that need Node, Go, Debian packages or root carry the mark `foreign`.
+foreign: install-dev peers
+	@if grep -rqE 'mark\.foreign' tests; then \
+		$(BIN)/pytest -m foreign $(ARGS); \
+	else \
+		echo 'No test needs Node, Go, Debian packages or root.'; \
+	fi
+
+# TESTED=yes: `make test` was just done.
+test-all: $(if $(TESTED),,test) foreign
+
+bench: install-dev peers
+	$(BIN)/python -m bench.run $(ARGS)
+
+clean:
+	rm -rf $(VENV) build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
