@@ -1,0 +1,13 @@
+"""From bytes of files to acknowledged batches: what is sent, and how it is sent again.
+
+    recipe      everything but the bytes that decides what is sent; kept by its fingerprint
+    intents     which bytes of which file, promised before they are first sent
+    routing     which partition a record goes to
+    rejected    what a line that does not fit becomes
+    press       (recipe, intents, bytes) -> batches and what to count; a pure function
+    outbound    batches on their way: sent, drained, sent again, halved when refused
+    progress    intents in flight per file; which of them the checkpoint may pass
+
+Sending a range again gives the same records, byte for byte, because `press` sees nothing else than
+the intent, the recipe that the intent names, and the bytes whose CRC the intent holds.
+"""

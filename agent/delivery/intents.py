@@ -1,0 +1,59 @@
+"""Intents: which bytes of a file are promised to be sent, and as what.
+
+An intent is durable before any of its bytes is first sent. It ends at the end of the last whole
+record, so that framing has no memory across it. After a crash the intents that the checkpoint has
+not passed are sent again as they say, if the bytes still have their CRC and the program still does
+the same with them; reading goes on behind the last of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import google_crc32c
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """Bytes [first, end) of a file, read at wall time `read_ms`, sent by the recipe named.
+
+    sequence rises over all files in the order in which intents were made. crc: CRC-32C of the
+    bytes.
+    """
+
+    sequence: int
+    file: int
+    first: int
+    end: int
+    crc: int
+    read_ms: int
+    recipe: bytes
+
+    @property
+    def length(self) -> int:
+        """Bytes promised."""
+        return self.end - self.first
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An intent and its bytes; of an over-long line (longer than READ_BYTES) only the head.
+
+    host and path are what the file was announced with; rejected lines carry them.
+    """
+
+    intent: Intent
+    data: bytes
+    host: str
+    path: str
+
+    @property
+    def is_overlong(self) -> bool:
+        """Whether this is one line of which only the head is here."""
+        return len(self.data) < self.intent.length
+
+
+def crc_of(data: bytes, before: int = 0) -> int:
+    """CRC-32C of bytes, or of more bytes behind those that have the CRC `before`."""
+    crc: int = google_crc32c.extend(before, data)
+    return crc

@@ -1,0 +1,187 @@
+"""Everything but the bytes that decides what is sent for a file: settings, schemas, topics, code.
+
+An intent names its recipe by fingerprint; the recipe is kept as long as an intent needs it. So a
+range that was promised under yesterday's settings is sent again under yesterday's settings, to the
+partitions that the topic had yesterday, with yesterday's size limit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from agent.framing import FRAMING_VERSION
+from agent.parsing import Parser, derived
+from agent.parsing.json_lines import JsonParser
+from agent.parsing.raw import RawParser
+from agent.parsing.regex import RegexParser, groups_of
+from agent.parsing.timestamps import TimeFormat
+from agent.settings import SourceSettings
+from schemas.codec import Codec
+from skidway.errors import ConfigurationRefused
+
+PARTITIONINGS = ("file", "key", "spread")
+
+_LIBRARIES = ("pyarrow", "numpy", "fastavro", "pyruhvro")
+"""Their versions are part of the program's: what a pattern matches may change with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A registered schema and its id."""
+
+    id: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as it was when the intent was made; `limit_bytes` is its max.message.bytes."""
+
+    name: str
+    partitions: int
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A value; two agents with equal recipes send the same for the same bytes and origin."""
+
+    program: str
+    data: Topic
+    rejected: Topic
+    schema: Schema
+    rejected_schema: Schema
+    parser: str
+    pattern: str | None
+    time_fields: tuple[str, ...]
+    time_format: str | None
+    timezone: str
+    key: str | None
+    partitioning: str
+    line_bytes: int
+    batch_bytes: int
+
+    def to_json(self) -> str:
+        """Canonical: equal recipes give equal text."""
+        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+
+    @property
+    def fingerprint(self) -> bytes:
+        """SHA-256 of the canonical text."""
+        return hashlib.sha256(self.to_json().encode()).digest()
+
+    @property
+    def topics(self) -> tuple[str, str]:
+        """The topics that a file with this recipe can reach."""
+        return self.data.name, self.rejected.name
+
+
+def from_json(text: str) -> Recipe:
+    """The inverse of `Recipe.to_json`."""
+    fields: dict[str, Any] = json.loads(text)
+    for name in ("data", "rejected"):
+        fields[name] = Topic(**fields[name])
+    for name in ("schema", "rejected_schema"):
+        fields[name] = Schema(**fields[name])
+    fields["time_fields"] = tuple(fields["time_fields"])
+    return Recipe(**fields)
+
+
+@cache
+def program_version() -> str:
+    """What frames, parses and encodes: another one does not replay this one's intents."""
+    libraries = [f"{name}-{version(name)}" for name in _LIBRARIES]
+    return " ".join(
+        [f"framing-{FRAMING_VERSION}", f"python-{platform.python_version()}", *libraries]
+    )
+
+
+def recipe_of(
+    source: SourceSettings,
+    data: Topic,
+    rejected: Topic,
+    schema: Schema,
+    rejected_schema: Schema,
+    batch_bytes: int,
+) -> Recipe:
+    """The recipe for what is read now."""
+    time = source.timestamp
+    return Recipe(
+        program=program_version(),
+        data=data,
+        rejected=rejected,
+        schema=schema,
+        rejected_schema=rejected_schema,
+        parser=source.parser.type,
+        pattern=source.parser.pattern,
+        time_fields=() if time is None else tuple(time.fields),
+        time_format=None if time is None else time.format,
+        timezone="UTC" if time is None else time.timezone,
+        key=source.key,
+        partitioning=source.partitioning or ("file" if source.key is None else "key"),
+        line_bytes=source.max_line_bytes,
+        batch_bytes=batch_bytes,
+    )
+
+
+def derived_schema(source: SourceSettings) -> str:
+    """The schema of a source that names none. Raises ConfigurationRefused."""
+    if source.parser.type == "raw":
+        return derived.raw_schema(source.topic)
+    assert source.parser.pattern is not None  # of a regex source; json needs a schema
+    groups = groups_of(source.parser.pattern)
+    return derived.regex_schema(source.topic, groups, with_time=source.timestamp is not None)
+
+
+def build_parser(recipe: Recipe, codec: Codec) -> Parser:
+    """The recipe's parser. Raises ConfigurationRefused where it and the schema disagree."""
+    try:
+        return _BUILDERS[recipe.parser](recipe, codec)
+    except ConfigurationRefused as error:
+        raise ConfigurationRefused(f"source of topic {recipe.data.name}: {error}") from error
+
+
+def _time_format(recipe: Recipe) -> TimeFormat | None:
+    if recipe.time_format is None:
+        return None
+    return TimeFormat(recipe.time_format, recipe.timezone)
+
+
+def _defaults(recipe: Recipe) -> dict[str, Any]:
+    fields = json.loads(recipe.schema.text)["fields"]
+    return {field["name"]: field["default"] for field in fields if "default" in field}
+
+
+def _raw(recipe: Recipe, codec: Codec) -> Parser:
+    return RawParser(codec.arrow_schema, frozenset(_defaults(recipe)))
+
+
+def _regex(recipe: Recipe, codec: Codec) -> Parser:
+    assert recipe.pattern is not None
+    return RegexParser(
+        recipe.pattern,
+        codec.arrow_schema,
+        frozenset(_defaults(recipe)),
+        recipe.time_fields,
+        _time_format(recipe),
+    )
+
+
+def _json(recipe: Recipe, codec: Codec) -> Parser:
+    return JsonParser(
+        codec.arrow_schema, _defaults(recipe), recipe.time_fields, _time_format(recipe)
+    )
+
+
+_BUILDERS: dict[str, Callable[[Recipe, Codec], Parser]] = {
+    "raw": _raw,
+    "regex": _regex,
+    "json": _json,
+}

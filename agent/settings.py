@@ -1,0 +1,248 @@
+"""Settings of `skidway agent`: every key, its default and its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from agent.framing import READ_BYTES
+from skidway.errors import ConfigurationRefused
+from skidway.settings import setting
+from skidway.telemetry import host_and_port
+
+AUDIT_PREFIX = "_"
+REJECTED_SUFFIX = ".rejected"
+
+LINE_BYTES_MAX = READ_BYTES // 4 * 3
+BATCH_BYTES_MIN = 16_384
+
+_TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_TOPIC_CHARACTERS_MAX = 249 - len(REJECTED_SUFFIX)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParserSettings:
+    """How a line becomes fields."""
+
+    type: Literal["raw", "regex", "json"] = setting(
+        "type", "raw", help="raw: the line is one field; regex: named groups; json: an object."
+    )
+    pattern: str | None = setting(
+        "pattern", None, help="Of a regex parser: RE2, matches the whole line, groups have names."
+    )
+
+    def check(self) -> None:
+        """A pattern belongs to a regex parser, and to no other."""
+        if (self.type == "regex") != (self.pattern is not None):
+            raise ConfigurationRefused(
+                "parser.pattern is missing: a regex parser needs one"
+                if self.type == "regex"
+                else f"parser.pattern does not belong to a parser of type {self.type}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimestampSettings:
+    """Where a line says its event time."""
+
+    fields: list[str] = setting(
+        "fields", help="Groups or members that hold the time, joined by a blank.", at_least=1
+    )
+    format: str = setting(
+        "format", help="Python's strptime directives, or rfc3339, epoch, epoch_ms."
+    )
+    timezone: str = setting(
+        "timezone", "UTC", help="Zone of times that name none, such as Europe/Berlin."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """Files of one kind, and the topic that takes their lines."""
+
+    topic: str = setting("topic", help="Topic that takes the records.")
+    paths: list[str] = setting(
+        "paths", help="Files to tail: absolute patterns with *, ?, [...] and **.", at_least=1
+    )
+    exclude: list[str] = setting("exclude", [], help="Patterns of paths to leave out.")
+    parser: ParserSettings = setting(
+        "parser", ParserSettings(), help="How a line becomes fields; a raw line without it."
+    )
+    timestamp: TimestampSettings | None = setting(
+        "timestamp", None, help="Where a line says its event time; read time without it."
+    )
+    schema: str | None = setting(
+        "schema", None, help="An .avsc file or a subject; derived from the parser without it."
+    )
+    key: str | None = setting("key", None, help="Field whose value becomes the record's key.")
+    partitioning: Literal["file", "key", "spread"] | None = setting(
+        "partitioning",
+        None,
+        help="file: a file's records stay together; key: by the key field (the default with one); "
+        "spread: every MiB of a file to the next partition.",
+    )
+    max_line_bytes: int = setting(
+        "max.line.bytes",
+        524_288,
+        help="A longer line goes to <topic>.rejected, cut to fit.",
+        at_least=64,
+        at_most=LINE_BYTES_MAX,
+    )
+
+    def check(self) -> None:
+        """Names and patterns that cannot work are refused before anything is read."""
+        _check_topic(self.topic)
+        for path in self.paths:
+            if not path.startswith("/"):
+                raise ConfigurationRefused(f"paths: {path!r} must be absolute")
+        if self.timestamp is not None and self.parser.type == "raw":
+            raise ConfigurationRefused(
+                "timestamp: a raw parser has no fields to take the time from; "
+                "use a regex or json parser"
+            )
+        if self.partitioning == "key" and self.key is None:
+            raise ConfigurationRefused("partitioning: key needs the setting key")
+        if self.parser.type == "json" and self.schema is None:
+            raise ConfigurationRefused("schema: a json parser needs one")
+
+    @property
+    def rejected_topic(self) -> str:
+        """Where lines go that do not fit."""
+        return self.topic + REJECTED_SUFFIX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSettings:
+    """Everything that `skidway agent run` can be told."""
+
+    bootstrap_servers: str = setting(
+        "bootstrap.servers", help="Brokers to begin with: host:port, comma-separated."
+    )
+    schema_registry_url: str = setting(
+        "schema.registry.url", help="The registry's URLs, comma-separated."
+    )
+    state_dir: Path = setting("state.dir", help="Directory of the agent's database.")
+    sources: list[SourceSettings] = setting("sources", help="What to tail.", at_least=1)
+    cluster_name: str | None = setting(
+        "cluster.name",
+        None,
+        help="Name of the cluster, without a dot; asked of the broker if not set.",
+    )
+    host_name: str | None = setting(
+        "host.name", None, help="How this host is called in announcements; its own name if not set."
+    )
+    metrics_listener: str = setting(
+        "metrics.listener", "127.0.0.1:9101", help="Where /metrics and /health answer."
+    )
+    checkpoint_interval_ms: int = setting(
+        "checkpoint.interval.ms",
+        200,
+        help="At most this often is written down what was acknowledged.",
+        at_least=1,
+    )
+    idle_flush_ms: int = setting(
+        "idle.flush.ms",
+        5_000,
+        help="A last line without its end is sent after the file stood still for so long.",
+        at_least=10,
+    )
+    close_rotated_ms: int = setting(
+        "close.rotated.ms",
+        60_000,
+        help="A file that lost its name is finished after it stood still for so long.",
+        at_least=100,
+    )
+    reconcile_interval_ms: int = setting(
+        "reconcile.interval.ms",
+        10_000,
+        help="At least this often all patterns are looked through; events only make it faster.",
+        at_least=100,
+    )
+    seal_interval_ms: int = setting(
+        "seal.interval.ms",
+        10_000,
+        help="How often the agent says until when its files are complete.",
+        at_least=100,
+    )
+    audit_interval_ms: int = setting(
+        "audit.interval.ms",
+        1_000,
+        help="How often counts are sent, if there are new ones.",
+        at_least=10,
+    )
+    heartbeat_interval_ms: int = setting(
+        "heartbeat.interval.ms",
+        10_000,
+        help="How often an agent without news proves its life.",
+        at_least=100,
+    )
+    audit_bucket_ms: int = setting(
+        "audit.bucket.ms", 60_000, help="Size of a bucket of event time.", at_least=1_000
+    )
+    batch_size: int = setting(
+        "batch.size",
+        900_000,
+        help="Largest batch before compression, bytes; never above the topic's max.message.bytes.",
+        at_least=BATCH_BYTES_MIN,
+        at_most=64 << 20,
+    )
+    linger_ms: int = setting(
+        "linger.ms",
+        10,
+        help="Least time between two turns that read, so that lines gather.",
+        at_least=0,
+        at_most=1000,
+    )
+    compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] = setting(
+        "compression.type", "zstd", help="How batches are compressed."
+    )
+    buffer_memory: int = setting(
+        "buffer.memory",
+        16 << 20,
+        help="Bytes of batches that may wait for their acknowledgement; then reading stops.",
+        at_least=1 << 20,
+    )
+    max_open_files: int = setting(
+        "max.open.files",
+        512,
+        help="Files held open at once; the longest idle are closed.",
+        at_least=8,
+    )
+    topic_partitions: int = setting(
+        "topic.partitions",
+        -1,
+        help="Partitions of topics that are created; -1: the broker decides.",
+        at_least=-1,
+    )
+    topic_replication_factor: int = setting(
+        "topic.replication.factor", -1, help="Their replicas; -1: the broker decides.", at_least=-1
+    )
+    read_until: Path | None = setting(
+        "read.until",
+        None,
+        help="JSON file of path: size; once it is there, files are read up to there, not beyond.",
+    )
+
+    def check(self) -> None:
+        """Combinations."""
+        host_and_port(self.metrics_listener, key="metrics.listener")
+        if self.cluster_name is not None and (not self.cluster_name or "." in self.cluster_name):
+            raise ConfigurationRefused(f"cluster.name: {self.cluster_name!r} must have no dot")
+        topics = [source.topic for source in self.sources]
+        for topic in topics:
+            if topic + REJECTED_SUFFIX in topics:
+                raise ConfigurationRefused(
+                    f"sources: {topic + REJECTED_SUFFIX} is where lines of {topic} go that do not "
+                    "fit; name the topic otherwise"
+                )
+
+
+def _check_topic(topic: str) -> None:
+    if not topic or len(topic) > _TOPIC_CHARACTERS_MAX or not _TOPIC_CHARACTERS.issuperset(topic):
+        raise ConfigurationRefused(
+            f"topic: {topic!r} is no topic name; it takes 1 to {_TOPIC_CHARACTERS_MAX} of "
+            "a-z A-Z 0-9 . _ -"
+        )
+    if topic.rpartition(".")[2].startswith(AUDIT_PREFIX) or topic in (".", ".."):
+        raise ConfigurationRefused(f"topic: {topic!r} begins with _, which is ours")
