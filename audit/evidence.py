@@ -1,0 +1,362 @@
+"""Evidence: what all messages together say, in whatever order and however often they came.
+
+`Evidence` is what the judgement (reconcile) looks at. Two things make it: `Fold`, below, from
+messages in memory; and ledger.Ledger, from its SQLite tables, for a window of buckets. Tests hold
+the two equal. Every number in it is a sum, a least or a greatest over distinct messages, so order
+and repetition cannot matter.
+
+The chain of a bucket: each count names the number of the delta before that touched the bucket. The
+sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0); anything
+else means that a delta of the bucket is missing, for example because the topic expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from audit import checksum
+from audit.counts import NO_AGENT, Sums
+from audit.messages import (
+    Announcement,
+    Count,
+    Delta,
+    Gap,
+    Heartbeat,
+    Loss,
+    Message,
+    Seal,
+    Sender,
+    Tier,
+)
+from skidway.kafka.source import Source
+
+REJECTED_SUFFIX = ".rejected"
+
+
+class SenderKey(NamedTuple):
+    """Whose numbers have no holes. Every epoch begins with number 1."""
+
+    tier: Tier
+    producer: str
+    epoch: int
+
+
+class SealNote(NamedTuple):
+    """One seal of one topic by one agent; sorts by (epoch, number), which is by age."""
+
+    epoch: int
+    number: int
+    sealed_until: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What is known of a sender's numbered messages.
+
+    first, last: least and greatest number known of, the latter also from heartbeats. missing: the
+    least number between them that did not come. first_time_ms: the sender's clock at `first`.
+    cloned_at: the least number that came with two contents.
+    """
+
+    cluster: str
+    host: str
+    first: int
+    last: int
+    first_time_ms: int
+    missing: int | None = None
+    cloned_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What one sender counted of one (source topic, agent, bucket).
+
+    first, last: the least and greatest number of the deltas that touched it; links: their chain.
+    """
+
+    sums: Sums
+    first: int
+    last: int
+    links: int
+
+    @property
+    def chained(self) -> bool:
+        """Whether no delta of this bucket is missing."""
+        return self.links == checksum.signed(link(self.last) - link(0))
+
+
+@dataclass(frozen=True, slots=True)
+class LossNote:
+    """A loss, and when its agent declared it (number and clock)."""
+
+    epoch: int
+    number: int
+    time_ms: int
+    loss: Loss
+
+
+@dataclass(frozen=True, slots=True)
+class GapNote:
+    """A gap, and who named it when."""
+
+    sender: SenderKey
+    time_ms: int
+    gap: Gap
+
+
+class Coverage(NamedTuple):
+    """The least and one past the greatest offset that a sender stands for in a partition."""
+
+    first: int
+    end: int
+
+
+BucketId = tuple[int, int]
+"""Start and size of a bucket, ms. Tiers that cut time differently never agree."""
+
+
+@dataclass(slots=True)
+class TopicEvidence:
+    """All that was said of one source topic. agents: every one that announced, sealed or sent."""
+
+    tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
+    seals: dict[int, list[SealNote]] = field(default_factory=dict)
+    losses: dict[int, list[LossNote]] = field(default_factory=dict)
+    gaps: list[GapNote] = field(default_factory=list)
+    coverage: dict[SenderKey, dict[int, Coverage]] = field(default_factory=dict)
+    agents: set[int] = field(default_factory=set)
+    doublings: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Evidence:
+    """hosts: by agent. last_seen: the greatest clock of any message of (tier, producer)."""
+
+    topics: dict[Source, TopicEvidence] = field(default_factory=dict)
+    senders: dict[SenderKey, Numbers] = field(default_factory=dict)
+    hosts: dict[int, str] = field(default_factory=dict)
+    last_seen: dict[tuple[Tier, str], int] = field(default_factory=dict)
+
+    def topic(self, source: Source) -> TopicEvidence:
+        """The evidence of a source topic, empty where nothing was said."""
+        return self.topics.setdefault(source, TopicEvidence())
+
+
+def link(number: int) -> int:
+    """A 64-bit value for a number, by the finalizer of splitmix64 (see checksum), signed."""
+    mask = (1 << 64) - 1
+    mixed = (number + 0x9E3779B97F4A7C15) & mask
+    mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & mask
+    mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & mask
+    return checksum.signed(mixed ^ mixed >> 31)
+
+
+def links_of(number: int, previous: int) -> int:
+    """What one delta adds to the chain of a bucket that it touches."""
+    return checksum.signed(link(number) - link(previous))
+
+
+def sums_of(count: Count) -> Sums:
+    """The sums in one entry of a delta."""
+    return Sums(count.count, count.bytes, count.checksum, count.rejects, count.repeats)
+
+
+def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
+    """The agents that a message shows to exist, per source topic; NO_AGENT is none."""
+    if isinstance(message, Delta):
+        parts: list[Count | Loss] = [*message.counts, *message.losses]
+        for part in parts:
+            if part.agent != NO_AGENT:
+                yield part.source, part.agent
+    else:
+        for sealed in message.topics:
+            yield sealed.source, agent_of(message.sender)
+
+
+def agent_of(sender: Sender) -> int:
+    """The agent id of an agent's messages; NO_AGENT for a producer name that is no id."""
+    producer = sender.producer
+    return int(producer) if producer.isascii() and producer.isdigit() else NO_AGENT
+
+
+def sender_key(sender: Sender) -> SenderKey:
+    """The key under which the sender's numbers run."""
+    return SenderKey(sender.tier, sender.producer, sender.epoch)
+
+
+def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
+    """A sender of which only a heartbeat is there: what it said before is gone."""
+    return Numbers(cluster, host, number + 1, number, time_ms)
+
+
+class FileNote(NamedTuple):
+    """A file id that begins at no predecessor's end, and who announced it first when."""
+
+    time_ms: int
+    agent: int
+    file: int
+    path: str
+
+
+FileIdentity = tuple[str, int, int, int, bytes]
+"""Host, device, inode, fingerprint length and fingerprint."""
+
+
+def identity_of(message: Announcement) -> FileIdentity | None:
+    """What would show a file under two ids; None where it shows nothing (no content yet, or an
+    announced continuation of another id)."""
+    if message.predecessor is not None or message.fingerprint_length == 0:
+        return None
+    return (
+        message.host,
+        message.device,
+        message.inode,
+        message.fingerprint_length,
+        message.fingerprint,
+    )
+
+
+def doublings(notes: Iterable[FileNote]) -> Iterator[tuple[int, str]]:
+    """Given the notes of one identity: the agents that announced it although another agent had,
+    with the reason in words. One agent knows its own files; another one means a deleted state."""
+    ordered = sorted(notes)
+    for note in ordered[1:]:
+        if note.agent != ordered[0].agent:
+            yield (
+                note.agent,
+                f"{note.path} was announced by agent {ordered[0].agent} before and again by agent"
+                f" {note.agent}, whose state may be a new one: its lines may count twice",
+            )
+
+
+class Fold:
+    """Messages to evidence, in memory. For tests and models, and as the definition of the fold."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
+        self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
+        self._claims: dict[SenderKey, Heartbeat] = {}
+        self._files: dict[tuple[FileIdentity, Source], dict[tuple[int, int], FileNote]] = {}
+        self._evidence = Evidence()
+        for message in messages:
+            self.apply(message)
+
+    def apply(self, message: Message) -> None:
+        """Takes one message, again or for the first time."""
+        if isinstance(message, Announcement):
+            self._announced(message)
+            return
+        key = sender_key(message.sender)
+        seen = self._evidence.last_seen
+        seen[key[:2]] = max(seen.get(key[:2], message.time_ms), message.time_ms)
+        if message.sender.tier is Tier.AGENT:
+            self._evidence.hosts[agent_of(message.sender)] = message.sender.host
+        if isinstance(message, Heartbeat):
+            known_claim = self._claims.get(key, message)
+            self._claims[key] = max(known_claim, message, key=lambda x: (x.number, x.time_ms))
+            return
+        known = self._messages.setdefault(key, {})
+        if message.number not in known:
+            known[message.number] = message
+        elif known[message.number] != message:
+            self._others.setdefault(key, {}).setdefault(message.number, []).append(message)
+
+    def evidence(self) -> Evidence:
+        """What all messages so far say."""
+        found = Evidence(hosts=dict(self._evidence.hosts), last_seen=self._evidence.last_seen)
+        for source, topic in self._evidence.topics.items():
+            found.topic(source).agents |= topic.agents
+        for key in self._messages:
+            self._add_sender(found, key)
+        for key, claim in self._claims.items():
+            if key not in found.senders and claim.number > 0:
+                found.senders[key] = only_claimed(
+                    claim.sender.cluster, claim.sender.host, claim.number, claim.time_ms
+                )
+        for (_, source), notes in self._files.items():
+            found.topic(source).doublings.update(doublings(notes.values()))
+        return found
+
+    def _add_sender(self, found: Evidence, key: SenderKey) -> None:
+        found.senders[key] = self._numbers(key)
+        for message in self._messages[key].values():
+            _add(found, key, message, counted=True)
+        for clones in self._others.get(key, {}).values():
+            for message in clones:
+                _add(found, key, message, counted=False)
+
+    def _announced(self, message: Announcement) -> None:
+        self._evidence.hosts.setdefault(message.agent, message.host)
+        self._evidence.topic(message.source).agents.add(message.agent)
+        identity = identity_of(message)
+        if identity is not None:
+            notes = self._files.setdefault((identity, message.source), {})
+            note = FileNote(message.time_ms, message.agent, message.file, message.path)
+            file = (message.agent, message.file)
+            notes[file] = min(notes.get(file, note), note)
+
+    def _numbers(self, key: SenderKey) -> Numbers:
+        messages = self._messages[key]
+        first = messages[min(messages)]
+        claimed = self._claims[key].number if key in self._claims else 0
+        last = max(max(messages), claimed)
+        missing = next((n for n in range(first.number, last + 1) if n not in messages), None)
+        return Numbers(
+            cluster=first.sender.cluster,
+            host=first.sender.host,
+            first=first.number,
+            last=last,
+            first_time_ms=first.time_ms,
+            missing=missing,
+            cloned_at=min(self._others[key]) if key in self._others else None,
+        )
+
+
+def _add(found: Evidence, key: SenderKey, message: Delta | Seal, *, counted: bool) -> None:
+    """Adds one message; with counted=False (another content of a known key) its touches only."""
+    for source, agent in agents_in(message):
+        found.topic(source).agents.add(agent)
+    if isinstance(message, Delta):
+        for count in message.counts:
+            _add_count(found.topic(count.source), key, message.number, count, counted=counted)
+        if counted:
+            _add_progress(found, key, message)
+    elif counted:
+        agent = agent_of(message.sender)
+        for sealed in message.topics:
+            note = SealNote(key.epoch, message.number, sealed.sealed_until, sealed.at)
+            found.topic(sealed.source).seals.setdefault(agent, []).append(note)
+
+
+def _add_count(
+    topic: TopicEvidence, key: SenderKey, number: int, count: Count, *, counted: bool
+) -> None:
+    by_agent = topic.tallies.setdefault((count.bucket, count.bucket_ms), {})
+    tallies = by_agent.setdefault(count.agent, {})
+    sums = sums_of(count) if counted else Sums()
+    links = links_of(number, count.previous) if counted else 0
+    known = tallies.get(key)
+    if known is None:
+        tallies[key] = Tally(sums, number, number, links)
+    else:
+        tallies[key] = Tally(
+            known.sums + sums,
+            min(known.first, number),
+            max(known.last, number),
+            checksum.add(known.links, links),
+        )
+
+
+def _add_progress(found: Evidence, key: SenderKey, message: Delta) -> None:
+    for loss in message.losses:
+        note = LossNote(key.epoch, message.number, message.time_ms, loss)
+        found.topic(loss.source).losses.setdefault(loss.agent, []).append(note)
+    for gap in message.gaps:
+        found.topic(gap.source).gaps.append(GapNote(key, message.time_ms, gap))
+    for part in message.ranges:
+        covered = found.topic(part.source).coverage.setdefault(key, {})
+        known = covered.get(part.partition, Coverage(part.first, part.end))
+        covered[part.partition] = Coverage(min(known.first, part.first), max(known.end, part.end))

@@ -1,0 +1,519 @@
+"""The judgement: from evidence to verdicts. Pure; the rules are docs/delivery.md, section 6.
+
+For each (source topic, agent, bucket), all of these must hold before it is complete:
+
+    numbers   no sender that counts here misses a number, came with two contents under one number,
+              or lost its beginning (an expired topic) at a time when it could touch the bucket
+    chains    each sender's deltas of this bucket are all there
+    epochs    the bucket does not lie between an agent's old epoch and its new one
+    losses    no declared loss may belong to it
+    seal      the agent's newest seal was made behind the bucket's end plus lateness, and no delta
+              touched the bucket after that seal's `at`
+    clock     ours, too, is behind the bucket's end plus lateness
+    equation  every expected tier counted, and all counted the same records
+
+Nothing is taken for granted that was not said: a tier that never reported is not zero, a host that
+never sealed is not idle. Doubts only ever make a verdict worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from audit.counts import NO_AGENT, Sums
+from audit.evidence import (
+    REJECTED_SUFFIX,
+    BucketId,
+    Evidence,
+    Fold,
+    GapNote,
+    LossNote,
+    SealNote,
+    SenderKey,
+    Tally,
+    TopicEvidence,
+)
+from audit.messages import Certainty, Message, Tier
+from audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Policy, Status
+from skidway.kafka.source import Source
+
+Tallies = dict[SenderKey, Tally]
+
+_NAMES_MAX = 3  # in one reason; the rest is counted
+
+_FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
+_TOO_YOUNG = Finding(Status.OPEN, "it is younger than its end and the allowed lateness")
+
+
+def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[BucketVerdict]:
+    """The verdicts that follow from messages, in any order, with repetitions."""
+    return verdicts(Fold(messages).evidence(), policy, now_ms)
+
+
+def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerdict]:
+    """One verdict per source topic and bucket in which anything was counted, in that order."""
+    found = []
+    for source in sorted(evidence.topics, key=lambda x: (x.cluster, x.topic, x.topic_id)):
+        judgement = TopicJudgement(evidence, source, policy, now_ms)
+        found += [judgement.bucket(bucket) for bucket in judgement.buckets()]
+    return found
+
+
+class TopicJudgement:
+    """Judges the buckets of one source topic."""
+
+    def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
+        self._evidence = evidence
+        self._source = source
+        self._policy = policy
+        self._now_ms = now_ms
+        self._topic = evidence.topic(source)
+        self._related = [evidence.topic(each) for each in _related(evidence, source)]
+        self._places = list(_counting_places(evidence, self._topic, policy))
+        self._agents = {agent for topic in self._related for agent in topic.agents}
+        self._epochs = self._epochs_by_agent()
+        self._seals = {agent: self._usable_seals(agent) for agent in self._agents}
+        self._expected = self._expected_agents()
+
+    def buckets(self) -> list[BucketId]:
+        """The buckets in which anything was counted."""
+        return sorted(self._topic.tallies)
+
+    def bucket(self, bucket: BucketId) -> BucketVerdict:
+        """The verdict on one bucket, all agents together."""
+        start, size = bucket
+        by_agent = self._topic.tallies.get(bucket, {})
+        agents = [
+            self._agent(agent, bucket, by_agent.get(agent, {}))
+            for agent in sorted(self._expected | set(by_agent))
+        ]
+        findings = list(self._roster_findings(bucket))
+        statuses = [x.status for x in agents] + [x.status for x in findings]
+        return BucketVerdict(
+            self._source,
+            start,
+            size,
+            max(statuses, default=Status.OPEN),
+            (*(x.reason for x in findings), *_reasons_by_host(agents)),
+            due=self._now_ms >= self._due(bucket),
+            agents=tuple(agents),
+        )
+
+    # One agent's part of a bucket.
+
+    def _agent(self, agent: int, bucket: BucketId, tallies: Tallies) -> AgentVerdict:
+        sums = self._sums(tallies)
+        findings = [*self._number_findings(agent, bucket, tallies), *_chain_findings(tallies)]
+        if agent == NO_AGENT or Tier.AGENT not in self._policy.tiers:
+            findings += self._unsealed_findings(bucket)
+        else:
+            findings += self._agent_findings(agent, bucket, tallies)
+        if self._now_ms >= self._due(bucket):
+            findings += self._equation_findings(agent, sums)
+        status = max([x.status for x in findings], default=Status.COMPLETE)
+        return AgentVerdict(
+            agent,
+            self._evidence.hosts.get(agent, ""),
+            status,
+            tuple(dict.fromkeys(x.reason for x in findings)),
+            sums,
+        )
+
+    def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
+        for topic in self._related:
+            if agent in topic.doublings:
+                yield Finding(Status.UNKNOWN, topic.doublings[agent])
+        yield from self._epoch_findings(agent, bucket, tallies)
+        for topic in self._related:
+            for note in topic.losses.get(agent, ()):
+                yield from self._loss_findings(agent, note, bucket, tallies)
+        yield from self._seal_findings(agent, bucket, tallies)
+
+    # Numbers: what must be there of every sender.
+
+    def _number_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
+        for key in self._epochs.get(agent, ()) if agent != NO_AGENT else ():
+            yield from self._sender_findings(key, bucket, tallies)
+        for place in self._places:
+            for key in place.senders:
+                yield from self._sender_findings(key, bucket, tallies)
+            yield from place.findings
+        if agent == NO_AGENT:
+            yield from self._beginning_findings(bucket)
+
+    def _sender_findings(
+        self, key: SenderKey, bucket: BucketId, tallies: Tallies
+    ) -> Iterator[Finding]:
+        numbers = self._evidence.senders.get(key)
+        if numbers is None:
+            return
+        who, start = _sender_words(key), bucket[0]
+        if numbers.missing is not None and not self._overcome(key, start):
+            yield Finding(Status.UNKNOWN, f"message {numbers.missing} of {who} is missing")
+        if numbers.first > 1 and start < numbers.first_time_ms + self._policy.ahead_ms:
+            yield Finding(
+                Status.UNKNOWN,
+                f"the messages of {who} before number {numbers.first} are no longer there",
+            )
+        if numbers.cloned_at is not None:
+            touched = key in tallies and tallies[key].last >= numbers.cloned_at
+            if touched or not self._sealed_usably(key, bucket):
+                words = f"message {numbers.cloned_at} of {who} came with two contents"
+                yield Finding(Status.UNKNOWN, f"{words} (a restored or copied state)")
+
+    def _sealed_usably(self, key: SenderKey, bucket: BucketId) -> bool:
+        if key.tier is not Tier.AGENT:
+            return True
+        seals = self._seals.get(int(key.producer), ())
+        return any(seal.sealed_until >= self._due(bucket) for seal in seals)
+
+    def _overcome(self, key: SenderKey, start: int) -> bool:
+        """Whether an agent's later epoch has sealed so that this one cannot touch the bucket."""
+        if key.tier is not Tier.AGENT:
+            return False
+        later = [x for x in self._seals.get(int(key.producer), ()) if x.epoch > key.epoch]
+        return bool(later) and start >= min(later).sealed_until + self._policy.ahead_ms
+
+    def _beginning_findings(self, bucket: BucketId) -> Iterator[Finding]:
+        """Without origins nothing but the offsets shows what is not there."""
+        for key, partitions in self._topic.coverage.items():
+            numbers = self._evidence.senders.get(key)
+            late = [p for p, covered in partitions.items() if covered.first > 0]
+            if not late or numbers is None or not self._current(key):
+                continue
+            if bucket[0] < numbers.first_time_ms + self._policy.ahead_ms:
+                yield Finding(
+                    Status.UNKNOWN,
+                    f"{_sender_words(key)} began behind the beginning of partition {min(late)}",
+                )
+        for note in self._topic.gaps:
+            if self._current(note.sender) and bucket[0] < note.time_ms + self._policy.ahead_ms:
+                yield Finding(Status.UNKNOWN, _gap_words(note))
+
+    def _current(self, key: SenderKey) -> bool:
+        return any(key in place.senders for place in self._places)
+
+    # Epochs, losses and seals: what an agent says of its own.
+
+    def _epoch_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
+        epochs = self._epochs.get(agent, [])
+        if epochs and epochs[0].epoch > 1:  # what was before it has left no trace
+            epochs = [epochs[0]._replace(epoch=0), *epochs]
+        for old, new in pairwise(epochs):
+            until = [x for x in self._seals[agent] if x.epoch == old.epoch]
+            since = [x for x in self._seals[agent] if x.epoch == new.epoch]
+            proven = bool(until) and until[-1].sealed_until >= self._due(bucket)
+            untouched = old not in tallies or (until and tallies[old].last <= until[-1].at)
+            before = not since or bucket[0] < since[0].sealed_until
+            if before and not (proven and untouched):
+                yield Finding(
+                    Status.UNKNOWN,
+                    f"it lies before the agent's epoch {new.epoch} had sealed anything"
+                    " (the state before that was an older copy)",
+                )
+
+    def _loss_findings(
+        self, agent: int, note: LossNote, bucket: BucketId, tallies: Tallies
+    ) -> Iterator[Finding]:
+        loss, (start, size) = note.loss, bucket
+        before = [x for x in self._seals[agent] if x[:2] < (note.epoch, note.number)]
+        prior = before[-1] if before else None
+        begin, end = self._loss_span(note, prior)
+        inside = (begin is None or start + size > begin) and start <= end
+        if not inside and (loss.end is None or loss.from_bucket is None):
+            inside = _touched_between(tallies, agent, note, prior)
+        if inside:
+            lost = loss.certainty is Certainty.LOST
+            yield Finding(Status.LOST if lost else Status.UNKNOWN, _loss_words(note))
+
+    def _loss_span(self, note: LossNote, prior: SealNote | None) -> tuple[int | None, int]:
+        """Event times that the lost lines can have, both ends included; None: however old."""
+        begin, end = note.loss.from_bucket, note.loss.to_bucket
+        if begin is None and prior is not None:
+            begin = prior.sealed_until - self._policy.lateness_ms
+        if end is None:
+            end = max(note.time_ms, prior.sealed_until if prior is not None else note.time_ms)
+        return begin, end
+
+    def _seal_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
+        seals = self._seals.get(agent)
+        if not seals:
+            yield self._waiting(agent, bucket, "the agent has not sealed this topic yet", 0)
+            return
+        newest = seals[-1]
+        if newest.sealed_until < self._due(bucket):
+            when = _time_words(newest.sealed_until)
+            yield self._waiting(
+                agent, bucket, f"the agent has sealed up to {when} only", newest.sealed_until
+            )
+        touched = [
+            (key.epoch, tally.last) for key, tally in tallies.items() if key.tier is Tier.AGENT
+        ]
+        if any(touch > (newest.epoch, newest.at) for touch in touched):
+            yield self._waiting(
+                agent, bucket, "lines came after the agent's newest seal", newest.sealed_until
+            )
+        if self._now_ms < self._due(bucket):
+            yield _TOO_YOUNG
+
+    def _waiting(self, agent: int, bucket: BucketId, reason: str, since_ms: int) -> Finding:
+        """Open while the agent lives; unknown once it is silent and the bucket is due."""
+        seen = self._evidence.last_seen.get((Tier.AGENT, str(agent)), 0)
+        deadline = max(self._due(bucket), seen) + self._policy.silence_ms
+        if self._now_ms < deadline:
+            return Finding(Status.OPEN, reason)
+        since = f"since {_time_words(since_ms)}" if since_ms else "from its beginning on"
+        return Finding(Status.UNKNOWN, f"the agent is silent: unknown {since}")
+
+    def _unsealed_findings(self, bucket: BucketId) -> Iterator[Finding]:
+        if self._now_ms < self._due(bucket):
+            yield _TOO_YOUNG
+        yield _FROM_BROKER_ON
+
+    # The equation.
+
+    def _sums(self, tallies: Tallies) -> dict[Place, Sums | None]:
+        sums: dict[Place, Sums | None] = {}
+        for tier in self._policy.tiers:
+            if tier is Tier.AGENT:
+                keys = [key for key in tallies if key.tier is Tier.AGENT]
+                sums[Place(tier, "")] = _added(tallies, keys)
+                continue
+            places = [x for x in self._places if x.place.tier is tier]
+            for counting in places:
+                sums[counting.place] = _added(tallies, counting.senders)
+            if not places:
+                sums[Place(tier, "")] = None
+        return sums
+
+    def _equation_findings(self, agent: int, sums: dict[Place, Sums | None]) -> Iterator[Finding]:
+        known = [
+            (place, x or Sums())
+            for place, x in sums.items()
+            if not (agent == NO_AGENT and place.tier is Tier.AGENT)
+        ]
+        for place, x in sums.items():
+            if x is None:
+                word = place.tier.value.lower()
+                yield Finding(Status.INCOMPLETE, f"tier {word} never reported this topic")
+        if not known:
+            return
+        (first, expected), *others = known
+        for place, found in others:
+            if sums[place] is not None and _content(found) != _content(expected):
+                reason = _difference_words(first, expected, place, found)
+                yield Finding(Status.INCOMPLETE, reason)
+                yield from self._gap_findings(place)
+
+    def _gap_findings(self, place: Place) -> Iterator[Finding]:
+        """The newest gap that may be why this place is short."""
+        senders = {key for x in self._places if x.place == place for key in x.senders}
+        gaps = [note for note in self._topic.gaps if note.sender in senders]
+        if gaps:
+            newest = max(gaps, key=lambda note: note.time_ms)
+            yield Finding(Status.INCOMPLETE, _gap_words(newest))
+
+    # Who is expected.
+
+    def _expected_agents(self) -> set[int]:
+        """Agents that must have sealed, also where they sent nothing."""
+        if Tier.AGENT not in self._policy.tiers:
+            return set()
+        agents = {agent for agent in self._agents if not self._retired(agent)}
+        hosts = self._roster()
+        if hosts is None:
+            return agents
+        newest: dict[str, int] = {}
+        for agent in sorted(agents, key=self._last_seen):
+            newest[self._evidence.hosts.get(agent, "")] = agent
+        return {agent for host, agent in newest.items() if host in hosts}
+
+    def _roster(self) -> frozenset[str] | None:
+        if self._policy.roster is None:
+            return None
+        return self._policy.roster.get(
+            self._source.topic.removesuffix(REJECTED_SUFFIX), frozenset()
+        )
+
+    def _roster_findings(self, bucket: BucketId) -> Iterator[Finding]:
+        known = {self._evidence.hosts.get(agent, "") for agent in self._agents}
+        for host in sorted((self._roster() or frozenset()) - known - self._policy.retired):
+            status = Status.OPEN
+            if self._now_ms >= self._due(bucket) + self._policy.silence_ms:
+                status = Status.UNKNOWN
+            yield Finding(status, f"host {host} is expected, but no agent of it reported yet")
+
+    def _retired(self, agent: int) -> bool:
+        names = {str(agent), self._evidence.hosts.get(agent, "")}
+        return bool(names & self._policy.retired)
+
+    def _last_seen(self, agent: int) -> int:
+        return self._evidence.last_seen.get((Tier.AGENT, str(agent)), 0)
+
+    def _epochs_by_agent(self) -> dict[int, list[SenderKey]]:
+        epochs: dict[int, list[SenderKey]] = {}
+        for key in sorted(x for x in self._evidence.senders if x.tier is Tier.AGENT):
+            if key.producer.isdigit():
+                epochs.setdefault(int(key.producer), []).append(key)
+        return epochs
+
+    def _usable_seals(self, agent: int) -> list[SealNote]:
+        """Seals of the topic and of the one whose rejects it holds, oldest first, without those
+        numbered like another content."""
+        cloned = {
+            key.epoch: clone
+            for key in self._epochs.get(agent, ())
+            if (clone := self._evidence.senders[key].cloned_at) is not None
+        }
+        return sorted(
+            seal
+            for topic in self._related
+            for seal in topic.seals.get(agent, ())
+            if seal.epoch not in cloned or seal.number < cloned[seal.epoch]
+        )
+
+    def _due(self, bucket: BucketId) -> int:
+        return sum(bucket) + self._policy.lateness_ms
+
+
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """A place that counts a topic, the senders whose counts hold there, and what is doubtful."""
+
+    place: Place
+    senders: tuple[SenderKey, ...]
+    findings: tuple[Finding, ...]
+
+
+def _counting_places(
+    evidence: Evidence, topic: TopicEvidence, policy: Policy
+) -> Iterator[_Counting]:
+    """Per place the senders of the highest epoch of each partition: they replace all others."""
+    places: dict[Place, list[SenderKey]] = {}
+    for key in sorted(topic.coverage):
+        if key.tier in policy.tiers and key in evidence.senders:
+            name = evidence.senders[key].cluster if key.tier is not Tier.HDFS else key.producer
+            places.setdefault(Place(key.tier, name), []).append(key)
+    for place, keys in places.items():
+        owners: dict[int, list[SenderKey]] = {}
+        for key in keys:
+            for partition in topic.coverage[key]:
+                owners.setdefault(partition, []).append(key)
+        yield _newest_epochs(place, keys, owners)
+
+
+def _newest_epochs(
+    place: Place, keys: list[SenderKey], owners: dict[int, list[SenderKey]]
+) -> _Counting:
+    current: dict[SenderKey, None] = {}
+    replaced: set[SenderKey] = set()
+    findings: list[Finding] = []
+    for partition, contenders in owners.items():
+        epoch = max(key.epoch for key in contenders)
+        newest = [key for key in contenders if key.epoch == epoch]
+        current.update(dict.fromkeys(newest))
+        replaced.update(key for key in contenders if key.epoch < epoch)
+        if len(newest) > 1:
+            names = " and ".join(_sender_words(key) for key in newest)
+            findings.append(Finding(Status.UNKNOWN, f"{names} both count partition {partition}"))
+    for key in keys:
+        if key in current and key in replaced:
+            findings.append(
+                Finding(Status.UNKNOWN, f"{_sender_words(key)} is replaced in some partitions only")
+            )
+    return _Counting(place, tuple(current), tuple(findings))
+
+
+def _related(evidence: Evidence, source: Source) -> list[Source]:
+    """The topic itself, and for a topic of rejects the one whose lines were rejected."""
+    if not source.topic.endswith(REJECTED_SUFFIX):
+        return [source]
+    name = source.topic.removesuffix(REJECTED_SUFFIX)
+    here = (source.cluster, source.cluster_id, name)
+    parents = [x for x in evidence.topics if (x.cluster, x.cluster_id, x.topic) == here]
+    return [source, *parents]
+
+
+def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
+    """Whether a delta touched the bucket since the seal before the loss and up to the loss."""
+    since = (prior.epoch, prior.at) if prior is not None else (0, 0)
+    return any(
+        (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since
+        for key, tally in tallies.items()
+        if key[:2] == (Tier.AGENT, str(agent))
+    )
+
+
+def _chain_findings(tallies: Tallies) -> Iterator[Finding]:
+    for key, tally in tallies.items():
+        if not tally.chained:
+            yield Finding(
+                Status.UNKNOWN, f"deltas of {_sender_words(key)} for this bucket are missing"
+            )
+
+
+def _added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
+    return sum((tallies[key].sums for key in keys if key in tallies), Sums())
+
+
+def _content(sums: Sums) -> tuple[int, int, int]:
+    return sums.count, sums.bytes, sums.checksum
+
+
+def _difference_words(first: Place, expected: Sums, place: Place, found: Sums) -> str:
+    name, other = _place_words(place), _place_words(first)
+    missing = expected.count - found.count
+    if missing > 0:
+        return f"{name} is short by {missing} of {expected.count}"
+    if missing < 0:
+        return f"{name} has {-missing} more than the {expected.count} of {other}"
+    return f"{name} counts as many as {other}, but not the same records"
+
+
+def _place_words(place: Place) -> str:
+    word = place.tier.value.lower()
+    return f"{word} {place.name}" if place.name else word
+
+
+def _sender_words(key: SenderKey) -> str:
+    word = "agent" if key.tier is Tier.AGENT else f"the {key.tier.value.lower()} counter"
+    return f"{word} {key.producer}"
+
+
+def _gap_words(note: GapNote) -> str:
+    gap = note.gap
+    return (
+        f"{_sender_words(note.sender)} could not have offsets {gap.first} to {gap.end} of"
+        f" partition {gap.partition}: {gap.reason}"
+    )
+
+
+def _reasons_by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
+    """Each reason once, behind the hosts that it is true of."""
+    hosts: dict[str, list[str]] = {}
+    for verdict in agents:
+        for reason in verdict.reasons:
+            name = "" if verdict.agent == NO_AGENT else verdict.host or f"agent {verdict.agent}"
+            hosts.setdefault(reason, []).append(name)
+    for reason, names in hosts.items():
+        shown = ", ".join(dict.fromkeys(name for name in names[:_NAMES_MAX] if name))
+        more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+        yield f"{shown}{more}: {reason}" if shown else reason
+
+
+def _loss_words(note: LossNote) -> str:
+    loss = note.loss
+    extent = (
+        f"bytes {loss.first} to {loss.end}"
+        if loss.end is not None
+        else (f"an unseen end behind byte {loss.first}")
+    )
+    fate = "are lost" if loss.certainty is Certainty.LOST else "may not have arrived"
+    return f"{extent} of file {loss.file} {fate}: {loss.reason}"
+
+
+def _time_words(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")

@@ -1,0 +1,113 @@
+"""Verdicts: what can be said of a bucket, and why.
+
+    complete    every expected tier counted the same records, and every expected agent has sealed
+    open        too young to say, or an agent has not sealed it yet
+    incomplete  old enough and counted, but a tier is short or has other records
+    unknown     something that would be needed to say is not there and may never be
+    lost        an agent declared lines lost that may belong to it
+
+A bucket gets the gravest of its findings, and every finding's reason in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from audit.counts import Sums
+from audit.messages import Tier
+from skidway.kafka.source import Source
+
+DEFAULT_LATENESS_MS = 120_000
+DEFAULT_SILENCE_MS = 600_000
+AHEAD_MS = 3_600_000
+"""Event times further ahead of the reading time than this do not occur: the agent replaces them."""
+
+
+class Status(IntEnum):
+    """From best to worst."""
+
+    COMPLETE = 0
+    OPEN = 1
+    INCOMPLETE = 2
+    UNKNOWN = 3
+    LOST = 4
+
+    @property
+    def word(self) -> str:
+        """As people read it."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is expected, and how long is waited.
+
+    tiers: where each record must be counted. roster: per topic name the hosts whose agents must
+    seal it; None: every agent that ever announced, sealed or sent. retired: hosts or agent ids (in
+    decimal) that nobody waits for any more. silence_ms: an agent unheard for so long is dead.
+    """
+
+    tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
+    lateness_ms: int = DEFAULT_LATENESS_MS
+    silence_ms: int = DEFAULT_SILENCE_MS
+    ahead_ms: int = AHEAD_MS
+    roster: Mapping[str, frozenset[str]] | None = None
+    retired: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that speaks against completeness (or, with COMPLETE, a remark)."""
+
+    status: Status
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a tier counted: a cluster, or for hdfs an output root."""
+
+    tier: Tier
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentVerdict:
+    """Of one (source topic, agent, bucket). sums: per place that reported the topic at all; None
+    stands for an expected tier that never did."""
+
+    agent: int
+    host: str
+    status: Status
+    reasons: tuple[str, ...]
+    sums: Mapping[Place, Sums | None]
+
+
+@dataclass(frozen=True, slots=True)
+class BucketVerdict:
+    """Of one (source topic, bucket): the gravest of its agents'. due: old enough to be complete."""
+
+    source: Source
+    bucket: int
+    bucket_ms: int
+    status: Status
+    reasons: tuple[str, ...]
+    due: bool
+    agents: tuple[AgentVerdict, ...] = field(default=())
+
+    def places(self) -> dict[Place, Sums | None]:
+        """The sums of all agents together, per place."""
+        total: dict[Place, Sums | None] = {}
+        for verdict in self.agents:
+            for place, sums in verdict.sums.items():
+                known = total.get(place)
+                total[place] = known if sums is None else (known or Sums()) + sums
+        return total
+
+    def count(self, tier: Tier) -> int | None:
+        """Records at a tier: the least of its places, None where it never reported."""
+        counts = [0 if x is None else x.count for p, x in self.places().items() if p.tier is tier]
+        missing = all(x is None for p, x in self.places().items() if p.tier is tier)
+        return None if missing else min(counts)

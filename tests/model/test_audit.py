@@ -1,0 +1,573 @@
+"""The audit's judgement under random schedules: never falsely complete, complete in the end.
+
+A small world writes lines into files; an agent reads, checkpoints, seals and declares losses as
+docs/delivery.md says; counters and a loader count; the collector gets the messages in any order and
+more than once. After each message the real judgement is asked, and compared with what the world
+knows:
+
+    D0  a line whose row the loader lost
+    D1  a line that lay in a file when the seal's W was noted
+    D2  a line that lay in a file when the last delta of its bucket was cut
+    D3  a bucket that is not over yet
+
+None of these may be missing from the rows of a bucket that is called complete.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from audit import checksum
+from audit.counts import BucketKey, Counts, Sums
+from audit.deltas import number_deltas
+from audit.evidence import Evidence, Fold, SenderKey, Tally, link
+from audit.messages import (
+    Certainty,
+    Delta,
+    Heartbeat,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from audit.reconcile import verdicts
+from audit.verdict import Policy, Status
+from skidway.kafka.source import Source
+
+pytestmark = pytest.mark.model
+
+LOGS = Source("dc1", "cluster-id", "logs", "topic-id")
+AGENT = 77
+BUCKET_MS = 4_000
+LATENESS_MS = 2_000
+SECOND = 1_000
+POLICY = Policy(
+    tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS),
+    lateness_ms=LATENESS_MS,
+    silence_ms=10**9,
+    ahead_ms=20_000,
+)
+
+SENDERS = {
+    Tier.AGENT: Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1),
+    Tier.BROKER: Sender(Tier.BROKER, "dc1", "count-dc1", "host", 1),
+    Tier.HDFS: Sender(Tier.HDFS, "offline", "/logs", "host", 1),
+}
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What may happen beside the ordinary."""
+
+    old_files: bool = True
+    clock_steps: bool = False
+    deletes: bool = False
+    lost_rows: bool = False
+    doubled_rows: bool = False
+    lost_messages: bool = False
+    restores: bool = False
+    steps: int = 70
+    own_clock: bool = True
+    blind: Callable[[Evidence], None] = lambda evidence: None
+
+
+@dataclass
+class Line:
+    """One line: its file, place in it, bucket, and when it was written (a world-wide sequence)."""
+
+    number: int
+    file: int
+    index: int
+    bucket: int
+    written: int
+
+
+@dataclass
+class Teller:
+    """One sender's durable state: last number, and the number that touched each bucket last."""
+
+    sender: Sender
+    last: int = 0
+    touched: dict[BucketKey, int] = field(default_factory=dict)
+
+
+@dataclass
+class Snapshot:
+    """A seal that is being made."""
+
+    sealed_until: int
+    sizes: dict[int, int]
+    at: int
+    written: int
+
+
+class World:
+    """Files, agent, counter, loader and collector, moved by random steps."""
+
+    def __init__(self, seed: int, faults: Faults) -> None:
+        self.random, self.faults = random.Random(seed), faults
+        self.now, self.skew, self.sequence = 40, 0, 0
+        self.lines: list[Line] = []
+        self.files: dict[int, list[Line]] = {}
+        self.known: set[int] = set()
+        self.position: dict[int, int] = defaultdict(int)
+        self.checkpoint: dict[int, int] = defaultdict(int)
+        self.current, self.file_count = 0, 0
+        self.broker: list[Line] = []
+        self.counted, self.loaded = 0, 0
+        self.rows: set[int] = set()
+        self.unseen: set[int] = set()
+        self.declared: set[int] = set()
+        self.snapshot: Snapshot | None = None
+        self.tellers = {tier: Teller(sender) for tier, sender in SENDERS.items()}
+        self.all_messages: list[Message] = []
+        self.inbox: list[Message] = []
+        self.delivered: list[Message] = []
+        self.seal_written: dict[tuple[int, int], int] = {}
+        self.delta_written: dict[tuple[int, int], int] = {}
+        self.copy: tuple[Teller, dict[int, int], set[int]] | None = None
+        self.wrong: str | None = None
+        self.new_file()
+
+    # The host.
+
+    def clock_ms(self) -> int:
+        return (self.now + self.skew) * SECOND
+
+    def tick(self) -> None:
+        self.now += 1
+
+    def step_clock(self) -> None:
+        self.skew = self.random.choice([0, 8, -8])
+
+    def new_file(self) -> None:
+        self.file_count += 1
+        self.current = self.file_count
+        self.files[self.current] = []
+
+    def write(self, file: int | None = None, bucket: int | None = None) -> None:
+        file = file if file is not None else self.current
+        if file not in self.files:
+            self.new_file()
+            file = self.current
+        clock_ms = self.clock_ms()
+        bucket = bucket if bucket is not None else clock_ms - clock_ms % BUCKET_MS
+        self.sequence += 1
+        line = Line(len(self.lines), file, len(self.files[file]), bucket, self.sequence)
+        self.lines.append(line)
+        self.files[file].append(line)
+
+    def old_file(self) -> None:
+        self.file_count += 1
+        file = self.file_count
+        self.files[file] = []
+        back = self.random.choice([1, 3, 5]) * BUCKET_MS
+        start = max(BUCKET_MS, self.clock_ms() - back)
+        for _ in range(self.random.randint(2, 3)):
+            self.write(file, start - start % BUCKET_MS)
+
+    # The agent.
+
+    def scan(self) -> None:
+        self.known |= set(self.files)
+
+    def read(self) -> None:
+        """Reads a line, sends it and has it acknowledged."""
+        behind = [f for f in self.known & set(self.files) if self.position[f] < len(self.files[f])]
+        if behind:
+            file = self.random.choice(sorted(behind))
+            self.broker.append(self.files[file][self.position[file]])
+            self.position[file] += 1
+
+    def commit(self) -> None:
+        """A checkpoint, with its delta."""
+        passed = [
+            line
+            for file in sorted(self.known & set(self.files))
+            for line in self.files[file][self.checkpoint[file] : self.position[file]]
+        ]
+        self.checkpoint.update(self.position)
+        self.tell(Tier.AGENT, passed)
+        self.seal_if_passed()
+
+    def note_seal(self) -> None:
+        if self.snapshot is None:
+            clock_ms, written = self.clock_ms(), self.sequence
+            self.scan()
+            sizes = {file: len(lines) for file, lines in self.files.items()}
+            at = self.tellers[Tier.AGENT].last
+            self.snapshot = Snapshot(clock_ms, sizes, at, written)
+            self.seal_if_passed()
+
+    def seal_if_passed(self) -> None:
+        noted = self.snapshot
+        if noted is None:
+            return
+        if any(f in self.files and self.checkpoint[f] < n for f, n in noted.sizes.items()):
+            return
+        teller = self.tellers[Tier.AGENT]
+        teller.last += 1
+        sealed = SealedTopic(LOGS, noted.sealed_until, noted.at)
+        seal = Seal(teller.sender, teller.last, self.clock_ms(), (sealed,))
+        self.seal_written[teller.sender.epoch, teller.last] = noted.written
+        self.publish(seal)
+        self.snapshot = None
+
+    def delete(self) -> None:
+        """A file vanishes; what was unread of a known one is declared lost, its end unseen."""
+        others = sorted(set(self.files) - {self.current})
+        if not others:
+            return
+        file = self.random.choice(others)
+        lines = self.files.pop(file)
+        unread = lines[self.position[file] :]
+        if file not in self.known:
+            self.unseen |= {line.number for line in unread}
+            return
+        losses = []
+        if unread:
+            self.declared |= {line.number for line in unread}
+            first = self.position[file] * 10
+            losses = [Loss(LOGS, AGENT, file, first, None, Certainty.LOST, "the file vanished")]
+        self.tell(Tier.AGENT, lines[self.checkpoint[file] : self.position[file]], losses=losses)
+
+    def heartbeat(self) -> None:
+        teller = self.tellers[Tier.AGENT]
+        self.publish(Heartbeat(teller.sender, teller.last, self.clock_ms()))
+
+    def copy_state(self) -> None:
+        teller = self.tellers[Tier.AGENT]
+        if self.copy is None and self.snapshot is None:
+            kept = replace(teller, touched=dict(teller.touched))
+            self.copy = (kept, dict(self.checkpoint), set(self.known))
+
+    def restore(self) -> None:
+        """An older copy of the state; told to go on: a new epoch, new ids from the ends on."""
+        if self.copy is None:
+            return
+        teller, _, _ = self.copy
+        sender = replace(teller.sender, epoch=self.tellers[Tier.AGENT].sender.epoch + 1)
+        self.tellers[Tier.AGENT] = Teller(sender)
+        self.copy, self.snapshot = None, None
+        for file, lines in self.files.items():
+            if self.faults.old_files or self.faults.clock_steps:
+                # Assumed of what nobody read: no line is older than the last seal less lateness.
+                self.unknown(lines[self.checkpoint[file] :])
+            self.position[file] = self.checkpoint[file] = len(lines)
+        self.known |= set(self.files)
+
+    def unknown(self, lines: list[Line]) -> None:
+        sent = {line.number for line in self.broker}
+        self.unseen |= {line.number for line in lines if line.number not in sent}
+
+    # Counter and loader.
+
+    def count(self) -> None:
+        if self.counted < len(self.broker):
+            end = self.random.randint(self.counted + 1, len(self.broker))
+            self.tell(Tier.BROKER, self.broker[self.counted : end], (self.counted, end))
+            self.counted = end
+
+    def load(self) -> None:
+        if self.loaded == len(self.broker):
+            return
+        end, chosen = len(self.broker), []
+        for line in self.broker[self.loaded :]:
+            luck = self.random.random()
+            if self.faults.lost_rows and luck < 0.15:
+                continue
+            chosen.append(line)
+            self.rows.add(line.number)
+            if self.faults.doubled_rows and luck > 0.85:
+                chosen.append(line)
+        self.tell(Tier.HDFS, chosen, (self.loaded, end))
+        self.loaded = end
+
+    # Messages.
+
+    def tell(
+        self,
+        tier: Tier,
+        lines: list[Line],
+        offsets: tuple[int, int] | None = None,
+        losses: list[Loss] | None = None,
+    ) -> None:
+        teller, counts = self.tellers[tier], Counts(BUCKET_MS)
+        for line in lines:
+            counts.put((LOGS, AGENT, line.bucket), _sums(line))
+        numbered = number_deltas(
+            teller.sender,
+            self.clock_ms() if tier is Tier.AGENT else self.now * SECOND,
+            teller.last,
+            counts,
+            teller.touched,
+            ranges=[Range(LOGS, 0, *offsets)] if offsets else [],
+            losses=losses or [],
+            limit_bytes=self.random.choice([1, 900_000]),
+        )
+        teller.last = numbered.last
+        teller.touched.update(numbered.touched)
+        for delta in numbered.deltas:
+            if tier is Tier.AGENT:
+                self.delta_written[delta.sender.epoch, delta.number] = self.sequence
+            self.publish(delta)
+
+    def publish(self, message: Message) -> None:
+        self.all_messages.append(message)
+        if self.faults.lost_messages and self.random.random() < 0.05:
+            return
+        self.inbox.append(message)
+
+    def deliver(self) -> None:
+        if not self.inbox:
+            return
+        chosen = self.random.randrange(len(self.inbox))
+        again = self.random.random() < 0.2
+        self.delivered.append(self.inbox[chosen] if again else self.inbox.pop(chosen))
+        self.judge(self.delivered)
+
+    # Judgement and truth.
+
+    def judge(self, messages: list[Message]) -> set[int]:
+        """The buckets called complete; `wrong` says which of them is not, and why."""
+        evidence = Fold(messages).evidence()
+        self.faults.blind(evidence)
+        complete = set()
+        now_ms = self.now * SECOND if self.faults.own_clock else 10**12
+        for verdict in verdicts(evidence, POLICY, now_ms):
+            if verdict.status is Status.COMPLETE:
+                complete.add(verdict.bucket)
+                self.wrong = self.wrong or self.falsehood(verdict.bucket, messages)
+        return complete
+
+    def falsehood(self, bucket: int, messages: list[Message]) -> str | None:
+        if self.now * SECOND < bucket + BUCKET_MS:
+            return f"D3: bucket {bucket} is not over"
+        seals = [x for x in messages if isinstance(x, Seal)]
+        newest = max(seals, key=lambda x: (x.sender.epoch, x.number))
+        sealed = self.seal_written[newest.sender.epoch, newest.number]
+        cut = max(
+            self.delta_written[x.sender.epoch, x.number]
+            for x in messages
+            if isinstance(x, Delta) and x.sender.tier is Tier.AGENT and _touches(x, bucket)
+        )
+        for line in self.lines:
+            missing = line.bucket == bucket and line.number not in self.rows | self.unseen
+            if missing and line.written <= max(sealed, cut):
+                lost = "declared lost, " if line.number in self.declared else ""
+                return f"D1/D2: line {line.number} of bucket {bucket} is no row ({lost}{line})"
+        if bucket in self.doubled():
+            return f"bucket {bucket} has a row twice"
+        return None
+
+    def doubled(self) -> set[int]:
+        counted: dict[int, int] = defaultdict(int)
+        for message in self.all_messages:
+            if isinstance(message, Delta) and message.sender.tier is Tier.HDFS:
+                for count in message.counts:
+                    counted[count.bucket] += count.count
+        truth: dict[int, int] = defaultdict(int)
+        for number in self.rows:
+            truth[self.lines[number].bucket] += 1
+        return {bucket for bucket, count in counted.items() if count > truth[bucket]}
+
+    # The schedule.
+
+    def step(self) -> None:
+        faults = self.faults
+        actions = [
+            (self.tick, 6.0), (self.write, 4), (self.scan, 2), (self.read, 6), (self.commit, 3),
+            (self.note_seal, 2), (self.count, 2), (self.load, 2), (self.deliver, 8),
+            (self.heartbeat, 0.5),
+        ]  # fmt: skip
+        actions += [(self.old_file, 0.5)] if faults.old_files else []
+        actions += [(self.step_clock, 0.4)] if faults.clock_steps else []
+        actions += [(self.delete, 0.5), (self.new_file, 0.5)] if faults.deletes else []
+        actions += [(self.copy_state, 0.5), (self.restore, 0.5)] if faults.restores else []
+        chosen, weights = zip(*actions, strict=True)
+        self.random.choices(chosen, weights)[0]()
+
+    def finish(self) -> set[int]:
+        """Everything calms down, is read, counted, loaded and delivered."""
+        self.skew = 0
+        for _ in range(3):
+            self.now += 40
+            self.scan()
+            while any(self.position[f] < len(self.files[f]) for f in self.known & set(self.files)):
+                self.read()
+            self.commit()
+            self.note_seal()
+            while self.counted < len(self.broker):
+                self.count()
+            self.load()
+        self.delivered += self.inbox
+        self.inbox = []
+        return self.judge(self.delivered)
+
+    def expected_complete(self) -> set[int]:
+        return {line.bucket for line in self.lines if line.number not in self.declared}
+
+
+def _sums(line: Line) -> Sums:
+    columns = (np.array([x], np.int64) for x in (AGENT, line.file, line.index * 10, 10))
+    return Sums(1, 10, checksum.total(checksum.record_hash(*columns)))
+
+
+def _touches(delta: Delta, bucket: int) -> bool:
+    return any(count.bucket == bucket for count in delta.counts)
+
+
+def _run(seed: int, faults: Faults) -> tuple[World, set[int]]:
+    world = World(seed, faults)
+    for _ in range(faults.steps):
+        world.step()
+        if world.wrong:
+            break
+    complete = set() if world.wrong else world.finish()
+    assert not world.wrong, f"seed {seed}: {world.wrong}"
+    return world, complete
+
+
+def _run_all(seeds: range, faults: Faults) -> None:
+    for seed in seeds:
+        _run(seed, faults)
+
+
+RUNS = range(150)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faults(),
+        Faults(old_files=False),
+        Faults(clock_steps=True),
+        Faults(steps=200, clock_steps=True),
+    ],
+    ids=["ordinary", "no-old-files", "clock-steps", "long"],
+)
+def test_never_falsely_complete_and_complete_in_the_end(faults: Faults) -> None:
+    """Late lines, old files, several clocks, any order: no false word, and then the right one."""
+    for seed in RUNS:
+        world, complete = _run(seed, faults)
+        assert complete == world.expected_complete(), f"seed {seed}"
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faults(lost_rows=True),
+        Faults(doubled_rows=True),
+        Faults(lost_rows=True, doubled_rows=True),
+        Faults(deletes=True),
+        Faults(deletes=True, lost_rows=True),
+        Faults(lost_messages=True, lost_rows=True),
+        Faults(restores=True, old_files=False),
+        Faults(restores=True, lost_rows=True, clock_steps=True),
+    ],
+    ids=lambda faults: "+".join(
+        name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True
+    ),
+)
+def test_faults_never_make_a_bucket_falsely_complete(faults: Faults) -> None:
+    """Lost and doubled rows, vanished files, lost messages, restored states: none is hidden."""
+    _run_all(RUNS, faults)
+
+
+def test_a_loss_and_a_double_in_one_bucket_do_not_cancel() -> None:
+    """The schedules do lose and double rows within one bucket; counting alone would be fooled."""
+    fooled = 0
+    for seed in RUNS:
+        world, complete = _run(seed, Faults(lost_rows=True, doubled_rows=True))
+        counted: dict[int, int] = defaultdict(int)
+        for message in world.all_messages:
+            if isinstance(message, Delta) and message.sender.tier is Tier.HDFS:
+                for count in message.counts:
+                    counted[count.bucket] += count.count
+        written: dict[int, int] = defaultdict(int)
+        for line in world.lines:
+            written[line.bucket] += 1
+        short = {line.bucket for line in world.lines if line.number not in world.rows}
+        fooled += len({b for b in short if counted[b] == written[b]})
+        assert not short & complete
+    assert fooled > 0
+
+
+def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete() -> None:
+    """Whatever beginning of the topic is gone, nothing is called complete that is not."""
+    for seed in RUNS:
+        faults = Faults(lost_rows=True, deletes=True)
+        world, complete = _run(seed, faults)
+        for kept in range(0, len(world.all_messages), 7):
+            rebuilt = world.judge(world.all_messages[kept:])
+            assert not world.wrong, f"seed {seed}, from message {kept}: {world.wrong}"
+            assert rebuilt <= complete, f"seed {seed}, from message {kept}"
+
+
+def _blind_to_touches(evidence: Evidence) -> None:
+    """As if a seal held for whatever comes after it (no `at`)."""
+    for seals in evidence.topic(LOGS).seals.values():
+        seals[:] = [seal._replace(at=10**9) for seal in seals]
+
+
+def _blind_to_losses(evidence: Evidence) -> None:
+    evidence.topic(LOGS).losses.clear()
+
+
+def _blind_to_holes(evidence: Evidence) -> None:
+    for key, numbers in evidence.senders.items():
+        evidence.senders[key] = replace(numbers, missing=None, first=1)
+    for by_agent in evidence.topic(LOGS).tallies.values():
+        for tallies in by_agent.values():
+            for key, tally in tallies.items():
+                links = link(tally.last) - link(0)
+                tallies[key] = replace(tally, links=checksum.signed(links))
+
+
+def _blind_to_checksums(evidence: Evidence) -> None:
+    for by_agent in evidence.topic(LOGS).tallies.values():
+        for tallies in by_agent.values():
+            for key, tally in tallies.items():
+                tallies[key] = replace(tally, sums=replace(tally.sums, checksum=0))
+
+
+def _blind_to_epochs(evidence: Evidence) -> None:
+    """As if an agent's new epoch went on where the old one ended."""
+    for by_agent in evidence.topic(LOGS).tallies.values():
+        for tallies in by_agent.values():
+            old = tallies.pop(SenderKey(Tier.AGENT, str(AGENT), 1), None)
+            new = SenderKey(Tier.AGENT, str(AGENT), 2)
+            if old is not None:
+                known = tallies.get(new, Tally(Sums(), 0, 0, link(0)))
+                links = checksum.signed(link(known.last) - link(0))
+                tallies[new] = Tally(old.sums + known.sums, known.first, known.last, links)
+    for key in list(evidence.senders):
+        if key.tier is Tier.AGENT and key.epoch == 1:
+            del evidence.senders[key]
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faults(blind=_blind_to_touches),
+        Faults(deletes=True, blind=_blind_to_losses),
+        Faults(lost_messages=True, lost_rows=True, blind=_blind_to_holes),
+        Faults(clock_steps=True, old_files=False, own_clock=False),
+        Faults(restores=True, old_files=False, blind=_blind_to_epochs),
+        Faults(lost_rows=True, doubled_rows=True, blind=_blind_to_checksums),
+    ],
+    ids=["no-at", "no-losses", "no-holes", "no-own-clock", "no-epochs", "no-checksums"],
+)
+def test_the_schedules_reach_what_each_rule_forbids(faults: Faults) -> None:
+    """With one rule taken out the same schedules do find a false word: the model can see it."""
+    with pytest.raises(AssertionError, match="seed"):
+        _run_all(range(2_000), faults)
