@@ -1,0 +1,68 @@
+"""Any message of the protocol, for Hypothesis; and bytes written by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from functools import cache
+from typing import Any
+
+from hypothesis import strategies as st
+
+from skidway.kafka.protocol import REQUESTS, RESPONSES, Message
+from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Shape, Text, fields
+
+ALL = [*REQUESTS.values(), *RESPONSES.values()]
+CASES = [
+    (cls, version)
+    for cls in ALL
+    for version in range(cls.VERSIONS.lowest, cls.VERSIONS.highest + 1)
+]
+
+
+def name_of(value: object) -> str:
+    """The id of a parametrized test: a class's name, or a version."""
+    return value.__name__ if isinstance(value, type) else f"v{value}"
+
+
+def messages(cls: type[Message], version: int) -> st.SearchStrategy[Any]:
+    """Messages of a class that a version can carry: fields that it lacks have their defaults."""
+    return _structures(cls, version)
+
+
+@cache
+def _structures(cls: type, version: int) -> st.SearchStrategy[Any]:
+    present = {f.name: _values(f, version) for f in fields(cls) if f.exists(version)}
+    return st.builds(cls, **present)
+
+
+def _values(field: Field, version: int) -> st.SearchStrategy[Any]:
+    values = _of_shape(field.shape, version)
+    if version >= field.nullable_since:
+        values = st.none() | values
+    if field.default is not dataclasses.MISSING:
+        values = st.just(field.default) | values
+    return values
+
+
+def _of_shape(shape: Shape, version: int) -> st.SearchStrategy[Any]:
+    if isinstance(shape, Fixed):
+        return st.booleans() if shape.code == "?" else integers(shape.code)
+    if isinstance(shape, Text):
+        return st.text(max_size=40) | st.just("long" * 50)
+    if isinstance(shape, Array):
+        return st.lists(_of_shape(shape.element, version), max_size=3).map(tuple)
+    if isinstance(shape, Nested):
+        return _structures(shape.cls, version)
+    return st.uuids() if isinstance(shape, Id) else st.binary(max_size=200)
+
+
+def integers(code: str) -> st.SearchStrategy[int]:
+    """Integers of a width, by its code in `struct`; the ends are likely."""
+    half = 1 << (8 * struct.calcsize(f">{code}") - 1)
+    return st.sampled_from([0, -1, -half, half - 1]) | st.integers(-half, half - 1)
+
+
+def wire(text: str) -> bytes:
+    """Bytes written by hand: hexadecimal digits, spaces, and comments from # to the line's end."""
+    return bytes.fromhex("".join(line.partition("#")[0] for line in text.splitlines()))

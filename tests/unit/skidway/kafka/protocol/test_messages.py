@@ -1,0 +1,228 @@
+"""Every message in every version: there and back, cut short, with more behind, and from noise."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from typing import Annotated
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skidway.kafka.errors import (
+    BadValue,
+    ProtocolError,
+    TrailingBytes,
+    Truncated,
+    UnsupportedVersion,
+)
+from skidway.kafka.protocol import ApiKey, Message, VersionRange, decode, encode, flexible
+from skidway.kafka.protocol.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    ErrorText,
+    Int16,
+    Int32,
+    Request,
+    fields,
+    nullable,
+    since,
+    structure,
+    tagged,
+)
+from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
+from support.messages import ALL, CASES, messages, name_of, wire
+
+every_message = pytest.mark.parametrize(("cls", "version"), CASES, ids=name_of)
+
+
+@every_message
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_exactly_its_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
+    """Every message is read as it was written, and refused if cut anywhere or if more follows."""
+    message = data.draw(messages(cls, version))
+    body = encode(message, version)
+    assert decode(cls, body, version) == message
+    with pytest.raises(TrailingBytes):
+        decode(cls, body + b"\0", version)
+    for end in {*range(0, len(body), 1 + len(body) // 40), *range(len(body))[-3:]}:
+        with pytest.raises(ProtocolError):
+            decode(cls, body[:end], version)
+
+
+@every_message
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_noise(cls: type[Message], version: int, data: st.DataObject) -> None:
+    """Damaged messages and arbitrary bytes are refused by a ProtocolError, or mean something."""
+    body = bytearray(data.draw(messages(cls, version).map(lambda m: encode(m, version))))
+    for at, byte in data.draw(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255)))):
+        body[at : at + 1] = bytes([byte])
+    for noise in (bytes(body), data.draw(st.binary(max_size=80))):
+        try:
+            message = decode(cls, noise, version)
+        except ProtocolError:
+            continue
+        assert decode(cls, encode(message, version), version) == message
+
+
+@pytest.mark.parametrize("cls", ALL, ids=name_of)
+def test_unknown_version(cls: type[Message]) -> None:
+    """A version outside a message's range is refused, not guessed."""
+    for version in (cls.VERSIONS.lowest - 1, cls.VERSIONS.highest + 1):
+        with pytest.raises(UnsupportedVersion):
+            decode(cls, b"", version)
+
+
+@pytest.mark.parametrize("cls", ALL, ids=name_of)
+def test_unknown_tags_at_the_end(cls: type[Message]) -> None:
+    """A tag of a later version at the end of a message changes nothing."""
+    version = cls.VERSIONS.highest
+    own = [field for field in fields(cls) if field.tag is not None]
+    assert flexible(cls.API, version)
+
+    @settings(max_examples=10, deadline=None)
+    @given(messages(cls, version))
+    def check(message: Message) -> None:
+        bare = dataclasses.replace(message, **{field.name: field.default for field in own})
+        body = encode(bare, version)
+        assert decode(cls, body[:-1] + wire("01 e807 03 aabbcc"), version) == bare
+
+    check()
+
+
+def test_unknown_tags_within_structures() -> None:
+    """Unknown tags are skipped in every structure, not only at the end."""
+    body = wire("""
+        02                # one topic
+        05 6c6f6773       #   "logs"
+        02 07 01 ff 08 00 #   two tags: 7 with one byte, 8 with none
+        00                # do not create it
+        00 00             # no authorized operations
+        01 64 02 abcd     # one tag: 100 with two bytes
+    """)
+    asked = MetadataRequest(
+        topics=(MetadataRequestTopic(name="logs"),), allow_auto_topic_creation=False
+    )
+    assert decode(MetadataRequest, body, 9) == asked
+
+
+def test_tag_cannot_reach_beyond_itself() -> None:
+    """A tagged field that claims more bytes than its size is refused."""
+    fine = encode(FetchRequest(max_wait_ms=1, min_bytes=1, max_bytes=1, topics=()), 12)
+    with pytest.raises(Truncated):
+        decode(FetchRequest, fine[:-1] + wire("01 00 02 05 61"), 12)
+    with pytest.raises(TrailingBytes):
+        decode(FetchRequest, fine[:-1] + wire("01 00 03 02 61 62"), 12)
+
+
+def test_tags_are_left_out_at_their_default() -> None:
+    """A tagged field costs nothing unless it says something."""
+    without = FetchRequest(max_wait_ms=1, min_bytes=1, max_bytes=1, topics=())
+    with_it = FetchRequest(cluster_id="c", max_wait_ms=1, min_bytes=1, max_bytes=1, topics=())
+    assert encode(without, 12)[-1:] == b"\0"
+    assert encode(with_it, 12)[-5:] == wire("01 00 02 02 63")
+
+
+def test_tagged_structure() -> None:
+    """A tagged structure is written at its tag, with a tag section of its own."""
+    partition = PartitionData(
+        partition_index=0,
+        high_watermark=9,
+        diverging_epoch=EpochEndOffset(epoch=3, end_offset=7),
+    )
+    topic = FetchableTopicResponse(topic="t", partitions=(partition,))
+    response = FetchResponse(responses=(topic,))
+    body = encode(response, 12)
+    assert wire("01 00 0d 00000003 0000000000000007 00") in body  # one tag: 0, thirteen bytes
+    assert decode(FetchResponse, body, 12) == response
+
+
+@structure
+class _Element:
+    name: Annotated[str | None, nullable(1)]
+
+
+@structure
+class _Sample(Request):
+    API = ApiKey.METADATA  # flexible since 9
+    VERSIONS = VersionRange(0, 9)
+
+    number: Int16 = 0
+    names: Annotated[tuple[_Element, ...] | None, nullable(2)] = ()
+    plain: tuple[str, ...] = ()
+    must: Annotated[Int32, since(3), REFUSED_IF_ABSENT] = 7
+    words: Annotated[ErrorText, since(4)] = None
+    identity: Annotated[uuid.UUID | None, since(9), tagged(5)] = None
+
+
+@pytest.mark.parametrize(
+    ("version", "body"),
+    [
+        (0, "0000  00000001 ffff  00000000"),
+        (1, "0000  ffffffff       00000000"),
+        (2, "0000  00000000       00000001 ffff"),
+        (2, "0000  00000000       ffffffff"),
+    ],
+)
+def test_null_where_a_version_has_none(version: int, body: str) -> None:
+    """Null is refused in versions and places that do not allow it."""
+    with pytest.raises(BadValue, match="null"):
+        decode(_Sample, wire(body), version)
+
+
+def test_null_where_a_version_has_it() -> None:
+    """Null is read as None, and written, where the version allows it."""
+    assert decode(_Sample, wire("0000 00000001 ffff 00000000"), 1).names == (_Element(name=None),)
+    assert decode(_Sample, wire("0000 ffffffff 00000000"), 2).names is None
+    with pytest.raises(ValueError):
+        encode(_Sample(names=None), 1)
+    with pytest.raises(ValueError):
+        encode(_Sample(names=(_Element(name=None),)), 0)
+
+
+def test_absent_fields() -> None:
+    """What a version lacks is its default; what it must not leave unsaid, it refuses to write."""
+    assert decode(_Sample, encode(_Sample(words="gone"), 3), 3) == _Sample()
+    assert encode(_Sample(must=7), 2) == encode(_Sample(), 2)
+    with pytest.raises(UnsupportedVersion, match="must only since version 3"):
+        encode(_Sample(must=8), 2)
+
+
+def test_optional_tag() -> None:
+    """A tagged field that may be missing is None when it is."""
+    given_id = _Sample(identity=uuid.UUID(int=5))
+    assert decode(_Sample, encode(given_id, 9), 9) == given_id
+    assert decode(_Sample, encode(_Sample(), 9), 9).identity is None
+
+
+@pytest.mark.parametrize("text", ["x" * 40000, "é" * 20000, "a" + "é" * 16383])
+def test_words_for_people_are_cut(text: str) -> None:
+    """An error text that is too long for the wire is cut between characters, never an error."""
+    said = decode(_Sample, encode(_Sample(words=text), 4), 4).words
+    assert said is not None
+    assert text.startswith(said)
+    assert 32764 <= len(said.encode()) <= 32767
+
+
+def test_value_out_of_range() -> None:
+    """A number that its width cannot hold is the writer's mistake, and the message is named."""
+    with pytest.raises(ValueError, match="_Sample version 0"):
+        encode(_Sample(number=1 << 15), 0)
+
+
+def test_messages_are_values() -> None:
+    """Messages are equal by content, hashable, and cannot be changed."""
+    first, second = _Sample(number=1), _Sample(number=1)
+    assert first == second
+    assert len({first, second}) == 1
+    with pytest.raises(AttributeError):
+        first.number = 2  # type: ignore[misc]
