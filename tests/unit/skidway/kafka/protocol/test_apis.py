@@ -1,0 +1,102 @@
+"""Versions: what a broker offers, what a client wants, and what they agree on."""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.kafka.errors import ErrorCode, UnknownApi, UnsupportedVersion
+from skidway.kafka.protocol import APIS, REQUESTS, RESPONSES, ApiKey, VersionRange, choose
+from skidway.kafka.protocol.apis import code_for, known
+
+OFFERED = {  # what today's clients were seen to work with, all with one set
+    ApiKey.PRODUCE: (0, 9),
+    ApiKey.FETCH: (4, 12),
+    ApiKey.LIST_OFFSETS: (1, 7),
+    ApiKey.METADATA: (0, 11),
+    ApiKey.FIND_COORDINATOR: (0, 3),
+    ApiKey.API_VERSIONS: (0, 3),
+    ApiKey.CREATE_TOPICS: (2, 7),
+    ApiKey.DELETE_TOPICS: (1, 6),
+    ApiKey.INIT_PRODUCER_ID: (0, 4),
+    ApiKey.DESCRIBE_CONFIGS: (1, 4),
+    ApiKey.CREATE_PARTITIONS: (0, 3),
+}
+KAFKA_4_1 = {  # what Apache Kafka 4.1 offers
+    0: (0, 13), 1: (4, 18), 2: (1, 11), 3: (0, 13), 10: (0, 6), 18: (0, 4), 19: (2, 7),
+    20: (1, 6), 22: (0, 6), 32: (1, 4), 37: (0, 3),
+}  # fmt: skip
+
+
+def test_offered() -> None:
+    """A broker offers the versions that every known client can work with."""
+    assert {key: tuple(api.broker) for key, api in APIS.items()} == OFFERED
+
+
+def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
+    """librdkafka 2.6.0 always sends Fetch 12, and older ones lose codecs if Produce lacks 0."""
+    assert APIS[ApiKey.FETCH].broker.highest == 12
+    assert APIS[ApiKey.PRODUCE].broker.lowest == 0
+
+
+@pytest.mark.parametrize("key", ApiKey, ids=lambda key: key.name)
+def test_every_version_has_a_message(key: ApiKey) -> None:
+    """Whatever is offered or wanted can be read and written."""
+    for versions in (APIS[key].broker, APIS[key].client):
+        for message in (REQUESTS[key], RESPONSES[key]):
+            assert versions.lowest in message.VERSIONS
+            assert versions.highest in message.VERSIONS
+
+
+def test_choose_with_apache_kafka() -> None:
+    """With Apache Kafka 4.1 our client takes its own highest versions."""
+    offered = {key: VersionRange(*versions) for key, versions in KAFKA_4_1.items()}
+    assert choose(ApiKey.METADATA, offered) == 12
+    assert choose(ApiKey.PRODUCE, offered) == 9
+    assert choose(ApiKey.FETCH, offered) == 12
+    assert {choose(key, offered) for key in ApiKey}  # none is refused
+
+
+def test_choose_with_our_broker() -> None:
+    """With our own broker it takes the broker's highest."""
+    offered = {int(key): VersionRange(*versions) for key, versions in OFFERED.items()}
+    assert choose(ApiKey.METADATA, offered) == 11
+
+
+@pytest.mark.parametrize("offered", [VersionRange(0, 2), VersionRange(13, 15)])
+def test_nothing_in_common(offered: VersionRange) -> None:
+    """Without a common version the error names both ranges."""
+    with pytest.raises(UnsupportedVersion, match=f"{offered}.*4-12"):
+        choose(ApiKey.FETCH, {1: offered})
+
+
+def test_not_offered() -> None:
+    """An API that the broker does not offer is named."""
+    with pytest.raises(UnsupportedVersion, match=r"CREATE_PARTITIONS \(37\)"):
+        choose(ApiKey.CREATE_PARTITIONS, {})
+
+
+def test_our_client_never_creates_a_topic_by_asking() -> None:
+    """Metadata before version 4 cannot say "do not create": our client does not speak it."""
+    assert APIS[ApiKey.METADATA].client.lowest == 4
+
+
+def test_known() -> None:
+    """A key that is not known is a typed error."""
+    assert known(18) is ApiKey.API_VERSIONS
+    with pytest.raises(UnknownApi, match="API 999"):
+        known(999)
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "code", "answered"),
+    [
+        (ApiKey.FETCH, 5, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (ApiKey.FETCH, 6, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.KAFKA_STORAGE_ERROR),
+        (ApiKey.PRODUCE, 3, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (ApiKey.LIST_OFFSETS, 4, ErrorCode.OFFSET_NOT_AVAILABLE, ErrorCode.LEADER_NOT_AVAILABLE),
+        (ApiKey.PRODUCE, 3, ErrorCode.CORRUPT_MESSAGE, ErrorCode.CORRUPT_MESSAGE),
+    ],
+)
+def test_code_for(key: ApiKey, version: int, code: ErrorCode, answered: ErrorCode) -> None:
+    """A client gets the error code that its version knows."""
+    assert code_for(key, version, code) is answered

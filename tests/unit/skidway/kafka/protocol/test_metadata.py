@@ -1,0 +1,59 @@
+"""Metadata: what "all" means, and what is said when nothing is known."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from skidway.kafka.errors import UnsupportedVersion
+from skidway.kafka.protocol import decode, encode
+from skidway.kafka.protocol.metadata import (
+    OPERATIONS_UNKNOWN,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "topics", "wants_all"),
+    [(0, (), True), (1, (), False), (1, None, True), (11, None, True), (12, (), False)],
+)
+def test_all(
+    version: int, topics: tuple[MetadataRequestTopic, ...] | None, wants_all: bool
+) -> None:
+    """Null asks for all topics and an empty array for none; in version 0 an empty one for all."""
+    request = decode(MetadataRequest, encode(MetadataRequest(topics=topics), version), version)
+    assert request.wants_all(version) is wants_all
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_not_creating_cannot_be_said(version: int) -> None:
+    """A request not to create topics is never sent in a version that would create them."""
+    request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+    with pytest.raises(UnsupportedVersion, match="allow_auto_topic_creation"):
+        encode(request, version)
+
+
+def test_authorized_operations_are_unknown() -> None:
+    """Operations that nobody asked for are INT32_MIN, which clients read as unknown."""
+    response = MetadataResponse(brokers=(), topics=(MetadataResponseTopic(name="logs"),))
+    assert OPERATIONS_UNKNOWN == -(1 << 31)
+    for version in (8, 10):
+        again = decode(MetadataResponse, encode(response, version), version)
+        assert again.cluster_authorized_operations == OPERATIONS_UNKNOWN
+        assert again.topics[0].topic_authorized_operations == OPERATIONS_UNKNOWN
+        assert encode(response, version).count(b"\x80\0\0\0") == 2
+
+
+@pytest.mark.parametrize(("version", "told"), [(9, False), (10, True), (12, True)])
+def test_topic_ids(version: int, told: bool) -> None:
+    """Topic ids are told since version 10."""
+    topic_id = uuid.UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
+    topic = MetadataResponseTopic(name="logs", topic_id=topic_id)
+    body = encode(MetadataResponse(brokers=(), topics=(topic,)), version)
+    assert (topic_id.bytes in body) is told
+    again = decode(MetadataResponse, body, version)
+    assert again.topics[0].topic_id == (topic_id if told else uuid.UUID(int=0))

@@ -1,0 +1,167 @@
+"""Produce by hand equals Produce by the table, in every version and on every damage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from skidway.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
+from skidway.kafka.protocol import (
+    ApiKey,
+    decode,
+    encode,
+    produce,
+    read_request_header,
+    response_body,
+)
+from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE
+from skidway.kafka.protocol.produce import (
+    ProduceRequest,
+    ProduceResponse,
+    ProduceResult,
+    TopicBuffers,
+    TopicRecords,
+)
+from support.messages import messages
+
+VERSIONS = range(10)
+every_version = pytest.mark.parametrize("version", VERSIONS)
+
+
+def flat(request: ProduceRequest) -> tuple[object, ...]:
+    data = [
+        (topic.name, one.index, one.records)
+        for topic in request.topic_data
+        for one in topic.partition_data
+    ]
+    return request.transactional_id, request.acks, request.timeout_ms, data
+
+
+def parsed(body: bytes, version: int) -> tuple[object, ...]:
+    request = produce.parse_request(memoryview(body), version)
+    data = [
+        (item.topic, item.partition, None if item.records is None else bytes(item.records))
+        for item in request.data
+    ]
+    return request.transactional_id, request.acks, request.timeout_ms, data
+
+
+def either(read: Callable[[], tuple[object, ...]]) -> tuple[object, ...] | None:
+    """What was read, or None if it was refused as it should be."""
+    try:
+        return read()
+    except ProtocolError:
+        return None
+
+
+@every_version
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
+    """Both read the same and refuse the same, of sound, damaged and arbitrary bodies."""
+    body = bytearray(encode(data.draw(messages(ProduceRequest, version)), version))
+    assert parsed(bytes(body), version) == flat(decode(ProduceRequest, bytes(body), version))
+    for at, byte in data.draw(st.lists(st.tuples(st.integers(0, 80), st.integers(0, 255)))):
+        body[at : at + 1] = bytes([byte])
+    cut = data.draw(st.integers(0, len(body)))
+    for damaged in (bytes(body), bytes(body[:cut]), data.draw(st.binary(max_size=60))):
+        by_table = either(
+            partial(lambda noise: flat(decode(ProduceRequest, noise, version)), damaged)
+        )
+        assert either(partial(parsed, damaged, version)) == by_table
+
+
+@every_version
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_write_response_equals_encode(version: int, data: st.DataObject) -> None:
+    """A response by hand is, byte for byte, the one by the table."""
+    response = data.draw(messages(ProduceResponse, version))
+    names = [topic.name for topic in response.responses if topic.partition_responses]
+    # Results know no topic without partitions, and neighbours of one name are joined.
+    assume(len(names) == len(response.responses) == len(set(names)))
+    body = encode(response, version)
+    answer = produce.parse_response(memoryview(body), version)
+    frame = produce.write_response(7, version, answer.results, answer.throttle_time_ms)
+    assert int.from_bytes(frame[:4]) == len(frame) - 4
+    assert bytes(response_body(memoryview(frame)[4:], ApiKey.PRODUCE, version)) == body
+
+
+@every_version
+@settings(max_examples=40, deadline=None)
+@given(
+    name=st.none() | st.text(max_size=9),
+    data=st.lists(
+        st.builds(
+            TopicBuffers,
+            st.sampled_from(["a", "logs"]),
+            st.integers(0, 9),
+            st.lists(st.binary(min_size=1, max_size=50), max_size=3).map(tuple),
+        ),
+        max_size=4,
+    ),
+)
+def test_write_request(version: int, name: str | None, data: list[TopicBuffers]) -> None:
+    """A request's buffers, joined, are read by the broker's side as what was meant."""
+    transactional_id = name if version >= 3 else None
+    frame = b"".join(produce.write_request(7, "me", version, -1, 500, data, transactional_id))
+    assert int.from_bytes(frame[:4]) == len(frame) - 4
+    header, body = read_request_header(memoryview(frame)[4:])
+    assert header == (ApiKey.PRODUCE, version, 7, "me")
+    expected = [(item.topic, item.partition, b"".join(item.records)) for item in data]
+    assert parsed(bytes(body), version) == (transactional_id, -1, 500, expected)
+    assert flat(decode(ProduceRequest, body, version)) == parsed(bytes(body), version)
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_nothing_is_copied(version: int) -> None:
+    """Records stay where they are: views of the frame when read, the caller's buffers when sent."""
+    batch = b"batch of records"
+    buffers = produce.write_request(7, "me", version, -1, 500, [TopicBuffers("a", 0, (batch,))])
+    assert any(buffer is batch for buffer in buffers)
+    frame = bytearray(b"".join(buffers))
+    _, body = read_request_header(memoryview(frame)[4:])
+    (found,) = produce.parse_request(body, version).data
+    assert found.records is not None
+    assert found.records.obj is frame
+    assert isinstance(found, TopicRecords)
+
+
+@pytest.mark.parametrize("version", range(PRODUCE_SERVED_SINCE))
+def test_old_versions_can_be_refused_politely(version: int) -> None:
+    """Requests before version 3 can be read, and be answered with UNSUPPORTED_VERSION."""
+    frame = b"".join(produce.write_request(7, "kcat", version, 1, 500, [TopicBuffers("a", 4, ())]))
+    _, body = read_request_header(memoryview(frame)[4:])
+    request = produce.parse_request(body, version)
+    refused = [
+        ProduceResult(item.topic, item.partition, ErrorCode.UNSUPPORTED_VERSION, -1)
+        for item in request.data
+    ]
+    answer = produce.write_response(7, version, refused)
+    received = response_body(memoryview(answer)[4:], ApiKey.PRODUCE, version)
+    (result,) = produce.parse_response(received, version).results
+    assert (result.topic, result.partition, result.error_code) == ("a", 4, 35)
+
+
+def test_unknown_version() -> None:
+    """A version that nobody offers is not guessed at."""
+    with pytest.raises(UnsupportedVersion):
+        produce.parse_request(memoryview(b""), 10)
+
+
+def test_neighbours_of_one_topic_are_one_topic() -> None:
+    """Results of one topic stand under its name once, in their order."""
+    results = [
+        ProduceResult("a", 1, 0, 5),
+        ProduceResult("a", 0, 0, 6),
+        ProduceResult("b", 0, 3, -1),
+    ]
+    frame = produce.write_response(7, 3, results)
+    body = response_body(memoryview(frame)[4:], ApiKey.PRODUCE, 3)
+    response = decode(ProduceResponse, body, 3)
+    assert [topic.name for topic in response.responses] == ["a", "b"]
+    assert [one.index for one in response.responses[0].partition_responses] == [1, 0]
