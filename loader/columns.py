@@ -1,11 +1,11 @@
 """The columns that the loader adds to those of the schema, and the columns of its rejects.
 
-    _agent, _file_id, _offset, _length    the record's origin; for a record without one 0, its
-                                          partition, its offset, 0 (as it is counted)
-    _host, _file                          where that file lies, from its announcement; null only
-                                          for records without origin
-    _timestamp                            event time, ms, UTC; it decides the hour
-    _partition, _kafka_offset             where the record stood in the topic
+_agent, _file_id, _offset, _length    the record's origin; for a record without one 0, its
+                                      partition, its offset, 0 (as it is counted)
+_host, _file                          where that file lies, from its announcement; null only
+                                      for records without origin
+_timestamp                            event time, ms, UTC; it decides the hour
+_partition, _kafka_offset             where the record stood in the topic
 """
 
 from __future__ import annotations

@@ -157,9 +157,7 @@ def check_reader(schema: str, reserved: frozenset[str]) -> pa.Schema:
     return columns
 
 
-def _without_id(
-    values: pa.BinaryArray, rows: npt.NDArray[np.intp]
-) -> dict[int, tuple[str, str]]:
+def _without_id(values: pa.BinaryArray, rows: npt.NDArray[np.intp]) -> dict[int, tuple[str, str]]:
     missing = np.asarray(values.take(pa.array(rows)).is_null())
     return {
         int(row): (NULL_VALUE, "") if is_null else (NO_SCHEMA_ID, "")

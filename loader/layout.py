@@ -1,12 +1,12 @@
 """Names of everything that the loader keeps under `<root>`; all naming is here.
 
-    <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
-    _skidway/<topic>/<load as 20 digits>.json                                        manifest
-    _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
-    _skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 side files
-    _skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
-    _skidway/<topic>/waiting/<agent>-<file>        since when an announcement is missed, ms
-    _skidway/<topic>/trash/<load>/...              files that a later load took out
+<topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
+_skidway/<topic>/<load as 20 digits>.json                                        manifest
+_skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
+_skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 side files
+_skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
+_skidway/<topic>/waiting/<agent>-<file>        since when an announcement is missed, ms
+_skidway/<topic>/trash/<load>/...              files that a later load took out
 """
 
 from __future__ import annotations

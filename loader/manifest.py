@@ -9,7 +9,7 @@
       "cluster": "offline", "cluster_id": "...", "topic": "dc1.hdfs-logs", "topic_id": "32 hex",
       "source": {"cluster": "dc1", "cluster_id": "...", "topic": "hdfs-logs", "topic_id": "32 hex"},
       "partitions": [{"partition": 0, "first": 1000, "end": 2000,
-                      "gaps": [{"first": 1200, "end": 1300, "reason": "..."}],
+                      "gaps": [{"first": 1200, "end": 1300, "reason": "..."}], "ahead": [],
                       "below": {"base_offset": 1950, "last_offset": 1999, "crc": 1, "epoch": 0}}],
       "files": [{"kind": "rows", "path": "dc1.hdfs-logs/dt=.../hour=.../part-7-0-1000.parquet",
                  "staged": "_skidway/dc1.hdfs-logs/staging/7-.../...", "length": bytes,
@@ -86,12 +86,16 @@ class BatchMark:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """Offsets [first, end) of one partition, without the gaps inside."""
+    """Offsets [first, end) of one partition, without the gaps inside.
+
+    ahead: gaps that were named and lie behind `end`; the next load needs them.
+    """
 
     partition: int
     first: int
     end: int
     gaps: tuple[Gap, ...] = ()
+    ahead: tuple[Gap, ...] = ()
     below: BatchMark | None = None
 
 
@@ -180,7 +184,9 @@ def _manifest(content: dict[str, Any]) -> Manifest:
 
 def _partition(content: dict[str, Any]) -> PartitionRange:
     below = content["below"]
-    gaps = tuple(Gap(**gap) for gap in content["gaps"])
-    return PartitionRange(
-        **{**content, "gaps": gaps, "below": BatchMark(**below) if below else None}
-    )
+    changed = {
+        "gaps": tuple(Gap(**gap) for gap in content["gaps"]),
+        "ahead": tuple(Gap(**gap) for gap in content["ahead"]),
+        "below": BatchMark(**below) if below else None,
+    }
+    return PartitionRange(**{**content, **changed})

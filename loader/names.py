@@ -52,9 +52,14 @@ class Placed:
 
 
 def place(
-    origins: Origins, names: Mapping[FileKey, Place], given_up: AbstractSet[FileKey]
+    origins: Origins,
+    names: Mapping[FileKey, Place],
+    given_up: AbstractSet[FileKey],
+    *,
+    patient: bool = True,
 ) -> Placed:
-    """Looks every record up. A file that was given up and is announced by now is found."""
+    """Looks every record up. A file that was given up and is announced by now is found; if not
+    patient, every file that is not announced is given up."""
     agent, file = origins.agent, origins.file
     count = len(agent)
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1
@@ -70,8 +75,9 @@ def place(
                 places.append(names[key])
         lost = known[key] == NO_PLACE and key[0] != NO_AGENT
         codes.append(known[key])
-        missing.append(lost and key not in given_up)
-        without.append(lost and key in given_up)
+        awaited = patient and key not in given_up
+        missing.append(lost and awaited)
+        without.append(lost and not awaited)
     runs = np.diff(begins, append=count)
     return Placed(
         np.repeat(np.array(codes, np.int32), runs),

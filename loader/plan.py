@@ -160,8 +160,14 @@ def parse_accepted(texts: Iterable[str]) -> dict[tuple[str, int], list[Gap]]:
 def named_gaps(
     topic: str,
     partition: int,
+    previous: PartitionRange | None,
     mirror: Mapping[int, Sequence[Gap]],
     accepted: Mapping[tuple[str, int], Sequence[Gap]],
-) -> list[Gap]:
-    """Every gap that somebody named for a partition."""
-    return [*mirror.get(partition, ()), *accepted.get((topic, partition), ())]
+) -> tuple[Gap, ...]:
+    """Every gap that somebody named for a partition: before, on the audit topic, by hand."""
+    known = [
+        *(previous.ahead if previous else ()),
+        *mirror.get(partition, ()),
+        *accepted.get((topic, partition), ()),
+    ]
+    return tuple(dict.fromkeys(known))

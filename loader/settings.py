@@ -52,8 +52,13 @@ class LoaderSettings:
     )
     gaps_accepted: list[str] = setting(
         "gaps.accepted",
-        (),
+        [],
         help="Offsets known to be lost, topic/partition/first-end; loads pass over them.",
+    )
+    metrics_listener: str | None = setting(
+        "metrics.listener",
+        "127.0.0.1:9105",
+        help="Address of /metrics and /health while a load runs; another run may have it.",
     )
     spark_master: str = setting("spark.master", "local[*]", help="Where Spark runs its tasks.")
     spark_driver_memory: str = setting(

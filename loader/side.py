@@ -45,9 +45,7 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
     NAMES: pa.schema(
         [("agent", pa.int64()), ("file", pa.int64()), ("host", pa.string()), ("path", pa.string())]
     ),
-    BUCKETS: pa.schema(
-        [("agent", pa.int64()), ("bucket", pa.int64()), ("number", pa.int64())]
-    ),
+    BUCKETS: pa.schema([("agent", pa.int64()), ("bucket", pa.int64()), ("number", pa.int64())]),
 }
 
 

@@ -51,7 +51,7 @@ class Job:
     """What all slices of one load of one topic have in common.
 
     reader: the subject's schema. names: announced files. unannounced: files whose announcement was
-    waited for long enough. gaps: named gaps by partition.
+    waited for long enough; not patient: none is waited for. gaps: named gaps by partition.
     """
 
     topic: str
@@ -66,6 +66,7 @@ class Job:
     compression: str
     names: Mapping[FileKey, Place]
     unannounced: frozenset[FileKey]
+    patient: bool
     gaps: Mapping[int, tuple[Gap, ...]]
 
 
@@ -183,8 +184,8 @@ class SliceLoad:
             return None
         return Stop(
             position,
-            f"{self._where}: offsets {position} to {end - 1} are missing in the log and nobody named "
-            "them as a gap",
+            f"{self._where}: offsets {position} to {end - 1} are missing in the log and nobody "
+            "named them as a gap",
         )
 
     def _end(self, stop: Stop) -> None:
@@ -194,7 +195,7 @@ class SliceLoad:
     def _process(self, batches: list[DecodedBatch]) -> None:
         chunk = _gather(batches, self._piece)
         walked = self._walk(chunk.records)
-        placed = place(chunk.records.origins, self._job.names, self._job.unannounced)
+        placed = self._place(chunk.records)
         wanted = placed.missing & ~walked.repeat
         if wanted.any():
             end = int(np.argmax(wanted))
@@ -213,6 +214,10 @@ class SliceLoad:
     def _walk(self, records: Records) -> Walked:
         origins = records.origins
         return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
+
+    def _place(self, records: Records) -> Placed:
+        job = self._job
+        return place(records.origins, job.names, job.unannounced, patient=job.patient)
 
     def _await(self, records: Records, at: int) -> None:
         key = int(records.origins.agent[at]), int(records.origins.file[at])
@@ -253,9 +258,7 @@ class SliceLoad:
         self._result.schema_ids += decoded.schema_ids
         return self._reject(chunk, placed, faults)
 
-    def _reject(
-        self, chunk: _Chunk, placed: Placed, faults: dict[int, tuple[str, str]]
-    ) -> Bools:
+    def _reject(self, chunk: _Chunk, placed: Placed, faults: dict[int, tuple[str, str]]) -> Bools:
         rejected = np.zeros(len(chunk.records), np.bool_)
         if not faults:
             return rejected

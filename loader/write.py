@@ -107,9 +107,7 @@ def write_table(
         writer.abandon()
         raise
     writer.close()
-    return DataFile(
-        kind, path, staged, sink.length, table.num_rows, _checksum(table), sink.crc32c
-    )
+    return DataFile(kind, path, staged, sink.length, table.num_rows, _checksum(table), sink.crc32c)
 
 
 def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

@@ -1,0 +1,143 @@
+"""`skidway load run|plan|status|validate`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+from loader.settings import LoaderSettings
+from skidway import log
+from skidway.cli.options import add_config_options, add_json_option, load_settings
+from skidway.cli.output import Progress, print_json, print_rows
+from skidway.errors import SkidwayError
+from skidway.telemetry import Health, TelemetryServer
+
+PROGRAM = "loader"
+
+RUN = "load every topic up to its watermark now, and end"
+PLAN = "show what `run` would load; changes nothing"
+STATUS = "show what is loaded, by topic and partition"
+VALIDATE = "check the configuration"
+
+_log = log.get(__name__)
+
+
+def register(subparsers: Any) -> None:
+    """Adds the noun `load`."""
+    parser = subparsers.add_parser("load", help="load topics into Parquet on Spark")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb, text, action in (
+        ("run", RUN, _run),
+        ("plan", PLAN, _plan),
+        ("status", STATUS, _status),
+        ("validate", VALIDATE, _validate),
+    ):
+        each = verbs.add_parser(verb, help=text, description=text)
+        add_config_options(each, LoaderSettings)
+        add_json_option(each)
+        each.set_defaults(run=action)
+
+
+def _settings(args: argparse.Namespace) -> LoaderSettings:
+    log.configure(PROGRAM, args.log_level, sys.stderr)
+    return load_settings(LoaderSettings, args, PROGRAM)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from loader.run import load
+
+    settings = _settings(args)
+    interrupt = _Interrupt()
+    telemetry = _telemetry(settings)
+    try:
+        report = load(
+            settings,
+            interrupted=lambda: interrupt.requested,
+            progress=lambda topic: _progress(topic, quiet=args.json),
+        )
+    finally:
+        if telemetry is not None:
+            telemetry.stop()
+    document = report.document()
+    if args.json:
+        print_json(document)
+    else:
+        rows = [{**each, "loads": each["loads"] or None} for each in document["topics"]]
+        print_rows(rows, ("topic", "loads", "rows", "rejects", "repeats", "files"), as_json=False)
+    for outcome in document["topics"]:
+        for sentence in (*outcome["problems"], *outcome["waiting"]):
+            sys.stderr.write(f"skidway load: {sentence}\n")
+    return report.exit_code
+
+
+def _plan(args: argparse.Namespace) -> int:
+    from loader.status import planned
+
+    settings = _settings(args)
+    rows, code = planned(settings)
+    columns = ("topic", "partition", "loaded", "first", "end", "records", "slices", "problem")
+    print_rows(rows, columns, as_json=args.json)
+    return code
+
+
+def _status(args: argparse.Namespace) -> int:
+    from loader.status import status
+
+    rows = status(_settings(args))
+    columns = ("topic", "partition", "load", "loaded", "at", "rows", "rejects", "unfinished")
+    print_rows(rows, columns, as_json=args.json)
+    return 0
+
+
+def _validate(args: argparse.Namespace) -> int:
+    from loader.store import open_store
+
+    settings = _settings(args)
+    open_store(settings.output)
+    if args.json:
+        print_json({"ok": True})
+    else:
+        print("The loader's configuration is good.")
+    return 0
+
+
+class _Interrupt:
+    """SIGTERM and the first SIGINT end the run behind the current step; the second one at once."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._request)
+
+    def _request(self, number: int, _frame: FrameType | None) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+
+
+def _progress(topic: str, *, quiet: bool) -> Any:
+    shown: list[Progress] = []
+
+    def show(done: int, total: int) -> None:
+        if not quiet:
+            if not shown:
+                shown.append(Progress(topic, total))
+            shown[0].show(done, "slices")
+
+    return show
+
+
+def _telemetry(settings: LoaderSettings) -> TelemetryServer | None:
+    """Metrics while the run lasts; another run that has the port does not stop this one."""
+    if settings.metrics_listener is None:
+        return None
+    server = TelemetryServer(settings.metrics_listener, lambda: Health(True, {"loading": True}))
+    try:
+        server.start()
+    except SkidwayError as error:
+        _log.warning("no_metrics", reason=str(error))
+        return None
+    return server

@@ -1,0 +1,44 @@
+"""Whole record batches of one partition, in order, through our own client."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from skidway.errors import Unreachable
+from skidway.kafka.batch import BatchHeader, read_header
+from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.types import TopicPartition
+
+FETCH_BYTES: Final = 8 << 20
+POLL_MS: Final = 500
+SILENCE_MAX_S: Final = 60.0
+"""Below the watermark there is always something to fetch: longer silence is a broken broker."""
+
+
+def batches(
+    client: Client, tp: TopicPartition, first: int, *, max_bytes: int = FETCH_BYTES
+) -> Iterator[memoryview]:
+    """Batches from the one that holds `first`, or follows it, on. Ends only by its consumer.
+
+    Raises Unreachable after `SILENCE_MAX_S` without a batch, and what the client raises.
+    """
+    fetcher = Fetcher(client, max_bytes=max_bytes, max_wait_ms=POLL_MS)
+    fetcher.seek(tp, first)
+    heard = time.monotonic()
+    while True:
+        for fetched in fetcher.poll(POLL_MS):
+            for batch in fetched.batches:
+                heard = time.monotonic()
+                yield batch
+        if time.monotonic() - heard > SILENCE_MAX_S:
+            raise Unreachable(
+                f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "
+                f"{SILENCE_MAX_S:.0f} s, although the watermark is above it"
+            )
+
+
+def header_at(client: Client, tp: TopicPartition, offset: int) -> BatchHeader:
+    """Header of the batch that holds an offset below the watermark, or follows it."""
+    return read_header(next(batches(client, tp, offset, max_bytes=1)))

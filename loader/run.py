@@ -1,0 +1,299 @@
+"""`load run`: every chosen topic up to the watermarks at the start of the run.
+
+One topic that cannot go on does not stop the others; the run is good when all of them are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from loader import commit, delta, topics
+from loader.feed import Feed, audit_topics, read_on
+from loader.manifest import Manifest
+from loader.plan import Bounds, Planned
+from loader.publish import publish
+from loader.settings import LoaderSettings
+from loader.spark import Interrupted, Progress, SparkRunner
+from loader.store import Store, open_store
+from loader.topic_load import LostRace, Outcome, Parts, Topic, TopicLoad, note
+from loader.waiting import WaitingNotes
+from schemas.client import RegistryClient
+from skidway import log
+from skidway.clock import Clock, SystemClock
+from skidway.errors import SkidwayError, StateRefused
+from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.source import sources_of
+from skidway.kafka.types import TopicPartition
+
+RACES_MAX: Final = 5
+"""Loads of one topic that a run may lose to another loader before it gives up."""
+
+ATTEMPTS_MAX: Final = 20
+"""Loads of one topic in one run: races lost, and announcements that came while it waited."""
+
+PATIENCE_S: Final = 10.0
+"""How long a run itself waits for announcements that are on their way."""
+
+_log = log.get(__name__)
+
+
+@dataclass(slots=True)
+class Report:
+    """What a run did. seconds: of loading, without Spark's start."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def exit_code(self) -> int:
+        """0 when every topic is loaded; else that of the first problem."""
+        codes = [problem.exit_code for each in self.outcomes for problem in each.problems]
+        return codes[0] if codes else 0
+
+    def document(self) -> dict[str, Any]:
+        """For `--json`."""
+        rows = sum(each.rows for each in self.outcomes)
+        return {
+            "ok": self.exit_code == 0,
+            "rows": rows,
+            "rejects": sum(each.rejects for each in self.outcomes),
+            "repeats": sum(each.repeats for each in self.outcomes),
+            "seconds": round(self.seconds, 3),
+            "rows_per_second": round(rows / self.seconds) if self.seconds else 0,
+            "topics": [_document(each) for each in self.outcomes],
+        }
+
+
+@dataclass(slots=True)
+class Session:
+    """A connected run: what is there, before anything is loaded."""
+
+    client: Client
+    store: Store
+    cluster_id: str
+    topics: list[Topic]
+    missing: list[str]
+    audit_topics: list[str]
+
+
+def load(
+    settings: LoaderSettings,
+    *,
+    interrupted: Callable[[], bool] = lambda: False,
+    progress: Callable[[str], Progress] = lambda _topic: lambda _done, _total: None,
+    pause: Callable[[float], object] = time.sleep,
+    clock: Clock | None = None,
+) -> Report:
+    """Loads. Raises what stops the whole run: an unreachable broker, an output that is refused."""
+    store = open_store(settings.output)
+    clock = clock or SystemClock()
+    with (
+        Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
+        SparkRunner(settings, interrupted) as spark,
+    ):
+        begin = time.monotonic()
+        session = look(settings, client, store)
+        registry = RegistryClient(settings.schema_registry_url)
+        parts = Parts(settings, client, registry, store, spark, clock, Feed(), session.cluster_id)
+        run = _Run(parts, session, progress, pause)
+        report = Report([_missing(name) for name in session.missing])
+        report.outcomes += run.load_all()
+        report.seconds = time.monotonic() - begin - spark.started_s
+    return report
+
+
+def look(settings: LoaderSettings, client: Client, store: Store) -> Session:
+    """Topics, sources and watermarks as they are now."""
+    cluster = client.metadata()
+    chosen, missing = topics.choose(settings.topics, cluster.topics)
+    sources = sources_of(client, chosen, settings.cluster_name)
+    tps = [
+        TopicPartition(name, partition.index)
+        for name in chosen
+        for partition in cluster.topics[name].partitions
+    ]
+    # The watermarks of data first: an announcement is acknowledged before its file's records.
+    starts = client.list_offsets(dict.fromkeys(tps, EARLIEST)) if tps else {}
+    ends = client.list_offsets(dict.fromkeys(tps, LATEST)) if tps else {}
+    found = [
+        Topic(
+            name,
+            sources[name].topic_id if topic.topic_id is None else topic.topic_id.hex,
+            sources[name],
+            tuple(
+                Bounds(tp.partition, starts[tp].offset, ends[tp].offset)
+                for tp in tps
+                if tp.topic == name
+            ),
+        )
+        for name in chosen
+        for topic in (cluster.topics[name],)
+    ]
+    audits = audit_topics(sources.values(), settings.cluster_name, cluster.topics)
+    return Session(client, store, cluster.cluster_id or "", found, missing, audits)
+
+
+class _Run:
+    """The topics of one run, one after the other."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        session: Session,
+        progress: Callable[[str], Progress],
+        pause: Callable[[float], object],
+    ) -> None:
+        self._parts, self._session = parts, session
+        self._progress, self._pause = progress, pause
+
+    def load_all(self) -> list[Outcome]:
+        """Every topic; what goes wrong with one is in its outcome."""
+        newest: dict[str, Manifest | None] = {}
+        outcomes = {topic.name: Outcome(topic.name) for topic in self._session.topics}
+        for topic in self._session.topics:
+            with _problems(outcomes[topic.name]):
+                newest[topic.name] = self._begin(topic)
+        feed = self._parts.feed
+        feed.positions.update(_lowest(newest.values()))
+        self._read_on()
+        for topic in self._session.topics:
+            if topic.name in newest:
+                with _problems(outcomes[topic.name]):
+                    self._load(topic, newest[topic.name], outcomes[topic.name])
+        return list(outcomes.values())
+
+    def _begin(self, topic: Topic) -> Manifest | None:
+        return commit.run(commit.begin(topic.name), self._parts.store)
+
+    def _load(self, topic: Topic, newest: Manifest | None, outcome: Outcome) -> None:
+        lost_races = 0
+        for _ in range(ATTEMPTS_MAX):
+            newest = self._publish(topic, newest)
+            attempt = TopicLoad(self._parts, topic, newest)
+            planned = attempt.plan()
+            outcome.problems = [SkidwayError(each.refused) for each in planned if each.refused]
+            if not any(_moves(each) for each in planned):
+                return
+            try:
+                manifest, results = attempt.run(planned, self._progress(topic.name))
+            except LostRace as lost:
+                _log.warning("race_lost", topic=topic.name, reason=str(lost))
+                lost_races += 1
+                if lost_races == RACES_MAX:
+                    raise
+                newest = self._begin(topic)
+                continue
+            note(outcome, manifest, results)
+            if manifest is not None:
+                newest = manifest
+                self._publish(topic, newest)
+                _log.info(
+                    "load_committed",
+                    topic=topic.name,
+                    load=manifest.number,
+                    rows=manifest.rows(),
+                    rejects=manifest.rejects(),
+                )
+            if not self._awaited(topic, outcome):
+                return
+
+    def _publish(self, topic: Topic, newest: Manifest | None) -> Manifest | None:
+        """Publishes what the audit topic lacks of the newest load; returns the newest manifest.
+
+        Raises StateRefused when the audit topic knows more loads of this output than there are.
+        """
+        if newest is None:
+            return None
+        known = self._parts.feed.number(newest.producer, newest.epoch)
+        if known > delta.last_number(newest):
+            newer = self._begin(topic)  # another loader may have committed it just now
+            if newer is None or known > delta.last_number(newer):
+                raise StateRefused(
+                    f"{newest.producer}: the audit topic has message {known} of this output, the "
+                    f"newest manifest ends with {delta.last_number(newest)}: the output is an "
+                    "older copy; restore it, or load into another one"
+                )
+            newest = newer
+        missing = [each for each in delta.messages(newest) if each.number > known]
+        publish(self._parts.client, missing, self._parts.clock.time_ms())
+        for message in missing:
+            self._parts.feed.take(message)
+        return newest
+
+    def _awaited(self, topic: Topic, outcome: Outcome) -> bool:
+        """Whether announcements that ranges ended at have come meanwhile."""
+        notes = WaitingNotes(self._parts.store, topic.name)
+        keys = {stop.waiting_for for stop in outcome.waiting if stop.waiting_for is not None}
+        for key in keys:
+            notes.begin(key, self._parts.clock.time_ms())
+        until = time.monotonic() + PATIENCE_S
+        while keys and time.monotonic() < until:
+            self._read_on()
+            names = self._parts.feed.names_of(topic.source)
+            if keys & names.keys():
+                notes.clear(names)
+                return True
+            self._pause(1.0)
+        notes.clear(self._parts.feed.names_of(topic.source))
+        for stop in outcome.waiting:
+            _log.warning("waiting_for_announcement", reason=stop.sentence)
+        return False
+
+    def _read_on(self) -> None:
+        read_on(self._parts.client, self._session.audit_topics, self._parts.feed)
+
+
+class _problems:  # noqa: N801 - reads as a phrase
+    """Puts what a topic raises into its outcome; an interrupted run ends as a whole."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, SkidwayError) and not isinstance(error, Interrupted):
+            self._outcome.problems.append(error)
+            return True
+        return False
+
+
+def _moves(planned: Planned) -> bool:
+    return planned.first < planned.end or planned.gap is not None
+
+
+def _lowest(manifests: Iterable[Manifest | None]) -> dict[str, int]:
+    """Where the audit topics have to be read from, so that no topic misses anything."""
+    known = list(manifests)
+    if any(manifest is None for manifest in known):
+        return {}
+    positions = [manifest.audit_positions for manifest in known if manifest is not None]
+    keys = set.intersection(*(set(each) for each in positions)) if positions else set()
+    return {key: min(each[key] for each in positions) for key in keys}
+
+
+def _missing(name: str) -> Outcome:
+    problem = SkidwayError(f"the topic {name} does not exist")
+    return Outcome(name, problems=[problem])
+
+
+def _document(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "topic": outcome.topic,
+        "loads": outcome.loads,
+        "rows": outcome.rows,
+        "rejects": outcome.rejects,
+        "repeats": outcome.repeats,
+        "files": outcome.files,
+        "reject_reasons": dict(outcome.reasons),
+        "partitions": [
+            {"partition": each.partition, "first": each.first, "end": each.end}
+            for each in outcome.ranges
+        ],
+        "waiting": [stop.sentence for stop in outcome.waiting],
+        "problems": [str(problem) for problem in outcome.problems],
+    }

@@ -1,0 +1,97 @@
+"""What is loaded and what a run would load, without changing anything."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from loader import commit, layout, plan
+from loader.feed import Feed, read_on
+from loader.manifest import Manifest
+from loader.run import look
+from loader.settings import LoaderSettings
+from loader.store import Store, open_store
+from loader.topics import choose
+from skidway.errors import SkidwayError
+from skidway.kafka.client import Client
+
+Row = dict[str, Any]
+
+
+def status(settings: LoaderSettings) -> list[Row]:
+    """One row per topic and partition that manifests know, from the output alone."""
+    store = open_store(settings.output)
+    chosen, _ = choose(settings.topics, store.names(layout.STATE))
+    return [row for topic in chosen for row in _status(store, topic)]
+
+
+def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
+    """(one row per partition of every chosen topic, exit status)."""
+    store = open_store(settings.output)
+    rows: list[Row] = []
+    code = 0
+    with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
+        session = look(settings, client, store)
+        feed = Feed()
+        read_on(client, session.audit_topics, feed)
+        accepted = plan.parse_accepted(settings.gaps_accepted)
+        for name in session.missing:
+            rows.append({"topic": name, "problem": f"the topic {name} does not exist"})
+            code = 1
+        for topic in session.topics:
+            newest = _newest(store, topic.name)
+            try:
+                plan.check_identity(newest, topic.source)
+            except SkidwayError as error:
+                rows.append({"topic": topic.name, "problem": str(error)})
+                code = error.exit_code
+                continue
+            before = plan.positions(newest)
+            for bounds in topic.bounds:
+                previous = before.get(bounds.partition)
+                gaps = plan.named_gaps(
+                    topic.name, bounds.partition, previous, feed.gaps_of(topic.source), accepted
+                )
+                each = plan.plan_partition(topic.name, bounds, previous, gaps)
+                slices = plan.cut([each], settings.slice_records)
+                rows.append(
+                    {
+                        "topic": topic.name,
+                        "partition": each.partition,
+                        "loaded": each.position,
+                        "first": each.first,
+                        "end": each.end,
+                        "records": each.end - each.first,
+                        "slices": len(slices),
+                        "problem": each.refused or None,
+                    }
+                )
+                code = code or (1 if each.refused else 0)
+    return rows, code
+
+
+def _newest(store: Store, topic: str) -> Manifest | None:
+    numbers = commit.run(commit.committed(topic), store)
+    return commit.run(commit.read(topic, numbers[-1]), store) if numbers else None
+
+
+def _status(store: Store, topic: str) -> list[Row]:
+    newest = _newest(store, topic)
+    if newest is None:
+        return []
+    at = datetime.fromtimestamp(newest.created / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moves = commit.moves(newest)
+    unfinished = sum(1 for move in moves if store.length(move.source) is not None)
+    return [
+        {
+            "topic": topic,
+            "partition": each.partition,
+            "load": newest.number,
+            "loaded": each.end,
+            "at": at,
+            "rows": newest.rows(),
+            "rejects": newest.rejects(),
+            "unfinished": unfinished,
+        }
+        for each in newest.partitions
+    ]

@@ -1,0 +1,333 @@
+"""One topic, from its newest manifest to the watermarks: plan, run, join, commit.
+
+The driver's side of a load. `TopicLoad` is made for each attempt; an attempt that loses the race
+for its number is thrown away, and the next one begins behind the winner's manifest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from uuid import uuid4
+
+from audit.counts import Counts
+from audit.marks import FileKey
+from audit.messages import Sender, Tier
+from loader import commit, delta, layout, plan
+from loader.columns import RESERVED
+from loader.decode import NOT_FOUND, check_reader
+from loader.feed import Feed
+from loader.fetch import header_at
+from loader.join import PartitionResult, run_all
+from loader.manifest import Gap, Manifest, PartitionRange, SchemaChoice
+from loader.plan import Bounds, Planned, Slice
+from loader.settings import LoaderSettings
+from loader.side import Changes, SideState, apply, read_state, write_side
+from loader.slices import Job, SliceResult, Stop
+from loader.spark import Progress, SparkRunner
+from loader.store import Store
+from loader.waiting import WaitingNotes
+from schemas.client import Registered, RegistryClient, RegistryRefused
+from skidway import log
+from skidway.clock import Clock
+from skidway.errors import SkidwayError
+from skidway.kafka.client import Client
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+_log = log.get(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What every topic of a run shares."""
+
+    settings: LoaderSettings
+    client: Client
+    registry: RegistryClient
+    store: Store
+    spark: SparkRunner
+    clock: Clock
+    feed: Feed
+    cluster_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic of the cluster, as it was when the run began."""
+
+    name: str
+    topic_id: str
+    source: Source
+    bounds: tuple[Bounds, ...]
+
+    @property
+    def subject(self) -> str:
+        """Subject of the values: the source topic's, whatever the mirror is called."""
+        return f"{self.source.topic}-value"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a topic in this run. problems: sentences, each with its exit status."""
+
+    topic: str
+    loads: list[int] = field(default_factory=list)
+    rows: int = 0
+    rejects: int = 0
+    repeats: int = 0
+    files: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    waiting: list[Stop] = field(default_factory=list)
+    problems: list[SkidwayError] = field(default_factory=list)
+    ranges: list[PartitionRange] = field(default_factory=list)
+
+
+class TopicLoad:
+    """One attempt at one load of one topic."""
+
+    def __init__(self, parts: Parts, topic: Topic, newest: Manifest | None) -> None:
+        self._parts, self._topic, self._newest = parts, topic, newest
+        self._number = newest.number + 1 if newest else 1
+        self._uuid = uuid4().hex
+        self._staging = layout.staging(topic.name, self._number, self._uuid)
+        self._before = plan.positions(newest)
+        accepted = plan.parse_accepted(parts.settings.gaps_accepted)
+        mirror = parts.feed.gaps_of(topic.source)
+        self._gaps = {
+            each.partition: plan.named_gaps(
+                topic.name, each.partition, self._before.get(each.partition), mirror, accepted
+            )
+            for each in topic.bounds
+        }
+
+    def plan(self) -> list[Planned]:
+        """The range of every partition, with what the batch below has to say about it."""
+        plan.check_identity(self._newest, self._topic.source)
+        return [self._plan_partition(bounds) for bounds in self._topic.bounds]
+
+    def run(
+        self, planned: Sequence[Planned], progress: Progress
+    ) -> tuple[Manifest | None, list[PartitionResult]]:
+        """Runs and commits. (manifest, results): no manifest when there was nothing to commit.
+
+        Raises LostRace when another loader took the number, and everything that tasks raise.
+        """
+        try:
+            job, state, schema = self._prepare()
+            pieces = plan.cut(planned, self._parts.settings.slice_records)
+            results = run_all(
+                pieces, state.marks, lambda work: self._parts.spark.run(job, work, progress)
+            )
+            manifest = self._manifest(planned, results, state, schema)
+        except SkidwayError as error:
+            self._discard()
+            path = layout.manifest(self._topic.name, self._number)
+            if self._parts.store.length(path) is not None:
+                raise self._lost() from error  # the winner may have deleted our staging directory
+            raise
+        if manifest is None:
+            self._discard()
+        elif not commit.run(commit.commit(manifest), self._parts.store):
+            raise self._lost()
+        return manifest, results
+
+    def _discard(self) -> None:
+        """Deletes the staging directory of a load that was not committed and never will be."""
+        with contextlib.suppress(SkidwayError):  # what brought us here is told, not this
+            self._parts.store.delete(self._staging)
+
+    def _lost(self) -> LostRace:
+        return LostRace(
+            f"another loader committed load {self._number} of {self._topic.name} meanwhile"
+        )
+
+    def _plan_partition(self, bounds: Bounds) -> Planned:
+        previous = self._before.get(bounds.partition)
+        planned = plan.plan_partition(
+            self._topic.name, bounds, previous, self._gaps[bounds.partition]
+        )
+        below = planned.below
+        if planned.refused or below is None or bounds.high_watermark == planned.position == 0:
+            return planned
+        if bounds.log_start > below.last_offset:
+            _log.warning(
+                "batch_below_is_gone",
+                topic=self._topic.name,
+                partition=bounds.partition,
+                offset=below.base_offset,
+            )
+            return planned
+        header = header_at(
+            self._parts.client,
+            TopicPartition(self._topic.name, bounds.partition),
+            max(below.base_offset, bounds.log_start),
+        )
+        refused = plan.check_below(self._topic.name, planned, header)
+        if refused:
+            at = planned.position
+            return replace(planned, first=at, end=at, gap=None, refused=refused)
+        return planned
+
+    def _prepare(self) -> tuple[Job, SideState, Registered]:
+        settings, topic = self._parts.settings, self._topic
+        schema = self._schema()
+        state = read_state(self._parts.store, self._newest)
+        names = {**self._parts.feed.names_of(topic.source), **state.names}
+        notes = WaitingNotes(self._parts.store, topic.name)
+        job = Job(
+            topic=topic.name,
+            source=topic.source,
+            load=self._number,
+            uuid=self._uuid,
+            output=self._parts.store.url,
+            bootstrap_servers=settings.bootstrap_servers,
+            registry_url=settings.schema_registry_url,
+            reader=schema.schema,
+            bucket_ms=settings.bucket_ms,
+            compression=settings.compression,
+            names=names,
+            unannounced=notes.over(self._parts.clock.time_ms(), settings.announce_wait_ms),
+            patient=settings.announce_wait_ms > 0,
+            gaps=self._gaps,
+        )
+        return job, state, schema
+
+    def _schema(self) -> Registered:
+        subject = self._topic.subject
+        try:
+            schema = self._parts.registry.latest(subject)
+        except RegistryRefused as error:
+            if error.status != NOT_FOUND:
+                raise
+            raise SkidwayError(
+                f"{self._topic.name} has records, but no schema is registered under {subject}; "
+                "register it: skidway schemas register"
+            ) from error
+        try:
+            check_reader(schema.schema, RESERVED)
+        except SkidwayError as error:
+            raise SkidwayError(
+                f"{self._topic.name} cannot be loaded with version {schema.version} of {subject}: "
+                f"{error}"
+            ) from error
+        return schema
+
+    def _manifest(
+        self,
+        planned: Sequence[Planned],
+        results: Sequence[PartitionResult],
+        state: SideState,
+        schema: Registered,
+    ) -> Manifest | None:
+        """The manifest with its side files staged; None when no partition moved."""
+        topic, newest, parts = self._topic, self._newest, self._parts
+        ranges = [
+            _range(each, _of(results, each.partition), self._gaps[each.partition])
+            for each in planned
+        ]
+        if all(each.first == each.end for each in ranges):
+            return None
+        now = parts.clock.time_ms()
+        producer = f"{parts.store.url}/{topic.name}"
+        epoch = newest.epoch if newest else now
+        host = socket.gethostname()
+        used = [each for result in results for each in result.results]
+        numbered, audit = delta.make(
+            Sender(Tier.HDFS, parts.settings.cluster_name, producer, host, epoch),
+            now,
+            delta.last_number(newest),
+            _counts(used, parts.settings.bucket_ms),
+            {(topic.source, *key): number for key, number in state.buckets.items()},
+            topic.source,
+            ranges,
+        )
+        known = parts.feed.names_of(topic.source)
+        changes = Changes(
+            marks={each.partition: each.moved for each in results if each.moved},
+            names={key: place for key, place in known.items() if key not in state.names},
+            buckets={(agent, start): n for (_, agent, start), n in numbered.touched.items()},
+        )
+        apply(state, changes)
+        files, side = write_side(
+            parts.store,
+            topic.name,
+            self._number,
+            self._staging,
+            newest.side if newest else {},
+            state,
+            changes,
+        )
+        return Manifest(
+            number=self._number,
+            uuid=self._uuid,
+            created=now,
+            program=version("skidway"),
+            producer=producer,
+            epoch=epoch,
+            cluster=parts.settings.cluster_name,
+            cluster_id=parts.cluster_id,
+            topic=topic.name,
+            topic_id=topic.topic_id,
+            source=topic.source,
+            partitions=tuple(ranges),
+            files=(*(file for each in used for file in each.files), *files),
+            schema=SchemaChoice(schema.subject, schema.version, schema.id),
+            schema_ids=dict(sum((each.schema_ids for each in used), Counter())),
+            side=side,
+            audit_positions=dict(parts.feed.positions),
+            audit=audit,
+        )
+
+
+class LostRace(SkidwayError):
+    """Another loader committed the number that this one wanted."""
+
+
+def note(outcome: Outcome, manifest: Manifest | None, results: Iterable[PartitionResult]) -> None:
+    """Adds one attempt to what is told about a topic."""
+    outcome.waiting = []
+    for result in results:
+        stop = result.stop
+        if stop is not None and stop.waiting_for is not None:
+            outcome.waiting.append(stop)
+        elif stop is not None:
+            outcome.problems.append(SkidwayError(stop.sentence))
+        if manifest is not None:
+            outcome.repeats += sum(each.repeats for each in result.results)
+            outcome.reasons += sum((each.reasons for each in result.results), Counter())
+    if manifest is not None:
+        outcome.loads.append(manifest.number)
+        outcome.rows += manifest.rows()
+        outcome.rejects += manifest.rejects()
+        outcome.files += sum(1 for file in manifest.files if file.kind == "rows")
+        outcome.ranges = list(manifest.partitions)
+
+
+def _of(results: Sequence[PartitionResult], partition: int) -> PartitionResult | None:
+    return next((each for each in results if each.partition == partition), None)
+
+
+def _range(
+    planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
+) -> PartitionRange:
+    """What the manifest says of one partition."""
+    gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
+    end, below = planned.first, planned.below  # nothing but perhaps a named gap was passed
+    if result is not None:
+        end, gaps = result.end, gaps + result.gaps
+        below = result.below or below
+    ahead = tuple(gap for gap in named if gap.end > end)
+    return PartitionRange(planned.partition, planned.position, end, gaps, ahead, below)
+
+
+def _counts(results: Iterable[SliceResult], bucket_ms: int) -> Counts:
+    counts = Counts(bucket_ms)
+    for result in results:
+        for key, sums in result.sums.items():
+            counts.put(key, sums)
+    return counts
