@@ -30,6 +30,7 @@ from typing import Final
 import pyarrow as pa
 
 from schemas.avro_schema import (
+    NESTING_MAX,
     Array,
     AvroType,
     Enum,
@@ -116,9 +117,11 @@ def takes_bytes(avro: AvroType) -> bool:
 
 
 def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]:
+    if len(outer) >= NESTING_MAX:
+        raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
     if record.name in outer:
         raise SchemaUnsupported(f"Field {path} contains itself ({record.name}): no columns.")
-    inside = (*outer, record.name)
+    inside = (*outer, record.name)  # only records can hide depth: names refer to them
     return [
         _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)
         for each in record.fields

@@ -23,6 +23,7 @@ PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes
 NESTING_MAX: Final = 64
 """Java's parser takes a few hundred; no schema that people write comes near this."""
 
+_BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
@@ -130,7 +131,10 @@ Named = Record | Enum | Fixed
 
 def parse(text: str | dict[str, Any] | list[Any]) -> AvroType:
     """The schema in `text` (JSON text, or the same already read). Raises `SchemaInvalid`."""
-    return _Parser().type_of(_read(text), "", None, 0)
+    try:
+        return _Parser().type_of(_read(text), "", None, 0)
+    except RecursionError:
+        raise SchemaInvalid("The schema is nested too deeply to be read.") from None
 
 
 def fullname(name: str, namespace: str | None) -> str:
@@ -168,16 +172,23 @@ def default_fault(avro: AvroType, value: Any) -> str | None:
 
 
 def _read(text: str | dict[str, Any] | list[Any]) -> Any:
-    if not isinstance(text, str):
-        return text
+    value = _json(text) if isinstance(text, str) else text
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, TypeError):
+        raise SchemaInvalid(
+            "The schema contains a number or a character that cannot be written as UTF-8 JSON."
+        ) from None
+    return value
+
+
+def _json(text: str) -> Any:
+    if _BARE_NAME.fullmatch(text.strip()):
+        return text.strip()  # Java's parser takes a bare name too
     try:
         return json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        if re.fullmatch(r"[A-Za-z_][\w.]*", text.strip()):
-            return text.strip()  # Java's parser takes a bare name too
+    except ValueError as error:
         raise SchemaInvalid(f"The schema is no JSON: {error}.") from None
-    except RecursionError:
-        raise SchemaInvalid("The schema is nested too deeply to be read.") from None
 
 
 def _refuse_constant(name: str) -> NoReturn:

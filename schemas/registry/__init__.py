@@ -1,0 +1,25 @@
+"""The schema registry: Confluent's REST API on a log in ZooKeeper.
+
+A schema's id stands in every record for ever, so the registry has one rule above all: an id means
+one schema, whatever crashes. It is kept by a log that everybody sees in the same order:
+
+    /skidway/schemas/log/0000000001   {"change": "VERSION", "subject": "t-value", "version": 1,
+    /skidway/schemas/log/0000000002    "id": 1, "schema": "...", "writer": "...", "time": ...}
+    ...
+
+Every change is one node that is created once and never altered: creating number n+1 is ZooKeeper's
+compare-and-set. Any number of registries may write at once. Each decides on the state after entry
+n, tries to create n+1, and if another one was first (the node exists), reads that entry and
+decides again. Ids are counted from the log, so they have no gaps and none is used twice; a
+deletion is an entry, too. Whoever lost ZooKeeper's answer finds its own mark in the node.
+
+Reads are answered from memory, which follows the log by a watch on the number that comes next;
+they go on while ZooKeeper is away, and writes answer 503 then. A read that finds nothing asks
+ZooKeeper once for what is newer before it says so.
+
+Reading order: `refusals` (what can be answered, with codes), `changes` (entries), `state` (what the
+log means; pure), `decisions` (may this be done, and which entry does it; pure), `store` (the log in
+ZooKeeper), `rest` (HTTP), `program` (the process).
+
+Open until later: references between schemas, JSON Schema and Protobuf, modes, associations.
+"""

@@ -1,0 +1,153 @@
+"""Everything that the registry refuses, with the status and code that Confluent's clients expect.
+
+Codes: Confluent's REST API reference. A refusal for good is never a 5xx: clients would try it
+again for seconds. Texts are ours, except where clients are known to read them.
+"""
+
+from __future__ import annotations
+
+from skidway.errors import SkidwayError
+
+
+class Refusal(SkidwayError):
+    """An answer other than 200: HTTP status, the registry's error code, and one sentence."""
+
+    def __init__(self, status: int, error_code: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error_code = error_code
+
+
+class NotFound(Refusal):
+    """Nothing there, as far as this registry has read the log."""
+
+    def __init__(self, error_code: int, message: str) -> None:
+        super().__init__(404, error_code, message)
+
+
+def subject_not_found(subject: str) -> Refusal:
+    """No version of the subject that counts."""
+    return NotFound(40401, f"Subject '{subject}' not found.")
+
+
+def version_not_found(version: int | str) -> Refusal:
+    """The subject has no such version."""
+    return NotFound(40402, f"Version {version} not found.")
+
+
+def schema_not_found(schema_id: int | str | None = None) -> Refusal:
+    """No schema of that id, or not under that subject."""
+    which = "Schema" if schema_id is None else f"Schema {schema_id}"
+    return NotFound(40403, f"{which} not found")
+
+
+def subject_was_deleted(subject: str) -> Refusal:
+    """A second soft deletion."""
+    return NotFound(
+        40404,
+        f"Subject '{subject}' was soft deleted. Set permanent=true to delete permanently",
+    )
+
+
+def subject_not_deleted(subject: str) -> Refusal:
+    """A permanent deletion before a soft one."""
+    return NotFound(
+        40405, f"Subject '{subject}' was not deleted first before being permanently deleted"
+    )
+
+
+def version_was_deleted(subject: str, version: int) -> Refusal:
+    """A second soft deletion of a version."""
+    return NotFound(
+        40406,
+        f"Subject '{subject}' Version {version} was soft deleted. "
+        "Set permanent=true to delete permanently",
+    )
+
+
+def version_not_deleted(subject: str, version: int) -> Refusal:
+    """A permanent deletion of a version before a soft one."""
+    return NotFound(
+        40407,
+        f"Subject '{subject}' Version {version} was not deleted first "
+        "before being permanently deleted",
+    )
+
+
+def config_not_found(subject: str) -> Refusal:
+    """The subject has no level of its own."""
+    return NotFound(
+        40408, f"Subject '{subject}' does not have subject-level compatibility configured"
+    )
+
+
+def mode_not_found(subject: str) -> Refusal:
+    """The subject has no mode of its own."""
+    return NotFound(40409, f"Subject '{subject}' does not have subject-level mode configured")
+
+
+def incompatible(subject: str, messages: list[str]) -> Refusal:
+    """The schema may not follow the subject's earlier ones."""
+    return Refusal(
+        409,
+        409,
+        f'Schema being registered is incompatible with an earlier schema for subject "{subject}", '
+        f"details: [{', '.join(messages)}]",
+    )
+
+
+def invalid_schema(why: str) -> Refusal:
+    """No schema, or one that cannot be kept."""
+    return Refusal(422, 42201, f"Invalid schema: {why}")
+
+
+def invalid_version(version: str) -> Refusal:
+    """Neither a number from 1 on nor `latest`."""
+    return Refusal(
+        422,
+        42202,
+        f"The specified version '{version}' is not a valid version id. Allowed values are between "
+        '[1, 2^31-1] and the string "latest"',
+    )
+
+
+def invalid_level(level: object) -> Refusal:
+    """No compatibility level."""
+    return Refusal(
+        422,
+        42203,
+        f"Invalid compatibility level {level!r}. Valid values are none, backward, forward, full, "
+        "backward_transitive, forward_transitive, and full_transitive",
+    )
+
+
+def not_permitted(what: str) -> Refusal:
+    """An operation that this registry does not do."""
+    return Refusal(422, 42205, what)
+
+
+def invalid_subject(subject: str) -> Refusal:
+    """A name that no subject can have."""
+    return Refusal(422, 42208, f"The specified subject '{subject}' is not a valid subject")
+
+
+def too_large(size_bytes: int, limit_bytes: int) -> Refusal:
+    """More than one node of ZooKeeper holds."""
+    return Refusal(
+        422, 42209, f"The schema takes {size_bytes} bytes, more than the {limit_bytes} allowed"
+    )
+
+
+def malformed(why: str) -> Refusal:
+    """A request body that is not what the API takes."""
+    return Refusal(400, 400, why)
+
+
+def body_too_large(limit_bytes: int) -> Refusal:
+    """A request body past the limit; it is not read to its end."""
+    return Refusal(413, 413, f"The request body is larger than {limit_bytes} bytes")
+
+
+def store_away(why: str) -> Refusal:
+    """ZooKeeper is away: reads go on, writes can be tried again."""
+    return Refusal(503, 503, f"The registry's store does not answer, try again later: {why}")
