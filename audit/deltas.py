@@ -2,7 +2,8 @@
 
 The numbers of a producer have no holes, so a number is given only inside the transaction that also
 makes the progress durable. Each (source topic, agent, bucket) lies in exactly one of the deltas
-made at a time, so that the chain of `previous` numbers stays one chain per bucket.
+made at a time, so that the chain of `previous` numbers stays one chain per bucket. Losses come last:
+a loss speaks about the buckets touched up to its own number.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def number_deltas(
     limit_bytes: int = LIMIT_BYTES,
 ) -> Numbered:
     """Deltas numbered from last + 1 on. previous: from the producer's durable state."""
-    parts: list[_Part] = [*ranges, *losses, *gaps, *counts.to_messages(previous)]
+    parts: list[_Part] = [*ranges, *gaps, *counts.to_messages(previous), *losses]
     deltas: list[Delta] = []
     touched: dict[BucketKey, int] = {}
     for group in _groups(parts, limit_bytes):

@@ -207,7 +207,7 @@ class TopicJudgement:
             since = [x for x in self._seals[agent] if x.epoch == new.epoch]
             proven = bool(until) and until[-1].sealed_until >= self._due(bucket)
             untouched = old not in tallies or (until and tallies[old].last <= until[-1].at)
-            before = not since or bucket[0] < since[0].sealed_until
+            before = not since or bucket[0] <= since[0].sealed_until
             if before and not (proven and untouched):
                 yield Finding(
                     Status.UNKNOWN,

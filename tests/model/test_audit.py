@@ -132,6 +132,7 @@ class World:
         self.all_messages: list[Message] = []
         self.inbox: list[Message] = []
         self.delivered: list[Message] = []
+        self.last_seal: tuple[int, int] | None = None
         self.seal_written: dict[tuple[int, int], int] = {}
         self.delta_written: dict[tuple[int, int], int] = {}
         self.copy: tuple[Teller, dict[int, int], set[int]] | None = None
@@ -220,6 +221,7 @@ class World:
         seal = Seal(teller.sender, teller.last, self.clock_ms(), (sealed,))
         self.seal_written[teller.sender.epoch, teller.last] = noted.written
         self.publish(seal)
+        self.last_seal = (noted.sealed_until, noted.at)
         self.snapshot = None
 
     def delete(self) -> None:
@@ -233,12 +235,24 @@ class World:
         if file not in self.known:
             self.unseen |= {line.number for line in unread}
             return
-        losses = []
+        losses, vanished = [], []
         if unread:
             self.declared |= {line.number for line in unread}
+            vanished = unread
             first = self.position[file] * 10
             losses = [Loss(LOGS, AGENT, file, first, None, Certainty.LOST, "the file vanished")]
         self.tell(Tier.AGENT, lines[self.checkpoint[file] : self.position[file]], losses=losses)
+        self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
+
+    def beyond_assumption(self, line: Line) -> bool:
+        """Of what vanished unread this is assumed not to exist: a line older than the last seal
+        less lateness, of a bucket that no delta has touched since that seal."""
+        if self.last_seal is None:
+            return False
+        sealed_until, at = self.last_seal
+        older = line.bucket + BUCKET_MS <= sealed_until - LATENESS_MS
+        teller = self.tellers[Tier.AGENT]
+        return older and teller.touched.get((LOGS, AGENT, line.bucket), 0) <= at
 
     def heartbeat(self) -> None:
         teller = self.tellers[Tier.AGENT]
