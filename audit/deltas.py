@@ -2,8 +2,8 @@
 
 The numbers of a producer have no holes, so a number is given only inside the transaction that also
 makes the progress durable. Each (source topic, agent, bucket) lies in exactly one of the deltas
-made at a time, so that the chain of `previous` numbers stays one chain per bucket. Losses come last:
-a loss speaks about the buckets touched up to its own number.
+made at a time, so that the chain of `previous` numbers stays one chain per bucket. Losses come
+last: a loss speaks about the buckets touched up to its own number.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ import pytest
 from audit import checksum
 from audit.counts import BucketKey, Counts, Sums
 from audit.deltas import number_deltas
-from audit.evidence import Evidence, Fold, SenderKey, Tally, link
+from audit.evidence import Evidence, Fold, SealNote, SenderKey, Tally, link
 from audit.messages import (
     Certainty,
     Delta,
@@ -555,18 +555,21 @@ def _blind_to_checksums(evidence: Evidence) -> None:
 
 
 def _blind_to_epochs(evidence: Evidence) -> None:
-    """As if an agent's new epoch went on where the old one ended."""
-    for by_agent in evidence.topic(LOGS).tallies.values():
-        for tallies in by_agent.values():
-            old = tallies.pop(SenderKey(Tier.AGENT, str(AGENT), 1), None)
-            new = SenderKey(Tier.AGENT, str(AGENT), 2)
-            if old is not None:
-                known = tallies.get(new, Tally(Sums(), 0, 0, link(0)))
-                links = checksum.signed(link(known.last) - link(0))
-                tallies[new] = Tally(old.sums + known.sums, known.first, known.last, links)
-    for key in list(evidence.senders):
-        if key.tier is Tier.AGENT and key.epoch == 1:
-            del evidence.senders[key]
+    """As if an agent's new epoch went on with the numbers of the old one."""
+    one = SenderKey(Tier.AGENT, str(AGENT), 1)
+    topic = evidence.topic(LOGS)
+    for seals in topic.seals.values():
+        ahead = [(seal, 1_000 * (seal.epoch - 1)) for seal in seals]
+        seals[:] = [SealNote(1, x.number + n, x.sealed_until, x.at + n) for x, n in ahead]
+    for tallies in (x for by_agent in topic.tallies.values() for x in by_agent.values()):
+        for key in [x for x in tallies if x.tier is Tier.AGENT]:
+            tally, ahead_by = tallies.pop(key), 1_000 * (key.epoch - 1)
+            sums = tally.sums + (tallies[one].sums if one in tallies else Sums())
+            last = tally.last + ahead_by
+            tallies[one] = Tally(sums, 1, last, checksum.signed(link(last) - link(0)))
+    for key in [x for x in evidence.senders if x.tier is Tier.AGENT]:
+        numbers = evidence.senders.pop(key)
+        evidence.senders[one] = replace(numbers, missing=None, first=1)
 
 
 @pytest.mark.parametrize(
