@@ -103,7 +103,7 @@ def bundled(environ: Mapping[str, str] = os.environ) -> Java:
         raise SkidwayError(
             f"the bundled Java {real} does not start on this machine: {HOW_TO_GET_ONE}"
         )
-    home = _script_home(real, environ)
+    home = script_home(real, environ)
     return Java(home / "bin" / "java", started.version, "bundled", home)
 
 
@@ -143,7 +143,7 @@ def _on_machine(environ: Mapping[str, str]) -> Iterator[Path]:
         yield Path(found)
 
 
-def _script_home(real: Path, environ: Mapping[str, str]) -> Path:
+def script_home(real: Path, environ: Mapping[str, str]) -> Path:
     """A directory whose bin/java is the script; one for each bundled Java, made when missing."""
     name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
     content = script(real)

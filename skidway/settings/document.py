@@ -59,7 +59,7 @@ def _lines(cls: type[Any], active: bool) -> Iterator[str]:
         words = f"{' '.join(spec.help.split())} ({_type_text(spec)})"
         yield from (f"# {line}" for line in textwrap.wrap(words, COMMENT_COLUMNS))
         body = list(_body(spec, active))
-        stands = spec.default is REQUIRED or (active and _writable(spec.default))
+        stands = spec.default is REQUIRED or (active and _written_out(spec))
         yield from body if stands else (f"# {line}".rstrip() for line in body)
         yield ""
 
@@ -78,6 +78,11 @@ def _body(spec: Spec, active: bool) -> Iterator[str]:
     value = spec.default if spec.default is not REQUIRED and _writable(spec.default) else None
     shown = spec.example if value is None else value
     yield f"{spec.key}: {_yaml(shown)}".rstrip()
+
+
+def _written_out(spec: Spec) -> bool:
+    """Whether the default itself can be shown; of a list of sections only a sample can."""
+    return _writable(spec.default) and _section_of(spec.shape) is None
 
 
 def _writable(default: Any) -> bool:

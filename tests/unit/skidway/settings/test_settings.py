@@ -1,0 +1,371 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway import settings
+from skidway.errors import ConfigurationRefused
+from skidway.settings import REQUIRED, documented, example, load, setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parser:
+    type: Literal["raw", "json", "regex"] = setting("type", "raw", help="How lines are parsed.")
+    pattern: str | None = setting("pattern", None, help="RE2, for type regex.")
+
+    def check(self) -> None:
+        if self.type == "regex" and self.pattern is None:
+            raise ConfigurationRefused("parser of type regex needs a pattern")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timestamp:
+    fields: list[str] = setting("fields", help="Fields that hold the time.", example=["date"])
+    zone: str = setting("timezone", "UTC", help="Zone of times without one.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    topic: str = setting("topic", help="Topic to publish to.", example="hdfs-logs")
+    paths: list[str] = setting("paths", help="Globs.", at_least=1, example=["/var/log/*.log"])
+    parser: Parser = setting("parser", Parser(), help="How lines are parsed.")
+    timestamp: Timestamp | None = setting("timestamp", None, help="Where the time stands.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    bootstrap: list[str] = setting("bootstrap.servers", ["127.0.0.1:9092"], help="Brokers.")
+    state: Path = setting("state.dir", help="Directory of the state.", example="/var/lib/x")
+    batch_bytes: int = setting(
+        "batch.size", 900_000, help="Bytes a batch.", at_least=1, at_most=1_000_000
+    )
+    ratio: float = setting("ratio", 0.5, help="A ratio.", at_least=0, at_most=1)
+    fsync: bool = setting("fsync", True, help="Whether to sync.")
+    cluster: str = setting("cluster.name", "main", help="Name of the cluster.")
+    level: str = setting("level", "info", choices=("debug", "info"), help="A level.")
+    limit: int | None = setting("limit", None, help="A limit.")
+    configs: dict[str, str] = setting("topic", {}, help="Topic settings.")
+    sources: list[Source] = setting("sources", [], help="What to tail.")
+
+
+def given_file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "agent.yml"
+    path.write_text(text)
+    return path
+
+
+def refusal(config: Path | None, *overrides: str) -> str:
+    with pytest.raises(ConfigurationRefused) as refused:
+        load(Agent, config, ["state.dir=/s", *overrides])
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_defaults_hold_where_nothing_is_written() -> None:
+    """Every setting with a default has it, each instance its own lists."""
+    one, two = load(Agent, None, ["state.dir=/s"]), load(Agent, None, ["state.dir=/s"])
+    assert one.batch_bytes == 900_000
+    assert one.bootstrap == ["127.0.0.1:9092"]
+    assert one.bootstrap is not two.bootstrap
+    assert one.state == Path("/s")
+
+
+def test_flat_and_nested_keys_are_alike_at_any_depth(tmp_path: Path) -> None:
+    """Two spellings of one configuration load to equal settings."""
+    flat = given_file(
+        tmp_path,
+        """
+state.dir: /s
+bootstrap.servers: a:1
+cluster.name: dc1
+topic.retention.ms: -1
+sources:
+  - {topic: t, paths: [p], parser.type: regex, parser.pattern: '^x$', timestamp.fields: [a, b]}
+""",
+    )
+    one = load(Agent, flat)
+    nested = given_file(
+        tmp_path,
+        """
+state: {dir: /s}
+bootstrap:
+  servers: [a:1]
+cluster: {name: dc1}
+topic: {retention: {ms: -1}}
+sources:
+  - topic: t
+    paths: p
+    parser: {type: regex, pattern: '^x$'}
+    timestamp:
+      fields: a,b
+""",
+    )
+    assert load(Agent, nested) == one
+    assert one.configs == {"retention.ms": "-1"}
+    assert one.sources[0].timestamp == Timestamp(fields=["a", "b"])
+
+
+def test_flag_beats_file_beats_default(tmp_path: Path) -> None:
+    """Later sources win key by key; the last of several equal flags wins."""
+    path = given_file(tmp_path, "batch.size: 10\ncluster.name: dc1\nstate.dir: /s")
+    loaded = load(Agent, path, ["batch.size=20", "batch.size=30"])
+    assert (loaded.batch_bytes, loaded.cluster, loaded.ratio) == (30, "dc1", 0.5)
+
+
+def test_flag_changes_one_key_of_a_section(tmp_path: Path) -> None:
+    """A flag into a section leaves the section's other keys as the file says."""
+    path = given_file(tmp_path, "state.dir: /s\ntopic: {a: 1, b: 2}")
+    assert load(Agent, path, ["topic.b=3"]).configs == {"a": "1", "b": "3"}
+
+
+@pytest.mark.parametrize(
+    ("override", "name", "value"),
+    [
+        ("fsync=no", "fsync", False),
+        ("fsync=True", "fsync", True),
+        ("ratio=1", "ratio", 1.0),
+        ("cluster.name=no", "cluster", "no"),
+        ("cluster.name=0123", "cluster", "0123"),
+        ("cluster.name='a b'", "cluster", "a b"),
+        ("cluster.name=*a: %#{", "cluster", "*a: %#{"),
+        ("limit=", "limit", None),
+        ("limit=null", "limit", None),
+        ("limit=7", "limit", 7),
+        ("bootstrap.servers=a:1, b:2", "bootstrap", ["a:1", "b:2"]),
+        ("bootstrap.servers=[a:1, 'b,c']", "bootstrap", ["a:1", "b,c"]),
+        ("batch.size=1_000", "batch_bytes", 1000),
+        ("topic={a.b: 1, c: {d: no}}", "configs", {"a.b": "1", "c.d": "no"}),
+    ],
+)
+def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, value: Any) -> None:
+    """Text stays text (no Norway problem), numbers are numbers, lists are lists."""
+    assert getattr(load(Agent, None, ["state.dir=/s", override]), name) == value
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("batch.siz=1", "unknown key 'batch.siz'; the nearest known one is 'batch.size'"),
+        ("log_level=x", "the nearest known one is 'level'"),
+        ("batch.size=much", "batch.size must be a whole number, not 'much'"),
+        ("batch.size=1.5", "batch.size must be a whole number, not '1.5'"),
+        ("batch.size=0", "batch.size must be at least 1, not 0"),
+        ("batch.size=1000001", "batch.size must be at most 1000000, not 1000001"),
+        ("batch.size=", "batch.size needs a value"),
+        ("batch.size=[1]", "batch.size must be a whole number"),
+        ("ratio=nan", "ratio must be a number, not 'nan'"),
+        ("fsync=maybe", "fsync must be true or false, not 'maybe'"),
+        ("level=loud", "level must be one of debug, info, not 'loud'"),
+        ("sources=x", "sources must be a list"),
+        ("sources=[x]", "sources[0] must be a section with keys such as topic"),
+        ("sources=[{paths: [a]}]", "the key 'sources[0].topic' is missing: Topic to publish to"),
+        ("sources=[{topic: t, paths: []}]", "sources[0].paths must be at least 1 entry, not 0"),
+        ("sources=[{topic: t, pahts: [a]}]", "the nearest known one is 'sources[0].paths'"),
+        ("sources=[{topic: t, paths: [a], parser.tpye: raw}]", "'sources[0].parser.type'"),
+        ("sources=[{topic: t, paths: a, parser: {type: regex}}]", "needs a pattern"),
+        ("sources=[{topic: t, paths: a, parser: regex}]", "parser must be a section with keys"),
+        ("topic={a: [1]}", "topic.a must be one value"),
+        ("topic=x", "topic must be a section"),
+        ("cluster=x", "unknown key 'cluster'"),
+        ("sources=[{", "this is not YAML"),
+        ("batch.size", "it must be KEY=VALUE"),
+        ("=1", "it must be KEY=VALUE"),
+    ],
+)
+def test_bad_override_is_one_sentence(override: str, words: str) -> None:
+    """What is wrong is said with the flag, the key and what would be right."""
+    said = refusal(None, override)
+    assert words in said
+    assert said.startswith(f"--set {override}:")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: 1\nbatch.szie: 2", "agent.yml, line 1: unknown key 'a'"),
+        ("\nbatch.szie: 2", "agent.yml, line 2: unknown key 'batch.szie'"),
+        ("batch:\n  size: x", "agent.yml, line 2: batch.size must be a whole number, not 'x'"),
+        ("batch.size: 1\nbatch: {size: 2}", "line 2: the key 'batch.size' is given twice"),
+        ("batch.size: 1\nbatch.size: 2", "line 2: the key 'batch.size' is given twice"),
+        ("topic: {a: 1}\ntopic.a: 2", "line 2: the key 'topic.a' is given twice"),
+        ("- a", "a configuration is a list of `key: value` lines"),
+        ("a: [", "line 1, column 5: this is not YAML"),
+        ("pattern: %y", "this is not YAML"),
+        ("a: 1\n---\nb: 2", "this is not YAML"),
+        ("? {a: b}\n: 1", "a key must be a plain word"),
+    ],
+)
+def test_bad_file_is_one_sentence_with_its_line(tmp_path: Path, text: str, words: str) -> None:
+    """What is wrong with a file is said with the file and the line."""
+    said = refusal(given_file(tmp_path, text))
+    assert words in said
+    assert "agent.yml" in said
+
+
+def test_file_that_holds_itself_is_refused(tmp_path: Path) -> None:
+    """A YAML anchor inside its own list ends in a sentence, not in a crash."""
+    assert "too deeply" in refusal(given_file(tmp_path, "sources: &a [*a]"))
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "batch:\n", "---\n"])
+def test_empty_file_and_empty_section_say_nothing(tmp_path: Path, text: str) -> None:
+    """Nothing written is nothing wrong."""
+    assert load(Agent, given_file(tmp_path, text), ["state.dir=/s"]).batch_bytes == 900_000
+
+
+def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
+    """A setting without default that nobody gave is named, with what it is for."""
+    path = given_file(tmp_path, "batch.size: 1")
+    with pytest.raises(ConfigurationRefused) as refused:
+        load(Agent, path)
+    assert str(refused.value) == f"{path}: the key 'state.dir' is missing: Directory of the state"
+
+
+def test_named_file_must_be_readable(tmp_path: Path) -> None:
+    """A --config that is missing, a directory, or no text is refused by name."""
+    assert "no such file" in refusal(tmp_path / "none.yml")
+    assert "directory" in refusal(tmp_path)
+    binary = tmp_path / "binary.yml"
+    binary.write_bytes(b"a: \xff")
+    assert "byte 3 is not UTF-8" in refusal(binary)
+
+
+def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
+    """Without --config the program's own file counts where there is one; --config replaces it."""
+    flags = ["state.dir=/s"]
+    assert load(Agent, None, flags, program="agent", directory=tmp_path).batch_bytes == 900_000
+    default = given_file(tmp_path, "batch.size: 5")
+    assert load(Agent, None, flags, program="agent", directory=tmp_path).batch_bytes == 5
+    other = tmp_path / "other.yml"
+    other.write_text("cluster.name: dc1")
+    loaded = load(Agent, other, flags, program="agent", directory=tmp_path)
+    assert (loaded.cluster, loaded.batch_bytes) == ("dc1", 900_000)
+    assert default.exists()
+
+
+def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
+    """A refused combination names the file, and for an item of a list its line."""
+    text = "state.dir: /s\nsources:\n  - topic: t\n    paths: a\n    parser.type: regex"
+    assert refusal(given_file(tmp_path, text)).endswith(
+        "agent.yml, line 3: parser of type regex needs a pattern"
+    )
+
+
+def test_documented_lists_every_key_with_nested_ones() -> None:
+    """The table for people has each key once, under the name that is written in a file."""
+    docs = {doc.key: doc for doc in documented(Agent)}
+    assert docs["state.dir"].default is REQUIRED
+    assert docs["state.dir"].required
+    assert docs["batch.size"].type == "integer, at least 1, at most 1000000"
+    assert docs["sources[].parser.type"].type == "raw | json | regex"
+    assert docs["sources[].timestamp.fields"].help == "Fields that hold the time."
+    assert len(docs) == len(documented(Agent)) == 10 + 4 + 2 + 2
+
+
+def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
+    """The example cannot drift: with every default written out it says what the class says."""
+    loaded = load(Agent, given_file(tmp_path, example(Agent, active=True)))
+    plain = load(Agent, None, ["state.dir=/var/lib/x"])
+    assert loaded == plain
+
+
+def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Path) -> None:
+    """An operator sees every key with its help; what is not uncommented stays the default."""
+    text = example(Agent, title="Settings of the agent.")
+    for doc in documented(Agent):
+        assert doc.key.rpartition("[].")[2].rpartition(".")[2] in text
+        assert doc.help.rstrip(".") in text
+    active = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert active == ["state.dir: /var/lib/x"]
+    assert load(Agent, given_file(tmp_path, text)) == load(Agent, None, ["state.dir=/var/lib/x"])
+
+
+def test_example_of_a_required_list_of_sections_loads(tmp_path: Path) -> None:
+    """Nested required settings stand in the example with their sample values."""
+
+    text = example(Sourced)
+    loaded = load(Sourced, given_file(tmp_path, text))
+    assert loaded.sources == [Source(topic="hdfs-logs", paths=["/var/log/*.log"])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sourced:
+    sources: list[Source] = setting("sources", help="What to tail.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlapping:
+    schema: str | None = setting("schema", None, help="File or subject.")
+    registry: str = setting("schema.registry.url", "http://127.0.0.1:8081", help="Registry.")
+
+
+def test_key_that_is_also_a_prefix_means_both(tmp_path: Path) -> None:
+    """`schema: x` is the setting, `schema: {registry: ...}` the group of the same name."""
+    assert load(Overlapping, given_file(tmp_path, "schema: a.avsc")).schema == "a.avsc"
+    nested = load(Overlapping, given_file(tmp_path, "schema: {registry: {url: u}}"))
+    assert (nested.schema, nested.registry) == (None, "u")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inner:
+    needed: int = setting("needed", help="A number.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outer:
+    inner: Inner = setting("inner", help="A section.")
+
+
+def test_missing_key_of_a_missing_section_is_named_whole() -> None:
+    """A required key below a section that nobody wrote is named by its full path."""
+    with pytest.raises(ConfigurationRefused, match="the key 'inner.needed' is missing"):
+        load(Outer, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Twice:
+    one: int = setting("same", 1, help="x")
+    two: int = setting("same", 2, help="x")
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    one: set[int] = setting("one", help="x")
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    one: int = 1
+
+
+@pytest.mark.parametrize("cls", [Twice, Unsupported, Bare])
+def test_a_class_that_no_file_can_fill_is_a_programmers_error(cls: type[Any]) -> None:
+    """A key twice, a type without a spelling, a field that is no setting: refused at first use."""
+    with pytest.raises(TypeError):
+        load(cls, None)
+
+
+@given(st.text(max_size=60))
+def test_any_text_as_override_loads_or_is_refused(text: str) -> None:
+    """No override crashes: it is a setting or one sentence."""
+    try:
+        load(Agent, None, ["state.dir=/s", text])
+    except ConfigurationRefused as refused:
+        assert str(refused)
+
+
+def test_settings_are_immutable() -> None:
+    """A loaded configuration does not change under a running program."""
+    loaded = load(Agent, None, ["state.dir=/s"])
+    with pytest.raises(AttributeError):
+        setattr(loaded, fields(Agent)[0].name, [])
+
+
+def test_public_names_are_those_of_the_package() -> None:
+    """Programs need nothing but what the package offers."""
+    assert {"load", "setting", "documented", "example"} <= set(settings.__all__)

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from skidway.coordination import check_connect
+from skidway.errors import ConfigurationRefused
+
+
+@pytest.mark.parametrize(
+    ("connect", "expected"),
+    [
+        ("127.0.0.1:2181", ("127.0.0.1:2181", "")),
+        ("a:1,b:2/dc1/x", ("a:1,b:2", "/dc1/x")),
+        ("[::1]:2181/c", ("[::1]:2181", "/c")),
+    ],
+)
+def test_connect_string_is_split(connect: str, expected: tuple[str, str]) -> None:
+    """Addresses and chroot are told apart."""
+    assert check_connect(connect) == expected
+
+
+@pytest.mark.parametrize(
+    "connect", ["", "host", "host:", ":2181", "h:0", "h:65536", "h:x", "h:1,", "h:1/", "h:1//a"]
+)
+def test_bad_connect_string_is_refused(connect: str) -> None:
+    """What is no connect string is refused by name before anything waits for it."""
+    with pytest.raises(ConfigurationRefused, match=r"zookeeper\.connect"):
+        check_connect(connect)

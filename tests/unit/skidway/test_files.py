@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from skidway import files
+from skidway.errors import SkidwayError, StateRefused
+from skidway.files import DirectoryLock
+
+
+def test_write_atomically_replaces_the_whole_content(tmp_path: Path) -> None:
+    """The file holds exactly the new bytes, and nothing else is left in the directory."""
+    path = tmp_path / "checkpoint"
+    files.write_atomically(path, b"a longer old content")
+    files.write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["checkpoint"]
+
+
+@pytest.mark.parametrize("point", ["fsync", "rename", "write"])
+def test_write_atomically_keeps_the_old_content_when_a_step_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """Whatever fails before the rename is done: old content, no temporary file, the error raised."""
+    path = tmp_path / "checkpoint"
+    files.write_atomically(path, b"old")
+
+    def failing(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, point, failing)
+    with pytest.raises(OSError, match="Input/output error"):
+        files.write_atomically(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["checkpoint"]
+
+
+def test_write_atomically_syncs_file_before_rename_and_directory_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order that makes it durable: file, rename, directory."""
+    steps: list[str] = []
+    fsync, rename = os.fsync, os.rename
+    monkeypatch.setattr(
+        os,
+        "fsync",
+        lambda fd: (
+            steps.append("directory" if os.path.isdir(f"/proc/self/fd/{fd}") else "file"),
+            fsync(fd),
+        )[1],
+    )
+    monkeypatch.setattr(os, "rename", lambda a, b: (steps.append("rename"), rename(a, b))[1])
+    files.write_atomically(tmp_path / "x", b"1")
+    assert steps == ["file", "rename", "directory"]
+
+
+def test_lock_is_exclusive_and_names_the_holder(tmp_path: Path) -> None:
+    """A second holder is refused with the first one's process id; the release lets it in."""
+    directory = tmp_path / "made" / "on the way"
+    with DirectoryLock(directory):
+        with pytest.raises(StateRefused) as refused, DirectoryLock(directory):
+            pass
+        assert f"process {os.getpid()}" in str(refused.value)
+        assert str(directory) in str(refused.value)
+    with DirectoryLock(directory):
+        pass
+
+
+def test_lock_cannot_be_taken_twice_by_one_owner(tmp_path: Path) -> None:
+    """Taking a held lock again is a programmer's error, never a second success."""
+    lock = DirectoryLock(tmp_path)
+    with lock, pytest.raises(RuntimeError):
+        lock.acquire()
+
+
+def test_lock_below_a_file_is_one_sentence(tmp_path: Path) -> None:
+    """A path that cannot be a directory is refused by name."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SkidwayError, match="cannot use the directory"):
+        DirectoryLock(tmp_path / "file").acquire()
+
+
+def test_made_directories_are_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each new name on the way down is synced in its parent."""
+    synced: list[Path] = []
+    monkeypatch.setattr(files, "fsync_directory", synced.append)
+    files.make_directory(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+    assert synced == [tmp_path, tmp_path / "a"]

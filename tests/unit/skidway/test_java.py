@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from skidway import java
+from skidway.errors import SkidwayError
+from skidway.java import DROPPED_OPTION
+
+
+def fake_java(home: Path, version: str) -> Path:
+    """A script that answers as that version of Java does."""
+    command = home / "bin" / "java"
+    command.parent.mkdir(parents=True)
+    command.write_text(
+        "#!/bin/sh\ncat >&2 <<END\nProperty settings:\n"
+        f"    java.home = {home}\n    java.specification.version = {version}\nEND\n"
+    )
+    command.chmod(0o755)
+    return command
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("    java.home = /j v\n    java.specification.version = 17\n", (17, Path("/j v"))),
+        ("    java.specification.version = 1.8\n    java.home = /j/jre\n", (8, Path("/j/jre"))),
+        ("    java.specification.version = 17\n", None),
+        ("not java", None),
+    ],
+)
+def test_version_and_home_are_read(text: str, expected: tuple[int, Path] | None) -> None:
+    """Feature version and home, also as Java 8 wrote them; anything else is no Java."""
+    assert java.parse_properties(text) == expected
+
+
+def test_script_drops_only_the_missing_module(tmp_path: Path) -> None:
+    """Every other argument arrives as it was given, empty and quoted ones included."""
+    real = tmp_path / "it's java"
+    real.write_text('#!/bin/sh\nfor a in "$@"; do printf "<%s>" "$a"; done\n')
+    real.chmod(0o755)
+    start = tmp_path / "start"
+    start.write_bytes(java.script(real))
+    start.chmod(0o755)
+    given = ["-Xmx1g", DROPPED_OPTION, "a b", "", DROPPED_OPTION, "$x", "'", "--add-modules=other"]
+    said = subprocess.run([start, *given], capture_output=True, text=True, check=True).stdout
+    assert said == "<-Xmx1g><a b><><$x><'><--add-modules=other>"
+
+
+def test_java_home_comes_before_path(tmp_path: Path) -> None:
+    """The machine's Java: JAVA_HOME if it is new enough, else the one on PATH."""
+    fake_java(tmp_path / "home", "21")
+    fake_java(tmp_path / "path", "17")
+    fake_java(tmp_path / "old", "11")
+    path = f"{tmp_path / 'path' / 'bin'}:/usr/bin:/bin"
+    found = java.find({"JAVA_HOME": str(tmp_path / "home"), "PATH": path})
+    assert (found.version, found.source, found.home) == (21, "machine", tmp_path / "home")
+    found = java.find({"JAVA_HOME": str(tmp_path / "old"), "PATH": path})
+    assert found.command == tmp_path / "path" / "bin" / "java"
+    assert java.environment(found) == {"JAVA_HOME": str(tmp_path / "path")}
+
+
+def test_named_java_is_taken_or_refused(tmp_path: Path) -> None:
+    """SKIDWAY_JAVA names a command or a home; one too old or none at all is refused, not passed over."""
+    command = fake_java(tmp_path / "a", "17")
+    for name in (command, tmp_path / "a"):
+        assert java.find({"SKIDWAY_JAVA": str(name)}).command == command
+    fake_java(tmp_path / "old", "11")
+    with pytest.raises(SkidwayError, match="is Java 11, but 17 or newer is needed"):
+        java.find({"SKIDWAY_JAVA": str(tmp_path / "old")})
+    with pytest.raises(SkidwayError, match="is no Java that starts"):
+        java.find({"SKIDWAY_JAVA": str(tmp_path / "none")})
+
+
+def test_no_java_at_all_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any Java the sentence says how to get one."""
+    monkeypatch.setattr(java.util, "find_spec", lambda _: None)
+    with pytest.raises(SkidwayError, match="no Java found: install Java 17 or newer"):
+        java.find({"PATH": "/nonexistent"})
+
+
+def test_script_is_made_once_and_repaired(tmp_path: Path) -> None:
+    """The start script lies in the user's cache; one that was damaged is written again."""
+    real = tmp_path / "java"
+    environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    home = java.script_home(real, environ)
+    command = home / "bin" / "java"
+    assert command.stat().st_mode & 0o111
+    inode = command.stat().st_ino
+    assert java.script_home(real, environ) == home
+    assert command.stat().st_ino == inode
+    command.write_text("broken")
+    java.script_home(real, environ)
+    assert command.read_bytes() == java.script(real)
+
+
+def test_script_goes_to_an_own_temporary_directory_without_a_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service user whose cache cannot be written gets a directory that is its alone."""
+    monkeypatch.setattr(java.tempfile, "gettempdir", lambda: str(tmp_path))
+    (tmp_path / "file").write_text("")
+    home = java.script_home(tmp_path / "java", {"HOME": str(tmp_path / "file")})
+    assert home.is_relative_to(tmp_path)
+    assert next(tmp_path.glob("skidway-*")).stat().st_mode & 0o077 == 0

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skidway import log
+from skidway.log import REMEMBERED_ERRORS_MAX, REPEAT_AFTER_S, JsonLines, Repeats
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What a program with level info writes; the logging of the test run is put back behind it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    stream = io.StringIO()
+    log.configure("broker", "info", stream)
+    yield stream
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def lines(stream: io.StringIO) -> list[dict[str, object]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_line_has_time_level_program_event_and_fields(written: io.StringIO) -> None:
+    """One event is one JSON object with its fields beside the fixed ones."""
+    log.get("broker.log").info("segment_rolled", topic="hdfs-logs", base_offset=1200)
+    (line,) = lines(written)
+    assert str(line.pop("time")).endswith("Z")
+    assert line == {
+        "level": "info",
+        "program": "broker",
+        "event": "segment_rolled",
+        "topic": "hdfs-logs",
+        "base_offset": 1200,
+    }
+
+
+def test_time_is_rfc3339_utc_with_milliseconds() -> None:
+    """Times are written in UTC with three digits of milliseconds."""
+    assert log.rfc3339(1_700_000_000.0421) == "2023-11-14T22:13:20.042Z"
+    assert log.rfc3339(0) == "1970-01-01T00:00:00.000Z"
+
+
+def test_lower_levels_are_silent(written: io.StringIO) -> None:
+    """What lies below the configured level is not written, and can be asked for beforehand."""
+    broker = log.get("broker")
+    broker.debug("request")
+    assert lines(written) == []
+    assert broker.enabled("info")
+    assert not broker.enabled("debug")
+
+
+def test_any_field_becomes_json(written: io.StringIO) -> None:
+    """Paths, bytes that are no UTF-8, sets and foreign letters do not break a line."""
+    log.get("x").info(
+        "event", path=Path("/a"), raw=b"\xff", names={"b", "a"}, text="zażółć\n", level="mine"
+    )
+    (line,) = lines(written)
+    assert line["path"] == "/a"
+    assert line["raw"] == "\\xff"
+    assert line["names"] == ["a", "b"]
+    assert line["text"] == "zażółć\n"
+    assert (line["level"], line["level_"]) == ("info", "mine")
+
+
+def test_error_carries_traceback(written: io.StringIO) -> None:
+    """An error with an exception has its type, words and traceback as fields of one line."""
+    try:
+        raise KeyError("gone")
+    except KeyError as error:
+        log.get("x").error("unexpected_failure", exc=error)
+    (line,) = lines(written)
+    assert line["error"] == "KeyError: 'gone'"
+    assert "test_error_carries_traceback" in str(line["traceback"])
+
+
+def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
+    """The same error is written once; at the end the number of repeats is told."""
+    broker = log.get("broker")
+    for _ in range(5):
+        broker.error("fsync_failed", path="/data/0.log")
+    broker.error("fsync_failed", path="/data/1.log")
+    assert [line["path"] for line in lines(written)] == ["/data/0.log", "/data/1.log"]
+    log.flush()
+    assert lines(written)[-1]["path"] == "/data/0.log"
+    assert lines(written)[-1]["suppressed"] == 4
+
+
+def test_information_is_never_held_back(written: io.StringIO) -> None:
+    """Only errors and libraries are limited: equal changes of state are all written."""
+    for _ in range(3):
+        log.get("broker").info("segment_rolled")
+    assert len(lines(written)) == 3
+
+
+def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
+    """A library's warning is a JSON line too, once; its chatter is not written."""
+    kazoo = logging.getLogger("kazoo.client")
+    kazoo.info("connecting to %s", "a")
+    for _ in range(3):
+        kazoo.warning("connection to %s dropped", "a")
+    (line,) = lines(written)
+    assert line["event"] == "library"
+    assert line["logger"] == "kazoo.client"
+    assert line["message"] == "connection to a dropped"
+
+
+def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
+    """A full disk behind standard output does not stop the program; the loss is counted."""
+
+    class Full(io.StringIO):
+        full = True
+
+        def write(self, text: str) -> int:
+            if self.full:
+                raise OSError(28, "No space left on device")
+            return super().write(text)
+
+    stream = Full()
+    handler = JsonLines("agent", stream)
+    record = logging.LogRecord("x", logging.WARNING, "", 0, "words", (), None)
+    handler.emit(record)
+    stream.full = False
+    other = logging.LogRecord("x", logging.WARNING, "", 0, "other words", (), None)
+    handler.emit(other)
+    (line,) = lines(stream)
+    assert line["dropped_lines"] == 1
+
+
+def test_error_is_written_again_once_its_silence_is_over() -> None:
+    """Behind the interval the same error is admitted, with the number held back in between."""
+    repeats = Repeats()
+    assert repeats.admit("a", {}, 0.0) == 0
+    assert repeats.admit("a", {}, 1.0) is None
+    assert repeats.admit("a", {}, REPEAT_AFTER_S - 0.1) is None
+    assert repeats.admit("a", {}, REPEAT_AFTER_S) == 2
+    assert repeats.expired(REPEAT_AFTER_S + 1, everything=False) == []
+
+
+def test_held_back_error_is_told_by_any_later_line() -> None:
+    """Repeats that end are told by the next line of any kind, not only by the same error."""
+    repeats = Repeats()
+    repeats.admit("a", {"event": "a"}, 0.0)
+    repeats.admit("a", {"event": "a"}, 1.0)
+    assert repeats.expired(REPEAT_AFTER_S, everything=False) == [({"event": "a"}, 1)]
+    assert repeats.expired(REPEAT_AFTER_S, everything=True) == []
+
+
+def test_memory_of_errors_is_bounded() -> None:
+    """Endless different errors forget the oldest instead of growing."""
+    repeats = Repeats()
+    for number in range(REMEMBERED_ERRORS_MAX + 5):
+        repeats.admit(str(number), {}, 0.0)
+    assert repeats.admit("0", {}, 1.0) == 0
+    assert repeats.admit(str(REMEMBERED_ERRORS_MAX), {}, 1.0) is None
+
+
+def test_unknown_level_is_a_programmers_error() -> None:
+    """A level that does not exist is refused at once, not ignored."""
+    with pytest.raises(ValueError, match="verbose"):
+        log.configure("x", "verbose", io.StringIO())

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+import resource
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from skidway import machine
+from skidway.machine import GIB
+
+INFINITY = resource.RLIM_INFINITY
+
+
+def test_old_python_is_missing() -> None:
+    """3.11 is the first that is good."""
+    assert machine.python((3, 10, 9)).verdict == "missing"
+    assert machine.python((3, 11, 0)).verdict == "good"
+    assert machine.python((3, 14, 1)).verdict == "good"
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "verdict"),
+    [
+        (512, 4096, "missing"),
+        (1024, 1 << 20, "advice"),
+        (16_384, 16_384, "good"),
+        (INFINITY, INFINITY, "good"),
+    ],
+)
+def test_open_files_limit_is_judged(soft: int, hard: int, verdict: str) -> None:
+    """Below 1024 nothing works, below 16,384 somebody should know; unlimited is good."""
+    finding = machine.open_files(soft, hard)
+    assert finding.verdict == verdict
+    assert bool(finding.advice) == (verdict != "good")
+
+
+def test_low_hard_limit_is_told() -> None:
+    """When the shell cannot raise it, the advice says who can."""
+    assert "limits.conf" in machine.open_files(1024, 4096).advice
+    assert "limits.conf" not in machine.open_files(1024, INFINITY).advice
+
+
+def test_disk_and_memory_are_judged() -> None:
+    """Too little disk is missing, scarce disk and memory are advice."""
+    where = Path("/data")
+    assert machine.disk("x", where, GIB // 2).verdict == "missing"
+    assert machine.disk("x", where, 2 * GIB).verdict == "advice"
+    assert machine.disk("x", where, 10 * GIB).verdict == "good"
+    assert machine.memory(GIB).verdict == "advice"
+    assert machine.memory(8 * GIB).verdict == "good"
+    assert machine.memory(None).verdict == "advice"
+
+
+def test_writability_is_tried(tmp_path: Path) -> None:
+    """A directory is good when a file could be made there, and named when not."""
+    assert machine.writable("data", tmp_path).verdict == "good"
+    assert list(tmp_path.iterdir()) == []
+    finding = machine.writable("data", tmp_path / "none")
+    assert finding.verdict == "missing"
+    assert str(tmp_path / "none") in finding.says
+
+
+def test_used_port_is_advice_that_names_the_holder() -> None:
+    """A used default port may be our own program: it is told and is no fault."""
+    assert machine.free_port(9092, "broker", None).verdict == "good"
+    finding = machine.free_port(9092, "broker", "process 7 (java)")
+    assert finding.verdict == "advice"
+    assert "process 7 (java)" in finding.says
+
+
+def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host without Spark is healthy, and is told how the loader would come to it."""
+    find_spec = util.find_spec
+    monkeypatch.setattr(
+        util, "find_spec", lambda name: None if name == "pyspark" else find_spec(name)
+    )
+    findings = {finding.name: finding for finding in machine.extras()}
+    assert findings["part loader"].verdict == "advice"
+    assert "skidway[loader]" in findings["part loader"].advice
+    assert findings["part agent"].verdict == "good"
+
+
+def test_missing_java_matters_only_where_spark_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An agent host needs no Java; a loader without one cannot work."""
+    monkeypatch.setenv("SKIDWAY_JAVA", str(tmp_path / "none"))
+    by_name = {f.name: f for f in machine.examine(tmp_path)}
+    assert by_name["java"].verdict == "missing"
+    monkeypatch.setattr(util, "find_spec", lambda _: None)
+    by_name = {f.name: f for f in machine.examine(tmp_path)}
+    assert by_name["java"].verdict == "advice"
+
+
+def test_noexec_temporary_directory_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Java cannot load libraries from a noexec mount: said before Spark fails obscurely."""
+    assert machine.executable_temporary(tmp_path).verdict == "good"
+    stat = os.statvfs(tmp_path)
+
+    class NoExec:
+        f_flag = stat.f_flag | os.ST_NOEXEC
+
+    monkeypatch.setattr(os, "statvfs", lambda _: NoExec)
+    assert machine.executable_temporary(tmp_path).verdict == "advice"

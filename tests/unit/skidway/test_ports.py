@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from skidway import ports
+from skidway.ports import Listener
+
+TABLE = """\
+   0: 00000000:07E8 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1145 1 0 100 0
+   1: 0100007F:23EB 0100007F:E058 06 00000000:00000000 03:000007F5 00000000     0        0 0 3 0
+   2: 0100007F:2384 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 7788 1 0 100
+"""
+TABLE_6 = """\
+   0: 00000000000000000000000001000000:1F91 00000000000000000000000000000000:0000 0A 0:0 00:0 0 5 0 99 1 0
+"""
+
+
+def test_listening_sockets_are_read_from_the_kernels_table() -> None:
+    """Port, user and inode of what listens, of both IP versions; connections are left out."""
+    lines = (TABLE + TABLE_6 + "garbage\n").splitlines()
+    assert list(ports.listeners(lines)) == [
+        Listener(2024, 0, 1145),
+        Listener(9092, 1000, 7788),
+        Listener(8081, 5, 99),
+    ]
+
+
+def test_used_port_names_holder_and_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sentence says which address, by whom it is used, and which setting to change."""
+    monkeypatch.setattr(ports, "holder", lambda port: f"process {port} (java)")
+    error = OSError(errno.EADDRINUSE, "Address already in use")
+    said = str(ports.cannot_listen("127.0.0.1", 9092, "listeners", error))
+    assert said == (
+        "cannot listen on 127.0.0.1:9092: address already in use by process 9092 (java); "
+        "set listeners to a free one"
+    )
+
+
+def test_other_failure_to_listen_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An address that is not ours or a privileged port has no holder to look for."""
+    monkeypatch.setattr(ports, "holder", lambda _: pytest.fail("nobody holds it"))
+    error = OSError(errno.EACCES, "Permission denied")
+    assert "permission denied; set" in str(ports.cannot_listen("0.0.0.0", 80, "listeners", error))

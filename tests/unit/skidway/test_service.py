@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from skidway import service
+from skidway.errors import (
+    ConfigurationRefused,
+    SkidwayError,
+    StateRefused,
+    Unreachable,
+    UsageError,
+)
+from skidway.service import Shutdown
+
+
+@pytest.fixture(autouse=True)
+def _logging() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def test_shutdown_is_seen_by_waiters_and_event_loops() -> None:
+    """A request is a flag, ends waits, and makes the descriptor readable for good."""
+    shutdown = Shutdown()
+    assert not shutdown.requested
+    assert not shutdown.wait(0)
+    assert select.select([shutdown], [], [], 0)[0] == []
+    shutdown.request()
+    shutdown.request()
+    assert shutdown.requested
+    assert shutdown.wait()
+    assert shutdown.wait(0)
+    assert select.select([shutdown], [], [], 0)[0] == [shutdown]
+
+
+def test_shutdown_wakes_a_waiting_thread() -> None:
+    """A thread that waits without limit returns when another one requests the end."""
+    shutdown = Shutdown()
+    woken: list[bool] = []
+    thread = threading.Thread(target=lambda: woken.append(shutdown.wait()))
+    thread.start()
+    shutdown.request()
+    thread.join(10)
+    assert woken == [True]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
+    """SIGTERM and the first SIGINT reach the body as a request; its status is the program's."""
+
+    def body(shutdown: Shutdown) -> int:
+        os.kill(os.getpid(), number)
+        assert shutdown.wait(10)
+        return 0
+
+    before = signal.getsignal(number)
+    assert service.run("test", body) == 0
+    assert signal.getsignal(number) is before
+
+
+def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body that does not listen is ended by the second Ctrl-C."""
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+
+    def body(shutdown: Shutdown) -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+        shutdown.wait(10)
+        return 0
+
+    service.run("test", body)
+    assert ended == [130]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (SkidwayError("not complete"), 1),
+        (StateRefused("another machine's"), 1),
+        (UsageError("no such verb"), 2),
+        (Unreachable("nobody there"), 3),
+        (ConfigurationRefused("unknown key"), 78),
+    ],
+)
+def test_known_error_is_one_sentence_and_its_status(
+    error: SkidwayError, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What people have to know is said once, on standard error, without a traceback."""
+
+    def body(_: Shutdown) -> int:
+        raise error
+
+    assert service.run("broker", body) == status
+    captured = capsys.readouterr()
+    assert captured.err == f"skidway broker: {error}\n"
+    assert captured.out == ""
+
+
+def test_unexpected_error_is_logged_with_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    """Our own mistake is one error line with its traceback, and status 70."""
+
+    def body(_: Shutdown) -> int:
+        return {}["missing"]
+
+    assert service.run("broker", body) == 70
+    line = json.loads(capsys.readouterr().out)
+    assert (line["level"], line["event"]) == ("error", "unexpected_failure")
+    assert "KeyError" in line["traceback"]
+
+
+def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program that lost a thread does not go on half dead: it stops with status 70."""
+
+    def failing() -> None:
+        raise RuntimeError("the fsync thread is gone")
+
+    def body(shutdown: Shutdown) -> int:
+        threading.Thread(target=failing, name="flusher").start()
+        return 0 if shutdown.wait(10) else 1
+
+    assert service.run("broker", body) == 70
+    line = json.loads(capsys.readouterr().out)
+    assert line["thread"] == "flusher"

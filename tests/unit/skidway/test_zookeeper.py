@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skidway import zookeeper
+from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.java import Java
+from skidway.settings import example, load
+from skidway.zookeeper import ZookeeperSettings
+
+JAVA = Java(Path("/j/bin/java"), 17, "machine", Path("/j"))
+SRVR = """\
+Zookeeper version: 3.9.5-abc, built on 2025-11-02 12:00 UTC
+Latency min/avg/max: 0/1.2/7
+Received: 12
+Sent: 11
+Connections: 2
+Outstanding: 0
+Zxid: 0x1f
+Mode: standalone
+Node count: 42
+"""
+
+
+def settings(*overrides: str) -> ZookeeperSettings:
+    return load(ZookeeperSettings, None, ["dataDir=/data", *overrides])
+
+
+def test_alone_it_binds_to_loopback_and_names_no_servers() -> None:
+    """The default server is for this machine only."""
+    lines = zookeeper.config_text(settings()).splitlines()
+    assert "clientPortAddress=127.0.0.1" in lines
+    assert "clientPort=2181" in lines
+    assert not any(line.startswith("server.") for line in lines)
+
+
+def test_ensemble_members_are_passed_through() -> None:
+    """server.N keys arrive as ZooKeeper wants them."""
+    text = zookeeper.config_text(
+        settings("server.1=a:2888:3888", "server.2=b:2888:3888", "myid=2", "tickTime=500")
+    )
+    assert "server.1=a:2888:3888\n" in text
+    assert "server.2=b:2888:3888\n" in text
+    assert "tickTime=500\n" in text
+
+
+@pytest.mark.parametrize("override", ["initLimit=5", "myid=3"])
+def test_ensemble_without_a_place_for_this_server_is_refused(override: str) -> None:
+    """An ensemble needs to know which member this is."""
+    with pytest.raises(ConfigurationRefused, match="myid must be one of 1, 2"):
+        settings("server.1=a:1:2", "server.2=b:1:2", override)
+
+
+def test_log_goes_to_the_file_or_to_standard_output() -> None:
+    """With log.file the text lines go to that file, rolled by size; otherwise to the console."""
+    assert "appender.out.type = Console" in zookeeper.logging_text(settings())
+    text = zookeeper.logging_text(settings("log.file=/logs/zk.log", "log.file.mb=8"))
+    assert "appender.out.fileName = /logs/zk.log" in text
+    assert "size.size = 8MB" in text
+
+
+def test_command_bounds_the_heap_and_shuts_the_admin_server() -> None:
+    """The JVM is small, has no HTTP server, and answers two words only."""
+    command = zookeeper.start_command(settings("jvm.heap.mb=64"), JAVA)
+    assert command[0] == "/j/bin/java"
+    assert "-Xmx64m" in command
+    assert "-Dzookeeper.admin.enableServer=false" in command
+    assert "-Dzookeeper.4lw.commands.whitelist=ruok,srvr" in command
+    assert command[-2:] == [zookeeper.MAIN_CLASS, "/data/zoo.cfg"]
+
+
+def test_every_jar_pattern_finds_a_jar_of_the_installed_pyspark() -> None:
+    """A jar that a newer pyspark renamed is noticed here and not by a class that is missing later."""
+    names = [jar.name for jar in zookeeper.jars()]
+    assert len(names) >= len(zookeeper.JARS)
+    assert len([name for name in names if name.startswith("zookeeper-3.9.")]) == 1
+    for pattern in zookeeper.JARS:
+        assert any(Path(name).match(pattern) for name in names), pattern
+    assert not any("spark" in name for name in names)
+
+
+def test_missing_pyspark_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the jars the sentence names the extra that brings them."""
+    monkeypatch.setattr(zookeeper.util, "find_spec", lambda _: None)
+    with pytest.raises(SkidwayError, match=r"skidway\[zookeeper\]"):
+        zookeeper.jars()
+
+
+def test_prepare_writes_what_the_server_reads(tmp_path: Path) -> None:
+    """Directories are made; zoo.cfg, log4j2.properties and myid lie in dataDir."""
+    data = tmp_path / "a" / "data"
+    prepared = load(
+        ZookeeperSettings,
+        None,
+        [f"dataDir={data}", f"log.file={tmp_path / 'logs' / 'z.log'}", "server.7=a:1:2", "myid=7"],
+    )
+    zookeeper.prepare(prepared)
+    assert (data / "myid").read_text() == "7\n"
+    assert f"dataDir={data}\n" in (data / "zoo.cfg").read_text()
+    assert (data / "log4j2.properties").exists()
+    assert (tmp_path / "logs").is_dir()
+
+
+def test_srvr_answer_is_read() -> None:
+    """Mode and figures come from the answer to srvr; a server that does not serve has no mode."""
+    status = zookeeper.parse_srvr(SRVR)
+    assert (status["Mode"], status["Node count"], status["Connections"]) == (
+        "standalone",
+        "42",
+        "2",
+    )
+    refusing = "This ZooKeeper instance is not currently serving requests\n"
+    assert "Mode" not in zookeeper.parse_srvr(refusing)
+
+
+def test_example_file_loads_to_the_defaults(tmp_path: Path) -> None:
+    """The example that operators get is what the program does without it."""
+    path = tmp_path / "zookeeper.yml"
+    path.write_text(example(ZookeeperSettings, active=True))
+    expected = load(ZookeeperSettings, None, ["dataDir=/var/lib/skidway/zookeeper"])
+    assert load(ZookeeperSettings, path) == expected
