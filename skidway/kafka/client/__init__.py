@@ -1,0 +1,55 @@
+"""The client: producer, fetcher, metadata and administration, in whole batches.
+
+    values      cluster, delivery                 what callers see
+    decisions   outbox, dispatch, fetching        order, retries, positions: pure
+                connection, session, metadata     conversations, links, leaders: pure
+                calls, requests, backoff          requests as values
+    I/O         network                           non-blocking sockets for any loop
+    drivers     waiting, client, producer, fetcher    blocking, on the caller's thread
+                following                             inside of somebody else's loop
+
+The decisions know no socket and no clock: bytes and times come in as values, requests, deliveries
+and deadlines go out as values. There are no threads, no asyncio, no callbacks: answers are put into
+inboxes, and whoever owns the state takes them out. Neither NumPy nor Arrow is imported; records are
+made and read by `skidway.kafka.columns`.
+
+Bounds: bytes buffered by a producer, requests open per leader, bytes of a response, calls per
+connection, topics known, waits between attempts. What is retriable is tried again, with waits from
+50 ms to 1 s; producers never give up a batch, everything else gives up after the request timeout.
+"""
+
+from skidway.kafka.client.client import Client
+from skidway.kafka.client.cluster import (
+    EARLIEST,
+    LATEST,
+    Address,
+    Broker,
+    Cluster,
+    ListedOffset,
+    NewTopic,
+    Partition,
+    Topic,
+)
+from skidway.kafka.client.delivery import BufferFull, Delivery, Drained
+from skidway.kafka.client.fetcher import Fetcher
+from skidway.kafka.client.fetching import Fetched
+from skidway.kafka.client.producer import Producer
+
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "Address",
+    "Broker",
+    "BufferFull",
+    "Client",
+    "Cluster",
+    "Delivery",
+    "Drained",
+    "Fetched",
+    "Fetcher",
+    "ListedOffset",
+    "NewTopic",
+    "Partition",
+    "Producer",
+    "Topic",
+]

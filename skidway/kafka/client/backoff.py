@@ -1,0 +1,32 @@
+"""How long to wait before the next attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+FIRST_S = 0.05
+MOST_S = 1.0
+_JITTER = 0.2
+
+
+class Backoff:
+    """Waits that double from 50 ms to 1 s, each 20 % more or less, so that clients do not meet.
+
+    `random` gives numbers in 0..1; it is injected so that tests can repeat a run.
+    """
+
+    __slots__ = ("_next_s", "_random")
+
+    def __init__(self, random: Callable[[], float]) -> None:
+        self._random = random
+        self._next_s = FIRST_S
+
+    def next_s(self) -> float:
+        """Seconds to wait after this failure."""
+        wait_s = self._next_s * (1 - _JITTER + 2 * _JITTER * self._random())
+        self._next_s = min(2 * self._next_s, MOST_S)
+        return wait_s
+
+    def reset(self) -> None:
+        """After a success the next wait is short again."""
+        self._next_s = FIRST_S

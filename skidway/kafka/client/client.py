@@ -1,0 +1,256 @@
+"""The blocking client: asks brokers and waits for answers, on the caller's thread."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from skidway.clock import Clock, SystemClock
+from skidway.kafka.client import requests
+from skidway.kafka.client.backoff import Backoff
+from skidway.kafka.client.calls import Call
+from skidway.kafka.client.cluster import (
+    Address,
+    Cluster,
+    ListedOffset,
+    NewTopic,
+    cluster_of,
+    parse_bootstrap,
+)
+from skidway.kafka.client.metadata import Metadata, metadata_call
+from skidway.kafka.client.network import Network
+from skidway.kafka.client.session import Channel, Disconnected, Inbox, Session
+from skidway.kafka.client.waiting import SelectorWatcher
+from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
+from skidway.kafka.protocol.describe_configs import ResourceType
+from skidway.kafka.types import TopicPartition
+
+_RETRY_WAIT_S = 0.05
+
+
+class Client:
+    """Brokers of one cluster. Connects when it is first used; not for several threads at once.
+
+    Whatever asks and gets no answer from any broker within the request timeout raises
+    `BrokerUnreachable`; an answer that is an error raises `KafkaError`, unless the method returns
+    errors per topic. Producers and fetchers made with a client share its connections' loop: while
+    one of them waits, the others' bytes flow.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        client_id: str = "skidway",
+        request_timeout_ms: int = 30_000,
+        clock: Clock | None = None,
+    ) -> None:
+        """`bootstrap`: host:port, several separated by commas. UsageError when it is none."""
+        self.bootstrap = bootstrap
+        self.request_timeout_ms = request_timeout_ms
+        self.clock: Clock = SystemClock() if clock is None else clock
+        self.random: Callable[[], float] = random.random
+        self.session = Session(
+            client_id=client_id,
+            request_timeout_s=request_timeout_ms / 1000,
+            random=self.random,
+        )
+        self.picture = Metadata(parse_bootstrap(bootstrap), self.random)
+        self._watcher = SelectorWatcher()
+        self._network = Network(self.session, self._watcher)
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes every connection; what was not answered will not be."""
+        if not self._closed:
+            self._closed = True
+            self._network.close()
+            self._watcher.close()
+
+    def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
+        """Brokers and topics (None: all topics); a topic that does not exist has an error."""
+        cluster = cluster_of(self._ask(metadata_call(topics), self._any_address))
+        self.picture.learned(cluster)
+        return cluster
+
+    def list_offsets(
+        self, times: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, ListedOffset]:
+        """The first offset at or after a time in ms, or of LATEST or EARLIEST, per partition.
+
+        Looks up leaders again until each has answered. KafkaError for a partition that does not
+        exist or whose leader refuses.
+        """
+        found: dict[TopicPartition, ListedOffset] = {}
+        deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
+        backoff = Backoff(self.random)
+        while True:
+            open_ = {tp: time_ms for tp, time_ms in times.items() if tp not in found}
+            errors = self._list_offsets_once(open_, found)
+            if len(found) == len(times):
+                return found
+            if self.clock.monotonic() >= deadline:
+                raise next(iter(errors.values()))
+            for error in errors.values():
+                if isinstance(error, KafkaError) and not error.retriable:
+                    raise error
+            self.pause(backoff.next_s())
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> requests.Results:
+        """Makes topics; returns the error of each, or None. At once on the controller."""
+        call = requests.create_topics_call(topics, self.request_timeout_ms)
+        return self._ask_controller(call, requests.created_topics)
+
+    def delete_topics(self, names: Sequence[str]) -> requests.Results:
+        """Deletes topics; returns the error of each, or None."""
+        call = requests.delete_topics_call(names, self.request_timeout_ms)
+        return self._ask_controller(call, requests.deleted_topics)
+
+    def create_partitions(self, counts: Mapping[str, int]) -> requests.Results:
+        """Gives topics more partitions, that many in all; returns the error of each, or None.
+
+        UnsupportedVersion where the broker cannot do it.
+        """
+        call = requests.create_partitions_call(counts, self.request_timeout_ms)
+        return self._ask_controller(call, requests.created_partitions)
+
+    def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        """The settings of topics. KafkaError when one of them does not exist."""
+        if not names:
+            return {}
+        call = requests.describe_configs_call(ResourceType.TOPIC, names)
+        return requests.described_configs(self._ask(call, self._any_address))
+
+    def broker_configs(self) -> dict[str, str]:
+        """The settings of one broker, the one with the lowest id that is alive."""
+        cluster = self.metadata(())
+        broker = cluster.brokers[min(cluster.brokers)]
+        call = requests.describe_configs_call(ResourceType.BROKER, [str(broker.id)])
+        response = self._ask(call, _always(broker.address))
+        return requests.described_configs(response)[str(broker.id)]
+
+    # for producers and fetchers of this package
+
+    def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:
+        """Moves bytes until something happens, at most so long; True when a `wake` is readable."""
+        now = self.clock.monotonic()
+        self._network.turn(now)
+        deadline = self.session.next_deadline
+        if deadline is not None:
+            timeout_s = min(timeout_s, deadline - now)
+        woken = False
+        ready = self._watcher.wait(timeout_s, wake)
+        now = self.clock.monotonic()
+        for fd, readable, writable in ready:
+            if not self._network.ready(fd, readable, writable, now):
+                woken = True
+        return woken
+
+    def push(self) -> None:
+        """Sends what can be sent without waiting."""
+        self._network.turn(self.clock.monotonic())
+
+    def pause(self, seconds: float) -> None:
+        """Lets others' bytes flow for a while."""
+        until = self.clock.monotonic() + seconds
+        while (left_s := until - self.clock.monotonic()) > 0:
+            self.wait(left_s)
+
+    # asking
+
+    def _any_address(self, now: float) -> Address | None:
+        return self.picture.next_address(self.session, Channel.CONTROL, now)
+
+    def _ask(self, call: Call, choose: Callable[[float], Address | None]) -> Any:
+        """The response of the first broker that answers; they are asked in turn."""
+        deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
+        inbox: Inbox = deque()
+        while (now := self.clock.monotonic()) < deadline:
+            address = choose(now)
+            if address is None or not self.session.usable(address, Channel.CONTROL, now):
+                self.wait(min(_RETRY_WAIT_S, deadline - now))
+                continue
+            ticket = self.session.submit(address, Channel.CONTROL, call, inbox, now)
+            while not inbox and (now := self.clock.monotonic()) < deadline:
+                self.wait(deadline - now)
+            self.session.forget(ticket)
+            if inbox:
+                answer = inbox.popleft()
+                if answer.error is None:
+                    return answer.response
+                if not isinstance(answer.error, Disconnected):
+                    raise answer.error
+        raise self._unreachable()
+
+    def _unreachable(self) -> BrokerUnreachable:
+        why = self.session.last_failure or "no answer"
+        return BrokerUnreachable(
+            f"no broker of {self.bootstrap} answered within {self.request_timeout_ms} ms ({why})"
+        )
+
+    def _ask_controller(
+        self, call: Call, results: Callable[[Any], requests.Results]
+    ) -> requests.Results:
+        """Asks the controller, and the next one where it has moved meanwhile."""
+        deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
+        backoff = Backoff(self.random)
+        while True:
+            cluster = self.metadata(())
+            controller = cluster.brokers.get(cluster.controller_id)
+            if controller is not None:
+                found = results(self._ask(call, _always(controller.address)))
+                errors = [error.code for error in found.values() if error is not None]
+                if ErrorCode.NOT_CONTROLLER not in errors:
+                    return found
+            if self.clock.monotonic() >= deadline:
+                raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
+            self.pause(backoff.next_s())
+
+    def _list_offsets_once(
+        self, times: Mapping[TopicPartition, int], found: dict[TopicPartition, ListedOffset]
+    ) -> dict[TopicPartition, KafkaError]:
+        """Asks every leader once; what is found is added, errors are returned."""
+        cluster = self.metadata(sorted({tp.topic for tp in times}))
+        errors: dict[TopicPartition, KafkaError] = {}
+        leaders: dict[Address, dict[TopicPartition, int]] = {}
+        for tp, time_ms in times.items():
+            address = cluster.leader(tp)
+            if address is None:
+                errors[tp] = _no_leader(cluster, tp)
+            else:
+                leaders.setdefault(address, {})[tp] = time_ms
+        for address, part in leaders.items():
+            response = self._ask(requests.list_offsets_call(part), _always(address))
+            for tp, result in requests.listed_offsets(response).items():
+                if isinstance(result, KafkaError):
+                    errors[tp] = result
+                else:
+                    found[tp] = result
+        return errors
+
+
+def _always(address: Address) -> Callable[[float], Address | None]:
+    return lambda _: address
+
+
+def _no_leader(cluster: Cluster, tp: TopicPartition) -> KafkaError:
+    topic = cluster.topics.get(tp.topic)
+    if topic is not None and topic.error is not ErrorCode.NONE:
+        return KafkaError(topic.error, f"topic {tp.topic}")
+    if topic is not None and tp.partition >= len(topic.partitions):
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no {tp}")
+    return KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, f"{tp} has no leader now")

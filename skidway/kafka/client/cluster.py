@@ -1,0 +1,176 @@
+"""What a client knows of a cluster, as values: brokers, topics, partitions, offsets."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from skidway.errors import UsageError
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.list_offsets import EARLIEST, LATEST
+from skidway.kafka.protocol.messages import NO_ID
+from skidway.kafka.protocol.metadata import MetadataResponse, MetadataResponseTopic
+from skidway.kafka.types import TopicPartition
+
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "Address",
+    "Broker",
+    "Cluster",
+    "ListedOffset",
+    "NewTopic",
+    "Partition",
+    "Topic",
+    "cluster_of",
+    "parse_bootstrap",
+]
+
+_PORT_DEFAULT = 9092
+
+
+class Address(NamedTuple):
+    """Where a broker listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A live broker and the address that it advertises."""
+
+    id: int
+    host: str
+    port: int
+
+    @property
+    def address(self) -> Address:
+        """Host and port."""
+        return Address(self.host, self.port)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition; leader -1 where there is none, leader epoch -1 where it is not told."""
+
+    index: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic; partitions in the order of their indexes. `topic_id` None where not told."""
+
+    name: str
+    topic_id: uuid.UUID | None
+    error: ErrorCode
+    partitions: tuple[Partition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One answer to a Metadata request; controller id -1 where there is none."""
+
+    cluster_id: str | None
+    controller_id: int
+    brokers: Mapping[int, Broker]
+    topics: Mapping[str, Topic]
+
+    def leader(self, tp: TopicPartition) -> Address | None:
+        """Where the leader of a partition listens, if there is one that is known."""
+        topic = self.topics.get(tp.topic)
+        if topic is None or not 0 <= tp.partition < len(topic.partitions):
+            return None
+        broker = self.brokers.get(topic.partitions[tp.partition].leader)
+        return None if broker is None else broker.address
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to be made; -1 stands for the broker's default."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+class ListedOffset(NamedTuple):
+    """The offset found for a time, its record's timestamp in ms, the epoch of its leader.
+
+    No record at or after the time: offset -1. Timestamp and epoch are -1 where not told.
+    """
+
+    offset: int
+    timestamp: int
+    leader_epoch: int
+
+
+def cluster_of(response: MetadataResponse) -> Cluster:
+    """The answer as values."""
+    return Cluster(
+        response.cluster_id,
+        response.controller_id,
+        {b.node_id: Broker(b.node_id, b.host, b.port) for b in response.brokers},
+        {topic.name: _topic(topic.name, topic) for topic in response.topics if topic.name},
+    )
+
+
+def _topic(name: str, topic: MetadataResponseTopic) -> Topic:
+    """A topic whose partitions are not 0, 1, 2 ... is not usable, and kept as having none."""
+    rows = sorted(topic.partitions, key=lambda row: row.partition_index)
+    if [row.partition_index for row in rows] != list(range(len(rows))):
+        rows = []
+    partitions = tuple(
+        Partition(
+            row.partition_index,
+            row.leader_id,
+            row.leader_epoch,
+            row.replica_nodes,
+            row.isr_nodes,
+        )
+        for row in rows
+    )
+    topic_id = None if topic.topic_id == NO_ID else topic.topic_id
+    return Topic(name, topic_id, code_of(topic.error_code), partitions)
+
+
+def code_of(number: int) -> ErrorCode:
+    """An error code from the wire; one that is not known is UNKNOWN_SERVER_ERROR."""
+    try:
+        return ErrorCode(number)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def parse_bootstrap(servers: str) -> tuple[Address, ...]:
+    """Addresses of `host:port,host:port`; the port may be left out, IPv6 stands in brackets.
+
+    UsageError names the part that is no address.
+    """
+    addresses = tuple(_address(part.strip()) for part in servers.split(",") if part.strip())
+    if not addresses:
+        raise UsageError("bootstrap.servers names no broker")
+    return addresses
+
+
+def _address(text: str) -> Address:
+    host, separator, port = text.rpartition(":")
+    if text.endswith("]") or not separator:
+        host, port = text, str(_PORT_DEFAULT)
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        host = ""
+    if not host or not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise UsageError(f"{text!r} in bootstrap.servers is not host:port")
+    return Address(host, int(port))

@@ -1,0 +1,220 @@
+"""One connection to a broker, without the socket: bytes in, answers out, deadlines as values.
+
+    opened -> ApiVersions is sent -> answered: calls flow, each in the highest common version
+
+Rules: responses come in the order of the requests, and a response that is not the oldest request's
+ends the connection. Every request has a deadline; one that passes ends the connection too, because
+nothing behind it can be answered any more. Who ends it (`Session`) drops this object with all that
+is in it: whatever an old connection still delivers has nobody to go to.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from skidway.kafka.client.calls import Buffer, Call, MessageCall
+from skidway.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion, error_for
+from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from skidway.kafka.protocol.apis import ApiKey, VersionRange, choose
+from skidway.kafka.protocol.frames import FrameReader, peek_correlation_id, response_body
+
+SOFTWARE = "skidway"
+SOFTWARE_VERSION = "1"  # of this client's conversation, not of a release
+# A connection that is open takes the broker's word for a response's length up to here; beyond,
+# memory grows as bytes arrive.
+EAGER_BYTES = 16 * 1024 * 1024
+_API_VERSIONS = 3
+_CORRELATION_END = 1 << 31
+_SEND_PIECES_MAX = 64
+
+
+class Answer(NamedTuple):
+    """What became of a call: a response or an error, never both."""
+
+    ticket: int
+    response: Any
+    error: Exception | None
+
+
+class _Pending(NamedTuple):
+    ticket: int
+    call: Call
+    deadline: float
+
+
+class _Sent(NamedTuple):
+    correlation_id: int
+    ticket: int
+    call: Call
+    version: int
+    deadline: float
+
+
+class Connection:
+    """The conversation on one connection, from its first byte on."""
+
+    __slots__ = (
+        "_answers",
+        "_client_id",
+        "_correlation_id",
+        "_negotiation",
+        "_out",
+        "_out_bytes",
+        "_ranges",
+        "_reader",
+        "_sent",
+        "_silent",
+        "_waiting",
+        "_written_bytes",
+    )
+
+    def __init__(self, client_id: str, response_bytes_max: int, deadline: float) -> None:
+        """`deadline`: by when the versions must be agreed (monotonic seconds)."""
+        self._client_id = client_id
+        self._reader = FrameReader(
+            response_bytes_max, eager_bytes=min(EAGER_BYTES, response_bytes_max)
+        )
+        self._ranges: Mapping[int, VersionRange] | None = None
+        self._sent: deque[_Sent] = deque()
+        self._waiting: deque[_Pending] = deque()
+        self._out: deque[memoryview] = deque()
+        self._out_bytes = self._written_bytes = 0
+        self._silent: deque[tuple[int, int]] = deque()  # (written bytes at its end, ticket)
+        self._answers: list[Answer] = []
+        self._correlation_id = 0
+        self._negotiation = -1  # no caller's ticket
+        self._ask_versions(_API_VERSIONS, deadline)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether versions are agreed."""
+        return self._ranges is not None
+
+    @property
+    def in_flight_count(self) -> int:
+        """Calls that are neither answered nor failed."""
+        return len(self._sent) + len(self._waiting) + len(self._silent)
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When the oldest open call has to be answered (monotonic seconds)."""
+        deadlines = [each.deadline for each in self._sent]
+        deadlines += [each.deadline for each in self._waiting]
+        return min(deadlines, default=None)
+
+    def submit(self, ticket: int, call: Call, deadline: float) -> None:
+        """Sends a call, or holds it until versions are agreed."""
+        if self._ranges is None:
+            self._waiting.append(_Pending(ticket, call, deadline))
+        else:
+            self._write(_Pending(ticket, call, deadline), self._ranges)
+
+    # the writing side
+
+    @property
+    def wants_write(self) -> bool:
+        """Whether there are bytes to send."""
+        return bool(self._out)
+
+    def outgoing(self) -> list[memoryview]:
+        """The next pieces to send, a number that sendmsg takes."""
+        if len(self._out) <= _SEND_PIECES_MAX:
+            return list(self._out)
+        return [self._out[i] for i in range(_SEND_PIECES_MAX)]
+
+    def sent(self, count: int) -> None:
+        """That many bytes of `outgoing` are gone."""
+        self._written_bytes += count
+        while count:
+            piece = self._out[0]
+            if count < len(piece):
+                self._out[0] = piece[count:]
+                break
+            count -= len(piece)
+            self._out.popleft()
+        while self._silent and self._silent[0][0] <= self._written_bytes:
+            self._answers.append(Answer(self._silent.popleft()[1], None, None))
+
+    # the reading side
+
+    def space(self) -> memoryview:
+        """Where to receive next."""
+        return self._reader.space()
+
+    def received(self, count: int) -> None:
+        """That many bytes were received into `space`. ProtocolError ends the connection."""
+        for frame in self._reader.received(count):
+            self._take(frame)
+
+    def answers(self) -> list[Answer]:
+        """What has been answered since the last call."""
+        found, self._answers = self._answers, []
+        return found
+
+    def abandoned(self) -> list[int]:
+        """Tickets of all calls that will never be answered here."""
+        tickets = [each.ticket for each in self._sent if each.ticket != self._negotiation]
+        tickets += [ticket for _, ticket in self._silent]
+        return tickets + [each.ticket for each in self._waiting]
+
+    def _take(self, frame: memoryview) -> None:
+        if not self._sent:
+            raise ProtocolError("a response that nobody asked for")
+        sent = self._sent[0]  # stays there should its response not be readable
+        if peek_correlation_id(frame) != sent.correlation_id:
+            raise ProtocolError("a response to another request than the oldest")
+        body = response_body(frame, sent.call.api, sent.version)
+        if sent.ticket == self._negotiation:
+            self._agree(body, sent)
+        else:
+            response = sent.call.read(body, sent.version)
+            self._answers.append(Answer(sent.ticket, response, None))
+        self._sent.popleft()
+
+    def _write(self, pending: _Pending, ranges: Mapping[int, VersionRange]) -> None:
+        try:
+            version = choose(pending.call.api, ranges)
+            self._put(pending, version)
+        except UnsupportedVersion as error:
+            self._answers.append(Answer(pending.ticket, None, error))
+
+    def _put(self, pending: _Pending, version: int) -> None:
+        correlation_id = self._correlation_id
+        pieces = pending.call.frame(version, correlation_id, self._client_id)
+        self._correlation_id = (correlation_id + 1) % _CORRELATION_END
+        for piece in pieces:
+            if len(piece):
+                self._out.append(_bytes_of(piece))
+                self._out_bytes += len(piece)
+        ticket, call, deadline = pending
+        if call.is_answered:
+            self._sent.append(_Sent(correlation_id, ticket, call, version, deadline))
+        else:
+            self._silent.append((self._out_bytes, ticket))
+
+    def _ask_versions(self, version: int, deadline: float) -> None:
+        request = ApiVersionsRequest(
+            client_software_name=SOFTWARE, client_software_version=SOFTWARE_VERSION
+        )
+        call = MessageCall(ApiKey.API_VERSIONS, lambda _: request, ApiVersionsResponse)
+        self._put(_Pending(self._negotiation, call, deadline), version)
+
+    def _agree(self, body: memoryview, sent: _Sent) -> None:
+        """A broker that does not know our version answers in version 0, error 35 (KIP-511)."""
+        refused = len(body) >= 2 and int.from_bytes(body[:2], "big") == 35
+        if refused and sent.version > 0:
+            self._ask_versions(0, sent.deadline)
+            return
+        response = sent.call.read(body, sent.version)
+        if response.error_code != ErrorCode.NONE:
+            raise error_for(response.error_code)
+        ranges: Mapping[int, VersionRange] = response.ranges()
+        self._ranges = ranges
+        while self._waiting:
+            self._write(self._waiting.popleft(), ranges)
+
+
+def _bytes_of(piece: Buffer) -> memoryview:
+    return memoryview(piece)

@@ -1,0 +1,240 @@
+"""The producer's decisions: many partitions' batches, put together to requests to their leaders.
+
+Pure: `plan` says which requests to send now, `answered` and `lost` take what became of them,
+`deliveries` is what the owner is told. Who drives it does the I/O and fetches producer ids.
+
+A request holds at most one batch of a partition; at most `max_in_flight` requests are open to a
+leader. Partitions take turns.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from skidway.kafka.batch import EncodedBatch
+from skidway.kafka.client.backoff import Backoff
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.delivery import BufferFull, Delivery
+from skidway.kafka.client.outbox import Entry, Identity, Outbox, State
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers
+from skidway.kafka.types import TopicPartition
+
+REQUEST_BYTES_MAX = 4 * 1024 * 1024  # of batches in one request, where there is more than one
+
+Leaders = Callable[[TopicPartition], Address | None]
+
+
+class Planned(NamedTuple):
+    """A Produce request to be sent to an address now; batches in order of their topics."""
+
+    id: int
+    address: Address
+    data: list[TopicBuffers]
+
+
+class _Open(NamedTuple):
+    address: Address
+    entries: dict[TopicPartition, Entry]
+
+
+class Dispatch:
+    """Every partition's outbox, and the requests that are open."""
+
+    def __init__(
+        self,
+        *,
+        idempotent: bool,
+        max_in_flight: int,
+        max_buffered_bytes: int,
+        random: Callable[[], float],
+    ) -> None:
+        self._idempotent = idempotent
+        self._max_in_flight = max_in_flight
+        self._max_buffered_bytes = max_buffered_bytes
+        self._random = random
+        self._outboxes: dict[TopicPartition, Outbox] = {}
+        self._active: dict[TopicPartition, None] = {}  # with batches on their way, in turn
+        self._ids = itertools.count()
+        self._open: dict[int, _Open] = {}
+        self._open_count: Counter[Address] = Counter()
+        self._identity: Identity | None = None
+        self._deliveries: deque[Delivery] = deque()
+        self._changed: set[TopicPartition] = set()
+        self.buffered_bytes = 0
+        self.pending_count = 0
+        self.has_stale_leaders = False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another batch may be added."""
+        return self.buffered_bytes < self._max_buffered_bytes
+
+    def add(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
+        """Queues a batch. BufferFull when that would be too many bytes (one batch always fits)."""
+        size = encoded.size_bytes
+        if self.buffered_bytes and self.buffered_bytes + size > self._max_buffered_bytes:
+            raise BufferFull(f"{self.buffered_bytes} bytes wait to be sent already")
+        outbox = self._outboxes.get(tp)
+        if outbox is None:
+            outbox = self._outboxes[tp] = Outbox(
+                tp,
+                idempotent=self._idempotent,
+                max_in_flight=self._max_in_flight,
+                backoff=Backoff(self._random),
+            )
+        self.buffered_bytes += size
+        self.pending_count += 1
+        outbox.add(Entry(token, encoded))
+        self._active.setdefault(tp)
+
+    def plan(
+        self, leader: Leaders, usable: Callable[[Address], bool], now: float, wall_ms: int
+    ) -> list[Planned]:
+        """Requests to be sent now, in this order; they count as sent."""
+        requests: list[Planned] = []
+        places = self._places(leader, usable)
+        while places:
+            for address in list(places):
+                planned = None
+                if self._open_count[address] < self._max_in_flight:
+                    planned = self._request(address, places[address], now, wall_ms)
+                if planned is None:
+                    del places[address]
+                else:
+                    requests.append(planned)
+        return requests
+
+    def answered(
+        self, request_id: int, results: Iterable[ProduceResult], now: float, wall_ms: int
+    ) -> None:
+        """A response; a batch that it leaves out is sent again."""
+        opened = self._closed(request_id)
+        for result in results:
+            tp = TopicPartition(result.topic, result.partition)
+            entry = opened.entries.pop(tp, None)
+            if entry is not None:
+                self._answer(tp, entry, result, now, wall_ms)
+        for tp, entry in opened.entries.items():
+            missing = ProduceResult(*tp, ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+            self._answer(tp, entry, missing, now, wall_ms)
+
+    def written(self, request_id: int, now: float, wall_ms: int) -> None:
+        """A request with acks 0 has left: nothing more will be known of it."""
+        opened = self._closed(request_id)
+        for tp, entry in opened.entries.items():
+            result = ProduceResult(*tp, ErrorCode.NONE, -1)
+            self._answer(tp, entry, result, now, wall_ms)
+
+    def lost(self, request_id: int) -> None:
+        """The connection ended without a response."""
+        self.has_stale_leaders = True
+        for tp, entry in self._closed(request_id).entries.items():
+            self._outboxes[tp].lost(entry)
+            self._changed.add(tp)
+
+    def deliveries(self) -> list[Delivery]:
+        """What has become of batches since the last call; of each partition in send order."""
+        for tp in self._changed:
+            self._settle(self._outboxes[tp])
+        self._changed.clear()
+        found = list(self._deliveries)
+        self._deliveries.clear()
+        return found
+
+    @property
+    def identity_wanted(self) -> bool:
+        """Whether some partition waits for a new producer id."""
+        return any(self._outboxes[tp].wants_identity for tp in self._active)
+
+    def identified(self, producer_id: int, epoch: int) -> None:
+        """A producer id that has never been used before."""
+        generation = 1 if self._identity is None else self._identity.generation + 1
+        self._identity = Identity(producer_id, epoch, generation)
+
+    def next_deadline(self, now: float) -> float | None:
+        """When a refused batch may be tried again (monotonic seconds)."""
+        times = (self._outboxes[tp].retry_at for tp in self._active)
+        return min((each for each in times if each > now), default=None)
+
+    @property
+    def troubles(self) -> dict[TopicPartition, KafkaError]:
+        """The last refusal of every partition whose batches are being tried again."""
+        boxes = (self._outboxes[tp] for tp in self._active)
+        return {box.tp: box.trouble for box in boxes if box.trouble is not None}
+
+    def _places(
+        self, leader: Leaders, usable: Callable[[Address], bool]
+    ) -> dict[Address, list[Outbox]]:
+        """Active partitions by their leader, where that can be reached."""
+        places: dict[Address, list[Outbox]] = {}
+        for tp in self._active:
+            outbox = self._outboxes[tp]
+            if not self._has_identity(outbox):
+                continue
+            address = leader(tp)
+            if address is not None:
+                places.setdefault(address, []).append(outbox)
+        return {address: boxes for address, boxes in places.items() if usable(address)}
+
+    def _has_identity(self, outbox: Outbox) -> bool:
+        """Gives the newest identity to a partition that wants one and has not had it."""
+        if not outbox.wants_identity:
+            return True
+        if self._identity is None or self._identity.generation < outbox.generation_wanted:
+            return False
+        outbox.identify(self._identity)
+        return True
+
+    def _request(
+        self, address: Address, boxes: list[Outbox], now: float, wall_ms: int
+    ) -> Planned | None:
+        """One request with a batch of every partition that may send, up to its size."""
+        entries: dict[TopicPartition, Entry] = {}
+        data: list[TopicBuffers] = []
+        size = 0
+        for outbox in boxes:
+            entry = outbox.next_entry(address, now, wall_ms)
+            if entry is None:
+                continue
+            if data and size + entry.encoded.size_bytes > REQUEST_BYTES_MAX:
+                break
+            header = outbox.send(entry, address)
+            entries[outbox.tp] = entry
+            data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
+            size += entry.encoded.size_bytes
+            self._active.pop(outbox.tp)
+            self._active[outbox.tp] = None  # behind the others, next time
+        if not data:
+            return None
+        request_id = next(self._ids)
+        self._open[request_id] = _Open(address, entries)
+        self._open_count[address] += 1
+        return Planned(request_id, address, sorted(data, key=lambda part: part.topic))
+
+    def _closed(self, request_id: int) -> _Open:
+        opened = self._open.pop(request_id)
+        self._open_count[opened.address] -= 1
+        return opened
+
+    def _answer(
+        self, tp: TopicPartition, entry: Entry, result: ProduceResult, now: float, wall_ms: int
+    ) -> None:
+        assert entry.state is State.SENT, "a batch is answered once for each time it is sent"
+        code, offset, message = result.error_code, result.base_offset, result.error_message
+        if not self._outboxes[tp].answer(entry, code, offset, message, now, wall_ms):
+            self.has_stale_leaders = True
+        self._changed.add(tp)
+
+    def _settle(self, outbox: Outbox) -> None:
+        for delivery in outbox.settle():
+            entry = delivery.token
+            assert isinstance(entry, Entry), "outboxes deliver their entries"
+            self.buffered_bytes -= entry.encoded.size_bytes
+            self.pending_count -= 1
+            self._deliveries.append(delivery._replace(token=entry.token))
+        if outbox.is_empty:
+            self._active.pop(outbox.tp, None)

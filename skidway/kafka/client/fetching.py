@@ -1,0 +1,293 @@
+"""The fetcher's decisions: where each partition's reading stands, and what to ask of whom.
+
+Pure: `plan` says which fetches to send now, `answered` and `lost` take what became of them, `take`
+gives the batches to the owner. One fetch is open to a leader at a time, and none while batches from
+it wait to be taken: so what is held is at most one response per leader. Partitions take turns at
+the front of the requests, because a broker fills a response from the front.
+
+Batches come whole, from the one that contains the position on; a partial last one is dropped and
+fetched again. The next position is behind the last whole batch: nothing is skipped, nothing comes
+twice. Gaps between batches (compaction) are the log's.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from skidway.errors import SkidwayError
+from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch, headers, read_header
+from skidway.kafka.client.backoff import Backoff
+from skidway.kafka.client.cluster import Address, code_of
+from skidway.kafka.errors import RETRIABLE, ErrorCode, OffsetOutOfRange, error_for
+from skidway.kafka.protocol.fetch import Fetch, FetchAnswer, FetchedPartition, FetchTarget
+from skidway.kafka.types import TopicPartition
+
+RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # a single batch above max_bytes is asked for up to here
+
+Leaders = Callable[[TopicPartition], Address | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Whole batches of one partition, in offset order; views of one response's memory.
+
+    The first may begin below the position that was asked for: its first records have been read.
+    """
+
+    tp: TopicPartition
+    high_watermark: int
+    log_start_offset: int
+    batches: list[memoryview]
+
+
+class PlannedFetch(NamedTuple):
+    """A Fetch request to be sent to an address now."""
+
+    id: int
+    address: Address
+    request: Fetch
+
+
+class _Reading:
+    __slots__ = (
+        "backoff",
+        "generation",
+        "is_halted",
+        "max_bytes",
+        "next_offset",
+        "position",
+        "retry_at",
+    )
+
+    def __init__(self, offset: int, generation: int, max_bytes: int, backoff: Backoff) -> None:
+        self.position = offset  # behind what the owner has been given
+        self.next_offset = offset  # behind what has been fetched
+        self.generation = generation
+        self.max_bytes = max_bytes
+        self.retry_at = 0.0
+        self.backoff = backoff
+        self.is_halted = False
+
+
+class _Ready(NamedTuple):
+    address: Address
+    generation: int
+    end: int
+    fetched: Fetched
+
+
+class _Open(NamedTuple):
+    address: Address
+    generations: dict[TopicPartition, int]
+
+
+class Fetching:
+    """The partitions that are read, in turn."""
+
+    def __init__(
+        self, *, max_bytes: int, max_wait_ms: int, min_bytes: int, random: Callable[[], float]
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._max_wait_ms = max_wait_ms
+        self._min_bytes = min_bytes
+        self._random = random
+        self._readings: dict[TopicPartition, _Reading] = {}
+        self._generations = itertools.count()
+        self._ids = itertools.count()
+        self._open: dict[int, _Open] = {}
+        self._ready: deque[_Ready] = deque()
+        self._errors: deque[tuple[TopicPartition, int, SkidwayError]] = deque()
+        self.high_watermarks: dict[TopicPartition, int] = {}
+        self.has_stale_leaders = False
+
+    @property
+    def positions(self) -> dict[TopicPartition, int]:
+        """The offset behind the last batch that the owner was given, for every partition."""
+        return {tp: reading.position for tp, reading in self._readings.items()}
+
+    def seek(self, tp: TopicPartition, offset: int) -> None:
+        """Reads a partition from an offset on; what was fetched of it and not taken is dropped."""
+        if offset < 0:
+            raise ValueError("a position is an offset, not negative")
+        backoff = Backoff(self._random)
+        generation = next(self._generations)
+        self._readings[tp] = _Reading(offset, generation, self._max_bytes, backoff)
+
+    def remove(self, tp: TopicPartition) -> None:
+        """Ends the reading of a partition."""
+        self._readings.pop(tp, None)
+        self.high_watermarks.pop(tp, None)
+
+    def plan(
+        self, leader: Leaders, usable: Callable[[Address], bool], now: float
+    ) -> list[PlannedFetch]:
+        """Fetches to be sent now; they count as sent."""
+        busy = {each.address for each in self._open.values()}
+        busy |= {each.address for each in self._ready if self._reading_of(each) is not None}
+        places: dict[Address, list[TopicPartition]] = {}
+        for tp, reading in self._readings.items():
+            if reading.is_halted or now < reading.retry_at:
+                continue
+            address = leader(tp)
+            if address is not None and address not in busy:
+                places.setdefault(address, []).append(tp)
+        return [self._fetch(each, tps) for each, tps in places.items() if usable(each)]
+
+    def answered(self, request_id: int, answer: FetchAnswer, now: float) -> None:
+        """A response; partitions that were moved or removed meanwhile are passed over."""
+        opened = self._open.pop(request_id)
+        for part in answer.partitions:
+            tp = TopicPartition(part.topic, part.partition)
+            generation = opened.generations.pop(tp, -1)
+            reading = self._readings.get(tp)
+            if reading is not None and reading.generation == generation:
+                self._take_part(opened.address, tp, reading, part, now)
+        for tp, generation in opened.generations.items():  # left out by the broker
+            self._later(tp, generation, now)
+
+    def lost(self, request_id: int, now: float) -> None:
+        """The connection ended without a response."""
+        self.has_stale_leaders = True
+        for tp, generation in self._open.pop(request_id).generations.items():
+            self._later(tp, generation, now)
+
+    def take(self) -> list[Fetched]:
+        """What has been fetched; positions move behind it.
+
+        With nothing fetched, raises the error that stopped a partition, each error once:
+        `OffsetOutOfRange`, `CorruptBatch`, or `KafkaError` with a code that no waiting changes.
+        The partition stands still until it is sought or removed.
+        """
+        found: list[Fetched] = []
+        while self._ready:
+            ready = self._ready.popleft()
+            reading = self._reading_of(ready)
+            if reading is not None:
+                reading.position = ready.end
+                found.append(ready.fetched)
+        while self._errors and not found:
+            tp, generation, error = self._errors.popleft()
+            reading = self._readings.get(tp)
+            if reading is not None and reading.generation == generation:
+                raise error
+        return found
+
+    @property
+    def has_something(self) -> bool:
+        """Whether `take` would give or raise something."""
+        return bool(self._ready or self._errors)
+
+    def next_deadline(self, now: float) -> float | None:
+        """When a partition may be asked for again (monotonic seconds)."""
+        times = (reading.retry_at for reading in self._readings.values() if not reading.is_halted)
+        return min((each for each in times if each > now), default=None)
+
+    def _reading_of(self, ready: _Ready) -> _Reading | None:
+        reading = self._readings.get(ready.fetched.tp)
+        current = reading is not None and reading.generation == ready.generation
+        return reading if current else None
+
+    def _fetch(self, address: Address, tps: list[TopicPartition]) -> PlannedFetch:
+        targets: dict[str, list[FetchTarget]] = {}  # topics in the order of their first partition
+        for tp in tps:
+            reading = self._readings[tp]
+            target = FetchTarget(*tp, reading.next_offset, reading.max_bytes)
+            targets.setdefault(tp.topic, []).append(target)
+        wanted = [target for group in targets.values() for target in group]
+        most = max(self._max_bytes, *(target.max_bytes for target in wanted))
+        request = Fetch(wanted, self._max_wait_ms, self._min_bytes, most)
+        request_id = next(self._ids)
+        generations = {tp: self._readings[tp].generation for tp in tps}
+        self._open[request_id] = _Open(address, generations)
+        return PlannedFetch(request_id, address, request)
+
+    def _later(self, tp: TopicPartition, generation: int, now: float) -> None:
+        reading = self._readings.get(tp)
+        if reading is not None and reading.generation == generation:
+            reading.retry_at = now + reading.backoff.next_s()
+
+    def _take_part(
+        self,
+        address: Address,
+        tp: TopicPartition,
+        reading: _Reading,
+        part: FetchedPartition,
+        now: float,
+    ) -> None:
+        if part.error_code != ErrorCode.NONE:
+            self._refused(tp, reading, part, now)
+            return
+        reading.backoff.reset()
+        self.high_watermarks[tp] = part.high_watermark
+        try:
+            batches, end = whole_batches(part.records, reading.next_offset)
+        except CorruptBatch as error:
+            where = f"{tp} cannot be read at offset {reading.next_offset}: {error}"
+            self._halt(tp, reading, CorruptBatch(where))
+            return
+        if not batches:
+            if len(part.records):
+                self._ask_for_more(tp, reading, part.records)
+            return
+        reading.next_offset, reading.max_bytes = end, self._max_bytes
+        fetched = Fetched(tp, part.high_watermark, part.log_start_offset, batches)
+        self._ready.append(_Ready(address, reading.generation, end, fetched))
+        self._readings[tp] = self._readings.pop(tp)  # behind the others, next time
+
+    def _refused(
+        self, tp: TopicPartition, reading: _Reading, part: FetchedPartition, now: float
+    ) -> None:
+        code = code_of(part.error_code)
+        if code is ErrorCode.OFFSET_OUT_OF_RANGE:
+            bounds = (part.log_start_offset, part.high_watermark)
+            self._halt(tp, reading, OffsetOutOfRange(tp, reading.next_offset, *bounds))
+        elif code in RETRIABLE or code is ErrorCode.UNKNOWN_SERVER_ERROR:
+            self.has_stale_leaders = True
+            self._later(tp, reading.generation, now)
+        else:
+            self._halt(tp, reading, error_for(part.error_code, f"{tp} cannot be read"))
+
+    def _halt(self, tp: TopicPartition, reading: _Reading, error: SkidwayError) -> None:
+        reading.is_halted = True
+        self._errors.append((tp, reading.generation, error))
+
+    def _ask_for_more(self, tp: TopicPartition, reading: _Reading, records: memoryview) -> None:
+        """Not one whole batch that reaches the position: the next answer must be longer."""
+        needed = 2 * len(records)
+        if len(records) >= HEADER_BYTES:
+            needed = max(needed, read_header(records).size_bytes)
+        if reading.max_bytes >= RESPONSE_BYTES_MAX:
+            where = f"{tp} cannot be read at offset {reading.next_offset}"
+            limit = f"no whole batch in {RESPONSE_BYTES_MAX} bytes"
+            self._halt(tp, reading, CorruptBatch(f"{where}: {limit}"))
+        reading.max_bytes = min(max(needed, 2 * reading.max_bytes), RESPONSE_BYTES_MAX)
+
+
+def whole_batches(records: memoryview, position: int) -> tuple[list[memoryview], int]:
+    """The whole batches that reach a position, and the position behind them.
+
+    CorruptBatch when the first of them is damaged or offsets do not rise; what stands whole before
+    the damage is given, and the damage is found next time.
+    """
+    found: list[memoryview] = []
+    end = position
+    try:
+        for at, header in headers(records):
+            if header.last_offset < position:
+                continue
+            _check_order(header, end if found else 0)
+            found.append(records[at : at + header.size_bytes])
+            end = header.last_offset + 1
+    except CorruptBatch:
+        if not found:
+            raise
+    return found, end
+
+
+def _check_order(header: BatchHeader, lowest: int) -> None:
+    if header.base_offset < lowest or header.last_offset_delta < 0:
+        raise CorruptBatch(f"a batch begins at {header.base_offset}, {lowest} was expected")

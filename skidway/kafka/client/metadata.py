@@ -1,0 +1,139 @@
+"""Who leads which partition, as far as this client has been told.
+
+Kept for the topics that somebody uses; asked for again when a leader is missing or an answer shows
+that the picture is stale, at most every backoff, and every five minutes anyway. Never creates a
+topic. No I/O: `advance` submits through the session, time comes in.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from skidway.kafka.client.backoff import Backoff
+from skidway.kafka.client.calls import MessageCall
+from skidway.kafka.client.cluster import Address, Cluster, cluster_of
+from skidway.kafka.client.session import Channel, Inbox, Session
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from skidway.kafka.types import TopicPartition
+
+AGE_MAX_S = 300.0
+TOPICS_MAX = 100_000
+
+_NOTHING = Cluster(None, -1, {}, {})
+
+
+def metadata_call(topics: Iterable[str] | None) -> MessageCall:
+    """Asks for some topics, or for all (None); never creates one."""
+    wanted = None if topics is None else tuple(MetadataRequestTopic(name=t) for t in topics)
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    return MessageCall(ApiKey.METADATA, lambda _: request, MetadataResponse)
+
+
+class Metadata:
+    """The picture of the cluster, and when to ask again."""
+
+    def __init__(self, bootstrap: tuple[Address, ...], random: Callable[[], float]) -> None:
+        self._bootstrap = bootstrap
+        self._topics: set[str] = set()
+        self._inbox: Inbox = deque()
+        self._ticket: int | None = None
+        self._backoff = Backoff(random)
+        self._stale = False
+        self._asked_at = 0.0
+        self._due_at: float | None = None
+        self._turn = 0
+        self.cluster = _NOTHING
+
+    def want(self, topic: str) -> None:
+        """From now on this topic's leaders matter."""
+        if topic not in self._topics:
+            if len(self._topics) >= TOPICS_MAX:
+                raise ValueError(f"more than {TOPICS_MAX} topics in one client")
+            self._topics.add(topic)
+            self._stale, self._due_at = True, None
+
+    def leader(self, tp: TopicPartition) -> Address | None:
+        """Where a partition's leader listens; where that is not known, the next answer is due."""
+        address = self.cluster.leader(tp)
+        if address is None:
+            self.want(tp.topic)
+            self._stale = True
+        return address
+
+    def is_stale(self) -> None:
+        """An answer has shown that a leader is not where it was thought to be."""
+        self._stale = True
+
+    def topic_error(self, topic: str) -> ErrorCode:
+        """The error of a topic in the last answer; NONE where it is not known yet."""
+        found = self.cluster.topics.get(topic)
+        return ErrorCode.NONE if found is None else found.error
+
+    def addresses(self) -> list[Address]:
+        """Every broker known, and behind them those of the configuration; each once."""
+        known = [broker.address for broker in self.cluster.brokers.values()]
+        return list(dict.fromkeys([*known, *self._bootstrap]))
+
+    def next_address(self, session: Session, channel: Channel, now: float) -> Address | None:
+        """Any broker that can be asked now; a connected one if there is one, else by turns."""
+        addresses = self.addresses()
+        usable = [each for each in addresses if session.usable(each, channel, now)]
+        for address in usable:
+            if session.is_ready(address, channel):
+                return address
+        self._turn += 1
+        return usable[self._turn % len(usable)] if usable else None
+
+    def advance(self, session: Session, now: float) -> None:
+        """Takes the answer that has come, and asks where that is due."""
+        while self._inbox:
+            self._take(now)
+        old = bool(self._topics) and now - self._asked_at >= AGE_MAX_S
+        if self._ticket is not None or not (self._stale or old):
+            return
+        if self._due_at is not None and now < self._due_at:
+            return
+        address = self.next_address(session, Channel.CONTROL, now)
+        if address is None:
+            self._due_at = now + self._backoff.next_s()
+            return
+        self._stale, self._asked_at = False, now
+        call = metadata_call(sorted(self._topics))
+        self._ticket = session.submit(address, Channel.CONTROL, call, self._inbox, now)
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When `advance` has something to do again (monotonic seconds)."""
+        return self._due_at if self._stale and self._ticket is None else None
+
+    def learned(self, cluster: Cluster) -> None:
+        """An answer that somebody else asked for; its topics replace what was known of them."""
+        topics = {**self.cluster.topics, **cluster.topics}
+        self.cluster = Cluster(cluster.cluster_id, cluster.controller_id, cluster.brokers, topics)
+
+    def _take(self, now: float) -> None:
+        answer = self._inbox.popleft()
+        self._ticket = None
+        if answer.error is not None:
+            self._stale = True
+        else:
+            self.cluster = cluster_of(answer.response)
+            self._backoff.reset() if self._is_complete() else None
+        self._due_at = now + self._backoff.next_s()
+
+    def _is_complete(self) -> bool:
+        """Whether every topic wanted has leaders everywhere."""
+        for name in self._topics:
+            topic = self.cluster.topics.get(name)
+            if topic is None or topic.error is not ErrorCode.NONE:
+                return False
+            if any(each.leader < 0 for each in topic.partitions):
+                return False
+        return True

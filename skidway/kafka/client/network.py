@@ -1,0 +1,172 @@
+"""The sockets of a session: non-blocking, for whatever loop waits for them.
+
+    watcher   says when a descriptor is readable or writable: an epoll loop, or a selector
+    network   dials, hangs up, moves bytes between sockets and connections
+    session   decides; knows no socket
+
+Bytes are sent with sendmsg from the pieces that the calls are made of, and received straight into
+the frame that they belong to.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from typing import Protocol
+
+from skidway.kafka.client.session import Link, LinkKey, Session
+
+_RECEIVES_PER_TURN_MAX = 32  # then others have their turn
+_IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK)
+
+
+class Watcher(Protocol):
+    """Waits for descriptors on behalf of a network."""
+
+    def watch(self, fd: int, *, read: bool, write: bool) -> None:
+        """Begins to watch a descriptor, or changes what for."""
+        ...
+
+    def unwatch(self, fd: int) -> None:
+        """Ends it; called before the descriptor is closed."""
+        ...
+
+
+class _Socket:
+    __slots__ = ("is_open", "link", "socket", "watches_write")
+
+    def __init__(self, link: Link, sock: socket.socket) -> None:
+        self.link = link
+        self.socket = sock
+        self.is_open = False
+        self.watches_write = True
+
+
+class Network:
+    """Owns the sockets. `turn` does what the session wants, `ready` what the watcher saw."""
+
+    def __init__(self, session: Session, watcher: Watcher) -> None:
+        self._session = session
+        self._watcher = watcher
+        self._by_link: dict[LinkKey, _Socket] = {}
+        self._by_fd: dict[int, _Socket] = {}
+        self._attempts: dict[LinkKey, int] = {}
+
+    def turn(self, now: float) -> None:
+        """Ends what is over, dials what is wanted, sends what is ready to be sent."""
+        self._session.expire(now)
+        self._hang_up()
+        for link in self._session.dials():
+            if link.dial_deadline is not None and link.key not in self._by_link:
+                self._dial(link, now)
+        for link in self._session.writers():
+            found = self._by_link.get(link.key)
+            if found is not None and found.is_open and not found.watches_write:
+                self._send(found, now)
+        self._hang_up()
+
+    def ready(self, fd: int, readable: bool, writable: bool, now: float) -> bool:
+        """Serves a descriptor; False where it is none of ours."""
+        found = self._by_fd.get(fd)
+        if found is None:
+            return False
+        if writable and not found.is_open:
+            self._opened(found, now)
+        if writable and found.is_open and found.socket.fileno() >= 0:
+            self._send(found, now)
+        if readable and found.is_open and found.socket.fileno() >= 0:
+            self._receive(found, now)
+        self._hang_up()
+        return True
+
+    def close(self) -> None:
+        """Closes every socket."""
+        self._session.close()
+        self._hang_up()
+        for found in list(self._by_link.values()):
+            self._drop(found)
+
+    def _dial(self, link: Link, now: float) -> None:
+        try:
+            family, address = self._resolve(link)
+            sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        except OSError as error:
+            self._session.failed(link, error.strerror or str(error), now)
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        code = sock.connect_ex(address)
+        if code not in (0, *_IN_PROGRESS):
+            sock.close()
+            self._session.failed(link, os.strerror(code), now)
+            return
+        found = _Socket(link, sock)
+        self._by_link[link.key] = self._by_fd[sock.fileno()] = found
+        self._watcher.watch(sock.fileno(), read=True, write=True)
+
+    def _resolve(self, link: Link) -> tuple[int, tuple[object, ...]]:
+        """One of the name's addresses, another at each attempt (localhost is ::1 and 127.0.0.1)."""
+        host, port = link.key.address
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        attempt = self._attempts.get(link.key, 0)
+        self._attempts[link.key] = attempt + 1
+        family, _, _, _, address = found[attempt % len(found)]
+        return family, address
+
+    def _opened(self, found: _Socket, now: float) -> None:
+        code = found.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._session.failed(found.link, os.strerror(code), now)
+            return
+        found.is_open = True
+        self._attempts.pop(found.link.key, None)
+        self._session.opened(found.link, now)
+
+    def _send(self, found: _Socket, now: float) -> None:
+        """Sends as much as the socket takes; watches for more room only if there is no more."""
+        connection = found.link.connection
+        try:
+            while connection is not None and connection.wants_write:
+                sent = found.socket.sendmsg(connection.outgoing())
+                self._session.sent(found.link, sent)
+        except BlockingIOError:
+            self._watch_write(found, True)
+        except OSError as error:
+            self._session.failed(found.link, error.strerror or str(error), now)
+        else:
+            self._watch_write(found, False)
+
+    def _watch_write(self, found: _Socket, write: bool) -> None:
+        if found.watches_write != write:
+            found.watches_write = write
+            self._watcher.watch(found.socket.fileno(), read=True, write=write)
+
+    def _receive(self, found: _Socket, now: float) -> None:
+        try:
+            for _ in range(_RECEIVES_PER_TURN_MAX):
+                connection = found.link.connection
+                if connection is None:
+                    return
+                space = connection.space()
+                count = found.socket.recv_into(space)
+                self._session.received(found.link, count, now)
+                if count < len(space):
+                    return
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._session.failed(found.link, error.strerror or str(error), now)
+
+    def _hang_up(self) -> None:
+        for link in self._session.hangups():
+            found = self._by_link.get(link.key)
+            if found is not None:
+                self._drop(found)
+
+    def _drop(self, found: _Socket) -> None:
+        del self._by_link[found.link.key]
+        fd = found.socket.fileno()
+        del self._by_fd[fd]
+        self._watcher.unwatch(fd)
+        found.socket.close()

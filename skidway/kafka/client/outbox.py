@@ -1,0 +1,304 @@
+"""The batches of one partition on their way: which may be sent next, and what answers mean.
+
+    queue    batches without a sequence, in send order
+    flight   batches with a sequence: unsent (again), sent, acknowledged or refused; the first one
+             is the first that is not acknowledged
+    doomed   batches that go back to the owner, behind a refused one
+
+Rules (docs/delivery.md; each is here because without it a schedule exists that leaves a hole):
+
+* Sequences count records. A retry is the same bytes with the same sequence, and never expires.
+* A broker accepts any first sequence of a producer that it does not know. With several batches in
+  flight a later one could then overtake a refused earlier one. So there is one in flight until the
+  first acknowledgement under an identity, after a lost connection or another leader, after an hour
+  idle, and while event times are over an hour old (Apache Kafka forgets producers by event time).
+* OUT_OF_ORDER_SEQUENCE_NUMBER (45), INVALID_PRODUCER_EPOCH (47), UNKNOWN_PRODUCER_ID (59) or a
+  batch refused for good: nothing more is sent until every batch in flight is answered or its
+  connection is gone (drain); then a new producer id is taken, and everything from the first
+  unacknowledged batch on is sent again under it, or handed back from the refused batch on.
+* Acknowledgements go to the owner in send order without holes.
+
+No I/O and no clock: decisions from values.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from skidway.kafka.batch import EncodedBatch, next_sequence, seal_header
+from skidway.kafka.client.backoff import Backoff
+from skidway.kafka.client.cluster import Address, code_of
+from skidway.kafka.client.delivery import Delivery, Drained
+from skidway.kafka.errors import ErrorCode, KafkaError, error_for
+from skidway.kafka.types import TopicPartition
+
+IDLE_S = 3600.0
+EVENT_AGE_MAX_MS = 3_600_000
+CORRUPT_TIMES_MAX = 3
+
+ACKNOWLEDGED = frozenset({ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER})
+IDENTITY_LOST = frozenset(
+    {
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        ErrorCode.PRODUCER_FENCED,
+    }
+)
+# What no repetition of the same bytes can change. Everything else is tried again: an error of
+# rights or of a missing topic is the operator's to end, and not a reason to give up lines.
+REFUSED_FOR_GOOD = frozenset(
+    {
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+        ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+        ErrorCode.INVALID_RECORD,
+    }
+)
+
+
+class Identity(NamedTuple):
+    """A producer id and epoch; `generation` counts the identities that a producer has had."""
+
+    producer_id: int
+    epoch: int
+    generation: int
+
+
+NO_IDENTITY = Identity(-1, -1, 0)
+
+
+class State(Enum):
+    """Where a batch is between being queued and being delivered."""
+
+    UNSENT = "unsent"
+    SENT = "sent"
+    ACKED = "acked"
+    REFUSED = "refused"
+
+
+class Entry:
+    """One batch on its way."""
+
+    __slots__ = ("base_offset", "corrupt_times", "encoded", "error", "header", "state", "token")
+
+    def __init__(self, token: object, encoded: EncodedBatch) -> None:
+        self.token = token
+        self.encoded = encoded
+        self.header: bytes | None = None  # sealed under the present identity
+        self.state = State.UNSENT
+        self.base_offset = -1
+        self.error: KafkaError | None = None
+        self.corrupt_times = 0
+
+    def start_again(self) -> None:
+        """Forgets what was true under the identity before."""
+        self.header, self.state, self.base_offset = None, State.UNSENT, -1
+
+
+class Outbox:
+    """One partition's batches. `trouble` is the last refusal that is still being worked on."""
+
+    __slots__ = (
+        "_acked_at",
+        "_acked_event_ms",
+        "_acked_wall_ms",
+        "_address",
+        "_backoff",
+        "_doomed",
+        "_draining",
+        "_flight",
+        "_idempotent",
+        "_identity",
+        "_is_known",
+        "_max_in_flight",
+        "_queue",
+        "_sequence",
+        "generation_wanted",
+        "retry_at",
+        "tp",
+        "trouble",
+    )
+
+    def __init__(
+        self, tp: TopicPartition, *, idempotent: bool, max_in_flight: int, backoff: Backoff
+    ) -> None:
+        self.tp = tp
+        self.retry_at = 0.0
+        self.trouble: KafkaError | None = None
+        self.generation_wanted = 1 if idempotent else 0
+        self._idempotent = idempotent
+        self._max_in_flight = max_in_flight
+        self._backoff = backoff
+        self._identity = None if idempotent else NO_IDENTITY
+        self._sequence = 0
+        self._is_known = False
+        self._draining = False
+        self._queue: deque[Entry] = deque()
+        self._flight: deque[Entry] = deque()
+        self._doomed: deque[Entry] = deque()
+        self._address: Address | None = None
+        self._acked_at = 0.0
+        self._acked_wall_ms = 0
+        self._acked_event_ms = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is on its way."""
+        return not (self._queue or self._flight or self._doomed)
+
+    @property
+    def wants_identity(self) -> bool:
+        """Whether it cannot send for want of a producer id."""
+        return self._identity is None and bool(self._queue)
+
+    def __iter__(self) -> Iterator[Entry]:
+        """Every batch on its way, in send order."""
+        yield from self._flight
+        yield from self._queue
+        yield from self._doomed
+
+    def add(self, entry: Entry) -> None:
+        """Queues a batch; behind one that goes back to the owner, it goes back too."""
+        (self._doomed if self._doomed else self._queue).append(entry)
+
+    def identify(self, identity: Identity) -> None:
+        """Takes an identity that this partition has not had yet; sequences begin at 0."""
+        assert identity.generation >= self.generation_wanted, "an identity is used once"
+        self._identity = identity
+        self._sequence, self._is_known = 0, False
+
+    def next_entry(self, address: Address, now: float, wall_ms: int) -> Entry | None:
+        """The batch that may be sent to the leader at an address now, sealed; or None."""
+        if self._draining or self._identity is None or now < self.retry_at:
+            return None
+        sent = sum(entry.state is State.SENT for entry in self._flight)
+        if sent and address != self._address:
+            return None  # the leader before this one has to answer first
+        window = self._window(address, now, wall_ms)
+        if sent >= window:
+            return None
+        entry = next((each for each in self._flight if each.state is State.UNSENT), None)
+        if entry is None:
+            if not self._queue or len(self._flight) >= window:
+                return None
+            entry = self._queue[0]
+        if self._idempotent and sent and _is_old(entry.encoded.max_timestamp, wall_ms):
+            return None
+        return entry
+
+    def send(self, entry: Entry, address: Address) -> bytes:
+        """The entry is about to be sent; returns its header. The same bytes at every retry."""
+        if self._queue and entry is self._queue[0]:
+            self._flight.append(self._queue.popleft())
+        if entry.header is None:
+            entry.header = self._seal(entry.encoded)
+        entry.state = State.SENT
+        self._address = address
+        return entry.header
+
+    def answer(
+        self,
+        entry: Entry,
+        code: int,
+        base_offset: int,
+        message: str | None,
+        now: float,
+        wall_ms: int,
+    ) -> bool:
+        """What the broker says to a sent batch. False where the leader should be looked up."""
+        known_code = code_of(code)
+        if known_code in ACKNOWLEDGED:
+            self._acknowledge(entry, base_offset if code == 0 else -1, now, wall_ms)
+            return True
+        error = error_for(code, message)
+        self.trouble = error
+        self.retry_at = now + self._backoff.next_s()
+        if self._idempotent and known_code in IDENTITY_LOST:
+            entry.state, self._draining = State.REFUSED, True
+        elif self._is_refused_for_good(entry, known_code):
+            entry.state, entry.error, self._draining = State.REFUSED, error, True
+        else:
+            entry.state = State.UNSENT
+            return False
+        return True
+
+    def lost(self, entry: Entry) -> None:
+        """The batch's connection is gone; whether the broker has the batch is not known."""
+        entry.state, self._is_known = State.UNSENT, False
+
+    def settle(self) -> list[Delivery]:
+        """What the owner is told: acknowledged batches from the front, and what goes back."""
+        found: list[Delivery] = []
+        while self._flight and self._flight[0].state is State.ACKED:
+            entry = self._flight.popleft()
+            found.append(Delivery(entry, self.tp, entry.base_offset, None))
+        if self._draining and not any(each.state is State.SENT for each in self._flight):
+            self._end_drain()
+        if self._doomed and not self._flight and not self._queue:
+            first = self._doomed.popleft()
+            found.append(Delivery(first, self.tp, -1, first.error))
+            found += [Delivery(entry, self.tp, -1, Drained(self.tp)) for entry in self._doomed]
+            self._doomed.clear()
+        return found
+
+    def _end_drain(self) -> None:
+        """Nothing is in flight any more: begin again under another identity."""
+        entries = [*self._flight, *self._queue]
+        refused = next((i for i, each in enumerate(entries) if each.error), len(entries))
+        self._flight.clear()
+        self._queue = deque(entries[:refused])
+        self._doomed = deque(entries[refused:])
+        for entry in self._queue:
+            entry.start_again()
+        self._draining = False
+        if self._idempotent and self._identity is not None:
+            self.generation_wanted = self._identity.generation + 1
+            self._identity = None
+
+    def _acknowledge(self, entry: Entry, base_offset: int, now: float, wall_ms: int) -> None:
+        entry.state, entry.base_offset = State.ACKED, base_offset
+        self._is_known = True
+        self._acked_at, self._acked_wall_ms = now, wall_ms
+        self._acked_event_ms = entry.encoded.max_timestamp
+        self._backoff.reset()
+        self.trouble = None
+
+    def _window(self, address: Address, now: float, wall_ms: int) -> int:
+        """How many batches may be in flight now."""
+        if not self._idempotent:
+            return self._max_in_flight
+        idle_ms = max((now - self._acked_at) * 1000, wall_ms - self._acked_wall_ms)
+        if address != self._address or idle_ms > IDLE_S * 1000:
+            self._is_known = False
+        if not self._is_known or _is_old(self._acked_event_ms, wall_ms):
+            return 1
+        sent = (each for each in self._flight if each.state is State.SENT)
+        if any(_is_old(each.encoded.max_timestamp, wall_ms) for each in sent):
+            return 1
+        return self._max_in_flight
+
+    def _seal(self, encoded: EncodedBatch) -> bytes:
+        assert self._identity is not None, "a batch is sealed under an identity"
+        if not self._idempotent:
+            return seal_header(encoded)
+        sequence = self._sequence
+        self._sequence = next_sequence(sequence, encoded.count)
+        return seal_header(encoded, self._identity.producer_id, self._identity.epoch, sequence)
+
+    def _is_refused_for_good(self, entry: Entry, code: ErrorCode) -> bool:
+        """Damage on the way is repaired by a retry; bytes that stay damaged are not."""
+        if code is ErrorCode.CORRUPT_MESSAGE:
+            entry.corrupt_times += 1
+            return entry.corrupt_times >= CORRUPT_TIMES_MAX
+        return code in REFUSED_FOR_GOOD
+
+
+def _is_old(event_ms: int, wall_ms: int) -> bool:
+    return wall_ms - event_ms > EVENT_AGE_MAX_MS

@@ -1,0 +1,198 @@
+"""The blocking producer: whole batches in, acknowledgements out, order kept."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from skidway.clock import Clock
+from skidway.kafka.batch import EncodedBatch
+from skidway.kafka.client.backoff import Backoff
+from skidway.kafka.client.calls import ProduceCall
+from skidway.kafka.client.client import Client
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.delivery import Delivery
+from skidway.kafka.client.dispatch import Dispatch
+from skidway.kafka.client.requests import init_producer_id_call
+from skidway.kafka.client.session import Channel, Inbox
+from skidway.kafka.errors import KafkaError
+from skidway.kafka.types import TopicPartition
+
+# A link in backoff or a missing leader is looked at again this often while batches wait for it.
+_LOOK_AGAIN_S = 0.05
+
+
+class Producer:
+    """Sends batches to their partitions' leaders, exactly in order, until they are acknowledged.
+
+    The rules are those of `skidway.kafka.client.outbox`. Nothing happens but in `send`, which sends
+    what can be sent without waiting, and `poll`. What a broker refuses for now is tried again for
+    ever; `troubles` says what and why.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        acks: int = -1,
+        idempotent: bool = True,
+        max_in_flight: int = 5,
+        max_buffered_bytes: int = 64 * 1024 * 1024,
+        clock: Clock | None = None,
+    ) -> None:
+        """`acks`: -1 durable, 1 written, 0 none (only without idempotence, order not kept)."""
+        if acks not in (-1, 0, 1):
+            raise ValueError("acks must be -1, 0 or 1")
+        if idempotent and (acks == 0 or not 1 <= max_in_flight <= 5):
+            raise ValueError("an idempotent producer needs acks, and at most five in flight")
+        self._client = client
+        self._acks = acks
+        self._clock = client.clock if clock is None else clock
+        self._dispatch = Dispatch(
+            idempotent=idempotent,
+            max_in_flight=max_in_flight,
+            max_buffered_bytes=max_buffered_bytes,
+            random=client.random,
+        )
+        self._inbox: Inbox = deque()
+        self._requests: dict[int, int] = {}  # ticket: request id
+        self._identity_inbox: Inbox = deque()
+        self._identity_asked = False
+        self._identity_backoff = Backoff(client.random)
+        self._identity_retry_at = 0.0
+        self._deliveries: deque[Delivery] = deque()
+        self._closed = False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another batch may be sent."""
+        return self._dispatch.has_room
+
+    @property
+    def pending_count(self) -> int:
+        """Batches that are not delivered yet."""
+        return self._dispatch.pending_count + len(self._deliveries)
+
+    @property
+    def buffered_bytes(self) -> int:
+        """Bytes of the batches that are on their way."""
+        return self._dispatch.buffered_bytes
+
+    @property
+    def troubles(self) -> dict[TopicPartition, KafkaError]:
+        """The last refusal of every partition whose batches are being tried again."""
+        return self._dispatch.troubles
+
+    def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
+        """Queues a batch, and sends what can be sent now. BufferFull; see `has_room`."""
+        self._dispatch.add(tp, encoded, token)
+        self._client.picture.want(tp.topic)
+        self._advance()
+        self._client.push()
+
+    def poll(self, timeout_ms: int, *wake: int) -> list[Delivery]:
+        """What has become of batches; waits at most so long for something to tell.
+
+        Returns early when one of the descriptors `wake` is readable. Deliveries of a partition
+        come in the order of `send`, without holes.
+        """
+        until = self._clock.monotonic() + timeout_ms / 1000
+        woken = False
+        while True:
+            self._advance()
+            left_s = until - self._clock.monotonic()
+            if self._deliveries or woken or left_s <= 0:
+                break
+            woken = self._client.wait(min(left_s, self._patience_s()), wake)
+        if timeout_ms <= 0 and not self._deliveries:
+            self._client.wait(0)
+            self._advance()
+        found = list(self._deliveries)
+        self._deliveries.clear()
+        return found
+
+    def flush(self, timeout_ms: int) -> bool:
+        """Waits until every batch is delivered; False when that takes longer.
+
+        What was delivered is given by the next `poll`.
+        """
+        until = self._clock.monotonic() + timeout_ms / 1000
+        while True:
+            self._advance()
+            left_s = until - self._clock.monotonic()
+            if self._dispatch.pending_count == 0:
+                return True
+            if left_s <= 0:
+                return False
+            self._client.wait(min(left_s, self._patience_s()))
+
+    def close(self) -> None:
+        """Forgets what is on its way; flush first. The client stays open."""
+        self._closed = True
+        for ticket in self._requests:
+            self._client.session.forget(ticket)
+        self._requests.clear()
+
+    def _patience_s(self) -> float:
+        """How long to wait for the network before looking again."""
+        if self._dispatch.pending_count == 0:
+            return float("inf")
+        now = self._clock.monotonic()
+        due = self._dispatch.next_deadline(now)
+        return _LOOK_AGAIN_S if due is None else min(due - now, _LOOK_AGAIN_S)
+
+    def _advance(self) -> None:
+        """Takes answers, decides, and hands new requests to the session."""
+        if self._closed:
+            raise ValueError("the producer is closed")
+        now, wall_ms = self._clock.monotonic(), self._clock.time_ms()
+        self._take_answers(now, wall_ms)
+        self._deliveries += self._dispatch.deliveries()
+        picture, session = self._client.picture, self._client.session
+        if self._dispatch.has_stale_leaders:
+            self._dispatch.has_stale_leaders = False
+            picture.is_stale()
+
+        def usable(address: Address) -> bool:
+            return session.usable(address, Channel.PRODUCE, now)
+
+        for planned in self._dispatch.plan(picture.leader, usable, now, wall_ms):
+            call = ProduceCall(self._acks, self._client.request_timeout_ms // 2, planned.data)
+            to = planned.address
+            ticket = session.submit(to, Channel.PRODUCE, call, self._inbox, now)
+            self._requests[ticket] = planned.id
+        picture.advance(session, now)
+        self._take_identity(now)
+
+    def _take_answers(self, now: float, wall_ms: int) -> None:
+        while self._inbox:
+            answer = self._inbox.popleft()
+            request_id = self._requests.pop(answer.ticket)
+            if answer.error is not None:
+                self._dispatch.lost(request_id)
+            elif answer.response is None:
+                self._dispatch.written(request_id, now, wall_ms)
+            else:
+                self._dispatch.answered(request_id, answer.response.results, now, wall_ms)
+
+    def _take_identity(self, now: float) -> None:
+        """Asks any broker for a producer id where one is wanted, again until one has answered."""
+        while self._identity_inbox:
+            answer = self._identity_inbox.popleft()
+            self._identity_asked = False
+            if answer.error is None and answer.response.error_code == 0:
+                response = answer.response
+                self._identity_backoff.reset()
+                self._dispatch.identified(response.producer_id, response.producer_epoch)
+                self._advance()
+                return
+            self._identity_retry_at = now + self._identity_backoff.next_s()
+        if self._identity_asked or now < self._identity_retry_at:
+            return
+        if not self._dispatch.identity_wanted:
+            return
+        session, picture = self._client.session, self._client.picture
+        address = picture.next_address(session, Channel.CONTROL, now)
+        if address is not None:
+            inbox = self._identity_inbox
+            session.submit(address, Channel.CONTROL, init_producer_id_call(), inbox, now)
+            self._identity_asked = True

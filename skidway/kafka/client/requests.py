@@ -1,0 +1,154 @@
+"""The administrative requests as calls, and their responses as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from skidway.kafka.client.calls import MessageCall
+from skidway.kafka.client.cluster import ListedOffset, NewTopic
+from skidway.kafka.errors import KafkaError, error_for
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from skidway.kafka.protocol.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from skidway.kafka.protocol.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from skidway.kafka.protocol.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+    ResourceType,
+)
+from skidway.kafka.protocol.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from skidway.kafka.protocol.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from skidway.kafka.types import TopicPartition
+
+Results = dict[str, KafkaError | None]
+
+
+def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
+    """Asks one leader for the offsets of times (ms, LATEST or EARLIEST)."""
+    topics: dict[str, list[ListOffsetsPartition]] = {}
+    for tp, time_ms in times.items():
+        row = ListOffsetsPartition(partition_index=tp.partition, timestamp=time_ms)
+        topics.setdefault(tp.topic, []).append(row)
+    request = ListOffsetsRequest(
+        topics=tuple(ListOffsetsTopic(name=n, partitions=tuple(p)) for n, p in topics.items())
+    )
+    return MessageCall(ApiKey.LIST_OFFSETS, lambda _: request, ListOffsetsResponse)
+
+
+def listed_offsets(
+    response: ListOffsetsResponse,
+) -> dict[TopicPartition, ListedOffset | KafkaError]:
+    """What was found for each partition, or its error."""
+    found: dict[TopicPartition, ListedOffset | KafkaError] = {}
+    for topic in response.topics:
+        for row in topic.partitions:
+            tp = TopicPartition(topic.name, row.partition_index)
+            found[tp] = (
+                error_for(row.error_code, f"offsets of {tp}")
+                if row.error_code
+                else ListedOffset(row.offset, row.timestamp, row.leader_epoch)
+            )
+    return found
+
+
+def create_topics_call(topics: Sequence[NewTopic], timeout_ms: int) -> MessageCall:
+    """Asks the controller to make topics."""
+    request = CreateTopicsRequest(
+        topics=tuple(
+            CreatableTopic(
+                name=topic.name,
+                num_partitions=topic.partitions,
+                replication_factor=topic.replication_factor,
+                configs=tuple(
+                    CreatableTopicConfig(name=name, value=value)
+                    for name, value in topic.configs.items()
+                ),
+            )
+            for topic in topics
+        ),
+        timeout_ms=timeout_ms,
+    )
+    return MessageCall(ApiKey.CREATE_TOPICS, lambda _: request, CreateTopicsResponse)
+
+
+def created_topics(response: CreateTopicsResponse) -> Results:
+    """The error of each topic, or None."""
+    return {row.name: _error(row.error_code, row.error_message) for row in response.topics}
+
+
+def delete_topics_call(names: Sequence[str], timeout_ms: int) -> MessageCall:
+    """Asks the controller to delete topics."""
+    return MessageCall(
+        ApiKey.DELETE_TOPICS,
+        lambda version: DeleteTopicsRequest.by_name(names, version, timeout_ms),
+        DeleteTopicsResponse,
+    )
+
+
+def deleted_topics(response: DeleteTopicsResponse) -> Results:
+    """The error of each topic, or None."""
+    rows = response.responses
+    return {row.name: _error(row.error_code, row.error_message) for row in rows if row.name}
+
+
+def create_partitions_call(counts: Mapping[str, int], timeout_ms: int) -> MessageCall:
+    """Asks the controller to give topics more partitions."""
+    request = CreatePartitionsRequest(
+        topics=tuple(CreatePartitionsTopic(name=n, count=count) for n, count in counts.items()),
+        timeout_ms=timeout_ms,
+    )
+    return MessageCall(ApiKey.CREATE_PARTITIONS, lambda _: request, CreatePartitionsResponse)
+
+
+def created_partitions(response: CreatePartitionsResponse) -> Results:
+    """The error of each topic, or None."""
+    return {row.name: _error(row.error_code, row.error_message) for row in response.results}
+
+
+def describe_configs_call(kind: ResourceType, names: Iterable[str]) -> MessageCall:
+    """Asks for all settings of topics or of a broker."""
+    request = DescribeConfigsRequest(
+        resources=tuple(
+            DescribeConfigsResource(resource_type=kind, resource_name=name) for name in names
+        )
+    )
+    return MessageCall(ApiKey.DESCRIBE_CONFIGS, lambda _: request, DescribeConfigsResponse)
+
+
+def described_configs(response: DescribeConfigsResponse) -> dict[str, dict[str, str]]:
+    """The settings that have a value. KafkaError for a resource that has none to show."""
+    for row in response.results:
+        if row.error_code:
+            raise error_for(row.error_code, row.error_message or row.resource_name)
+    return {
+        row.resource_name: {each.name: each.value for each in row.configs if each.value is not None}
+        for row in response.results
+    }
+
+
+def init_producer_id_call() -> MessageCall:
+    """Asks any broker for a producer id that nobody has had."""
+    request = InitProducerIdRequest()
+    return MessageCall(ApiKey.INIT_PRODUCER_ID, lambda _: request, InitProducerIdResponse)
+
+
+def _error(code: int, message: str | None) -> KafkaError | None:
+    return error_for(code, message) if code else None

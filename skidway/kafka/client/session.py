@@ -1,0 +1,257 @@
+"""All connections of one client, without sockets: who dials, hangs up, waits, and until when.
+
+A link is the intention to talk to an address on a channel; it has a connection or is waiting for
+one. Calls are submitted with a ticket and an inbox; what becomes of each is put into the inbox
+exactly once: a response, an error of the call (`UnsupportedVersion`), or `Disconnected` when the
+connection ended first. Nothing is tried again here: only who made a call knows what that means.
+
+Channels keep apart what must not wait for each other: a long-polling fetch holds up everything
+behind it on its connection.
+
+A driver (`skidway.kafka.client.network`) does the I/O: it asks for `dials` and `hangups`, moves
+bytes, and calls `expire` when `next_deadline` has come. Time comes in as a value (monotonic
+seconds).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from skidway.errors import SkidwayError
+from skidway.kafka.client.backoff import Backoff
+from skidway.kafka.client.calls import Call
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.connection import Answer, Connection
+from skidway.kafka.errors import BrokerUnreachable
+
+Inbox = deque[Answer]
+
+DIAL_TIMEOUT_S = 10.0
+RESPONSE_BYTES_MAX = 256 * 1024 * 1024
+CALLS_PER_LINK_MAX = 64
+
+
+class Channel(Enum):
+    """What a connection is for."""
+
+    CONTROL = "control"
+    PRODUCE = "produce"
+    FETCH = "fetch"
+
+
+class Disconnected(BrokerUnreachable):
+    """The connection ended before the call was answered; the broker may have acted on it."""
+
+
+class LinkKey(NamedTuple):
+    """Which connection: at most one to an address on a channel."""
+
+    address: Address
+    channel: Channel
+
+
+class Link:
+    """One address on one channel: idle, dialling, connected, or waiting after a failure."""
+
+    __slots__ = ("_held", "backoff", "connection", "dial_deadline", "failure", "key", "retry_at")
+
+    def __init__(self, key: LinkKey, backoff: Backoff) -> None:
+        self.key = key
+        self.backoff = backoff
+        self.connection: Connection | None = None
+        self.dial_deadline: float | None = None
+        self.retry_at = 0.0
+        self.failure = ""
+        self._held: deque[tuple[int, Call, float]] = deque()  # until it is connected
+
+    @property
+    def in_flight_count(self) -> int:
+        """Calls that are not answered."""
+        return len(self._held) + (self.connection.in_flight_count if self.connection else 0)
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When something here has waited long enough (monotonic seconds)."""
+        if self.connection is not None:
+            return self.connection.next_deadline
+        return self.dial_deadline
+
+    def submit(self, ticket: int, call: Call, deadline: float) -> None:
+        """Sends a call now or once connected."""
+        if self.connection is None:
+            self._held.append((ticket, call, deadline))
+        else:
+            self.connection.submit(ticket, call, deadline)
+
+    def opened(self, connection: Connection) -> None:
+        """The socket is connected."""
+        self.connection, self.dial_deadline = connection, None
+        while self._held:
+            connection.submit(*self._held.popleft())
+
+    def closed(self) -> list[int]:
+        """The socket is gone; returns the tickets of all calls that were open."""
+        tickets = [ticket for ticket, _, _ in self._held]
+        self._held.clear()
+        if self.connection is not None:
+            tickets = self.connection.abandoned() + tickets
+        self.connection = self.dial_deadline = None
+        return tickets
+
+
+class Session:
+    """The links of one client."""
+
+    def __init__(
+        self,
+        *,
+        client_id: str,
+        request_timeout_s: float,
+        random: Callable[[], float],
+        response_bytes_max: int = RESPONSE_BYTES_MAX,
+    ) -> None:
+        self._client_id = client_id
+        self._request_timeout_s = request_timeout_s
+        self._random = random
+        self._response_bytes_max = response_bytes_max
+        self._links: dict[LinkKey, Link] = {}
+        self._tickets = itertools.count()
+        self._inboxes: dict[int, Inbox] = {}
+        self._dials: list[Link] = []
+        self._hangups: list[Link] = []
+        self.last_failure = ""
+
+    # for whoever has something to say to a broker
+
+    def usable(self, address: Address, channel: Channel, now: float) -> bool:
+        """Whether a call may be submitted: not after a failure until the wait is over."""
+        link = self._links.get(LinkKey(address, channel))
+        if link is None:
+            return True
+        waiting = link.connection is None and link.dial_deadline is None and now < link.retry_at
+        return not waiting and link.in_flight_count < CALLS_PER_LINK_MAX
+
+    def is_ready(self, address: Address, channel: Channel) -> bool:
+        """Whether there is a connection with agreed versions."""
+        link = self._links.get(LinkKey(address, channel))
+        return link is not None and link.connection is not None and link.connection.is_ready
+
+    def submit(
+        self, address: Address, channel: Channel, call: Call, inbox: Inbox, now: float
+    ) -> int:
+        """Sends a call, dialling first where needed; returns its ticket. Only where `usable`."""
+        key = LinkKey(address, channel)
+        link = self._links.get(key)
+        if link is None:
+            link = self._links[key] = Link(key, Backoff(self._random))
+        if not self.usable(address, channel, now):
+            raise Disconnected(f"{address} cannot be used now: {link.failure}")
+        if link.connection is None and link.dial_deadline is None:
+            link.dial_deadline = now + min(DIAL_TIMEOUT_S, self._request_timeout_s)
+            self._dials.append(link)
+        ticket = next(self._tickets)
+        self._inboxes[ticket] = inbox
+        link.submit(ticket, call, now + self._request_timeout_s)
+        self._collect(link)
+        return ticket
+
+    def forget(self, ticket: int) -> None:
+        """Nobody waits for this answer any more."""
+        self._inboxes.pop(ticket, None)
+
+    def retry_at(self, address: Address, channel: Channel) -> float:
+        """When an address may be used again after a failure (monotonic seconds)."""
+        link = self._links.get(LinkKey(address, channel))
+        return 0.0 if link is None else link.retry_at
+
+    # for the driver
+
+    def dials(self) -> list[Link]:
+        """Links that want a socket now; answer each with `opened` or `failed`."""
+        found, self._dials = self._dials, []
+        return found
+
+    def hangups(self) -> list[Link]:
+        """Links whose socket has to be closed: they have failed."""
+        found, self._hangups = self._hangups, []
+        return found
+
+    def writers(self) -> list[Link]:
+        """Links that have bytes to send."""
+        return [
+            link
+            for link in self._links.values()
+            if link.connection is not None and link.connection.wants_write
+        ]
+
+    def opened(self, link: Link, now: float) -> None:
+        """The link's socket is connected."""
+        deadline = now + self._request_timeout_s
+        link.opened(Connection(self._client_id, self._response_bytes_max, deadline))
+
+    def sent(self, link: Link, count: int) -> None:
+        """That many bytes of the link's outgoing ones are gone."""
+        if link.connection is not None:
+            link.connection.sent(count)
+            self._collect(link)
+
+    def received(self, link: Link, count: int, now: float) -> None:
+        """That many bytes came into the link's space; 0 is the end of the stream."""
+        if link.connection is None:
+            return
+        if count == 0:
+            self.failed(link, "the broker closed the connection", now)
+            return
+        try:
+            link.connection.received(count)
+        except SkidwayError as error:
+            self._collect(link)
+            self.failed(link, str(error), now)
+            return
+        if link.connection.is_ready:
+            link.backoff.reset()
+        self._collect(link)
+
+    def failed(self, link: Link, why: str, now: float) -> None:
+        """The link's connection is over, or there will be none: all its calls end here."""
+        link.failure = self.last_failure = f"{link.key.address}: {why}"
+        link.retry_at = now + link.backoff.next_s()
+        self._hangups.append(link)
+        for ticket in link.closed():
+            self._deliver(Answer(ticket, None, Disconnected(link.failure)))
+
+    def expire(self, now: float) -> None:
+        """Ends the links on which a deadline has passed."""
+        for link in list(self._links.values()):
+            deadline = link.next_deadline
+            if deadline is not None and deadline <= now:
+                why = "no answer in time" if link.connection else "no connection in time"
+                self.failed(link, why, now)
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When `expire` has to be called (monotonic seconds)."""
+        deadlines = (link.next_deadline for link in self._links.values())
+        return min((each for each in deadlines if each is not None), default=None)
+
+    def close(self) -> None:
+        """Ends every link; open calls are told."""
+        for link in self._links.values():
+            self._hangups.append(link)
+            for ticket in link.closed():
+                self._deliver(Answer(ticket, None, Disconnected("the client is closed")))
+        self._dials.clear()
+
+    def _collect(self, link: Link) -> None:
+        if link.connection is not None:
+            for answer in link.connection.answers():
+                self._deliver(answer)
+
+    def _deliver(self, answer: Answer) -> None:
+        inbox = self._inboxes.pop(answer.ticket, None)
+        if inbox is not None:
+            inbox.append(answer)
