@@ -1,0 +1,135 @@
+"""Our messages beside kafka-python's: its codec is generated from Apache Kafka's own definitions.
+
+Each message that we write is read by kafka-python as what we meant, and what it writes for that is
+byte for byte the same. Names, versions, nullability and tags of every field are Kafka's, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skidway.kafka.errors import RETRIABLE, ErrorCode
+from skidway.kafka.protocol import APIS, Message, encode, flexible
+from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Text, fields
+from support.kafka_python import Theirs, definition, name_and_retriable, version_range
+from support.messages import ALL, CASES, messages, name_of
+
+ITS_OWN_NAMES = {  # where kafka-python keeps other names than Apache Kafka's
+    ErrorCode.UNKNOWN_SERVER_ERROR: "UNKNOWN",
+    ErrorCode.NONE: "NO_ERROR",
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: "NOT_LEADER_FOR_PARTITION",
+    ErrorCode.MESSAGE_TOO_LARGE: "MESSAGE_SIZE_TOO_LARGE",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "INVALID_TOPIC",
+    ErrorCode.INVALID_REPLICA_ASSIGNMENT: "INVALID_REPLICATION_ASSIGNMENT",
+}
+TYPES = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "?": "bool"}
+
+
+def plain(value: Any, version: int) -> Any:
+    """A message as kafka-python takes and gives it: dictionaries and lists, no fields of other
+    versions, None for a topic id of zeros."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {
+            field.name: plain(getattr(value, field.name), version)
+            for field in fields(type(value))
+            if field.exists(version) and not is_silent(field, getattr(value, field.name))
+        }
+    if isinstance(value, tuple):
+        return [plain(item, version) for item in value]
+    return None if isinstance(value, uuid.UUID) and not value.int else value
+
+
+def is_silent(field: Field, value: Any) -> bool:
+    """A tagged field at its default is not written, and so not read."""
+    return field.tag is not None and value == field.default
+
+
+@pytest.mark.parametrize(("cls", "version"), CASES, ids=name_of)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
+    """kafka-python reads what we meant from our bytes, and writes the same bytes for it."""
+    message = data.draw(messages(cls, version))
+    body = encode(message, version)
+    theirs = Theirs(cls.__name__, version, flexible(cls.API, version))
+    found = theirs.decode(body)
+    assert found == plain(message, version)
+    assert theirs.encode(found) == body
+
+
+@pytest.mark.parametrize("cls", ALL, ids=name_of)
+def test_same_definition(cls: type[Message]) -> None:
+    """Key, versions and flexible versions are Kafka's, and so is every field's."""
+    theirs = definition(cls.__name__)
+    assert theirs["apiKey"] == cls.API
+    first_flexible, _ = version_range(theirs["flexibleVersions"]) or (None, None)
+    assert first_flexible == APIS[cls.API].flexible_since
+    _, highest = version_range(theirs["validVersions"]) or (None, -1)
+    assert highest >= cls.VERSIONS.highest
+    for version in range(cls.VERSIONS.lowest, cls.VERSIONS.highest + 1):
+        assert ours(cls, version) == kafkas(theirs["fields"], version)
+
+
+def ours(cls: type, version: int) -> list[Any]:
+    """Name, type, nullability and tag of our fields in a version."""
+    return [
+        (
+            field.name.replace("_", ""),
+            kind(field.shape, version),
+            # Structures and ids have no null: None stands for a tag that is not there.
+            version >= field.nullable_since and not isinstance(field.shape, Nested),
+            field.tag,
+        )
+        for field in fields(cls)
+        if field.exists(version)
+    ]
+
+
+def kind(shape: Any, version: int) -> Any:
+    if isinstance(shape, Fixed):
+        return TYPES[shape.code]
+    if isinstance(shape, Array):
+        return [kind(shape.element, version)]
+    if isinstance(shape, Nested):
+        return ours(shape.cls, version)
+    return {Text: "string", Id: "uuid"}.get(type(shape), "bytes")
+
+
+def kafkas(definitions: list[dict[str, Any]], version: int) -> list[Any]:
+    """Name, type, nullability and tag of Kafka's fields in a version."""
+    return [
+        (
+            item["name"].lower(),
+            kafkas_kind(item, version),
+            within(item.get("nullableVersions"), version),
+            item.get("tag"),
+        )
+        for item in definitions
+        if within(item["versions"], version)
+    ]
+
+
+def kafkas_kind(item: dict[str, Any], version: int) -> Any:
+    name = item["type"].removeprefix("[]").replace("records", "bytes")
+    inner = kafkas(item["fields"], version) if "fields" in item else name
+    return [inner] if item["type"].startswith("[]") else inner
+
+
+def within(versions: str | None, version: int) -> bool:
+    found = version_range(versions)
+    return found is not None and found[0] <= version <= found[1]
+
+
+@pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)
+def test_same_error_codes(code: ErrorCode) -> None:
+    """Names, numbers and retriability of the error codes are those that kafka-python knows."""
+    name, retried = name_and_retriable(code.value)
+    assert ITS_OWN_NAMES.get(code, code.name) == name
+    # Kafka's protocol guide says that a corrupt message may be sent again; kafka-python gives up.
+    assert (code in RETRIABLE) == (retried or code is ErrorCode.CORRUPT_MESSAGE)

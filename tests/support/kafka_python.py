@@ -1,0 +1,63 @@
+"""kafka-python's codec of Kafka's messages, generated from Apache Kafka's own definitions.
+
+It reads its resources by a way that Python 3.11 and 3.12 call deprecated. Warnings are errors in
+our tests, so its import is wrapped.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+from functools import cache
+from typing import Any
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from kafka.errors import kafka_errors
+    from kafka.protocol.schemas import BaseField, StructField, load_json
+
+
+@cache
+def definition(name: str) -> dict[str, Any]:
+    """Kafka's definition of a message, by its name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        found: dict[str, Any] = load_json(name, package="kafka.protocol.schemas.resources")
+    return found
+
+
+class Theirs:
+    """kafka-python's codec of one message in one version: dictionaries there and back."""
+
+    def __init__(self, name: str, version: int, compact: bool) -> None:
+        self._codec = _codec(name)
+        self._form = {"version": version, "compact": compact, "tagged": compact}
+
+    def decode(self, body: bytes) -> dict[str, Any]:
+        """What is in a body; bytes behind its end fail the test."""
+        stream = io.BytesIO(body)
+        found: dict[str, Any] = self._codec.decode(stream, **self._form)
+        assert stream.read() == b""
+        return found
+
+    def encode(self, message: dict[str, Any]) -> bytes:
+        """The body of a message."""
+        return bytes(self._codec.encode(message, **self._form))
+
+
+@cache
+def _codec(name: str) -> StructField:
+    return StructField(definition(name))
+
+
+def version_range(text: str | None) -> tuple[int, int] | None:
+    """First and last version of a definition's "3+" or "3-5"; None if there is none."""
+    found: tuple[int, int] | None = BaseField.parse_versions(text)
+    return found
+
+
+def name_and_retriable(code: int) -> tuple[str, bool]:
+    """The name of an error code, and whether kafka-python tries again after it; KeyError if it does
+    not know the code."""
+    error = kafka_errors[code]
+    return error.message, bool(error.retriable)
