@@ -48,6 +48,7 @@ class PressedBatch:
     tp: TopicPartition
     encoded: EncodedBatch
     readings: tuple[int, ...]
+    is_rejected: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +273,7 @@ class Press:
                     TopicPartition(topic.name, partition),
                     self._batch(agent, records, part),
                     tuple(np.unique(records.owner[part]).tolist()),
+                    topic is self.recipe.rejected,
                 )
 
     def _batch(self, agent: int, records: _Records, rows: Int64s) -> EncodedBatch:

@@ -1,0 +1,209 @@
+"""Batches on their way: handed to the producer in order, sent again when taken back, halved when
+refused, settled when acknowledged.
+
+The producer keeps order and retries; what comes back here is a batch that the broker refused for
+good, and those behind it that the producer took back. A refused batch is halved until the record is
+alone that the broker does not take; that record's bytes are set apart as uncertain, and everything
+else is sent again in its order. All copies of a record are the same, so cutting batches anew
+changes nothing for anybody who counts by origin.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from agent.delivery.press import Pressed
+from agent.files.tracked import Flight
+from audit.counts import Counts
+from skidway.errors import ConfigurationRefused
+from skidway.kafka.batch import EncodedBatch, seal
+from skidway.kafka.client import BufferFull, Delivery, Drained
+from skidway.kafka.columns import Origins, decode, encode
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+
+class Sink(Protocol):
+    """What is asked of a producer; tests and models have others than the client's."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another batch may be sent."""
+        ...
+
+    def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
+        """Queues a batch; raises BufferFull."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parcel:
+    """A batch, and the flights that have records in it."""
+
+    tp: TopicPartition
+    encoded: EncodedBatch
+    flights: tuple[Flight, ...]
+    source: Source
+    is_rejected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A record that the broker does not take. Positions in bytes."""
+
+    flight: Flight
+    first: int
+    length: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Settled:
+    """What a round of deliveries did: the last acknowledged offset per partition, refusals."""
+
+    offsets: dict[TopicPartition, int]
+    refusals: list[Refusal]
+    acknowledged: int = 0
+
+
+class Outbound:
+    """Owns every parcel from the press to its end."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._queue: deque[Parcel] = deque()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more may be pressed: nothing is waiting here, and the producer takes more."""
+        return not self._queue and self._sink.has_room
+
+    def add(
+        self, pressed: Pressed, flights: Sequence[Flight], sources: tuple[Source, Source]
+    ) -> None:
+        """Takes over what was pressed of these flights' intents (one outcome each).
+
+        sources: of the data topic and of its rejected topic.
+        """
+        for flight, outcome in zip(flights, pressed.outcomes, strict=True):
+            flight.outcome = outcome
+        for batch in pressed.batches:
+            mine = tuple(flights[index] for index in batch.readings)
+            for flight in mine:
+                flight.waiting += 1
+            source = sources[batch.is_rejected]
+            parcel = Parcel(batch.tp, batch.encoded, mine, source, batch.is_rejected)
+            self._queue.append(parcel)
+
+    def pump(self) -> None:
+        """Hands on as much as the producer takes."""
+        while self._queue and self._sink.has_room:
+            parcel = self._queue[0]
+            try:
+                self._sink.send(parcel.tp, parcel.encoded, parcel)
+            except BufferFull:
+                return
+            self._queue.popleft()
+
+    def settle(self, deliveries: Iterable[Delivery]) -> Settled:
+        """Notes what became of parcels; what came back goes to the front of the queue, in order."""
+        settled = Settled({}, [])
+        again: list[Parcel] = []
+        for delivery in deliveries:
+            parcel = delivery.token
+            assert isinstance(parcel, Parcel)
+            if delivery.error is None:
+                settled.acknowledged += 1
+                if delivery.base_offset >= 0:
+                    last = delivery.base_offset + parcel.encoded.count - 1
+                    settled.offsets[parcel.tp] = last
+                _land(parcel)
+            elif isinstance(delivery.error, Drained):
+                again.append(parcel)
+            else:
+                again += self._refused(parcel, delivery.error.code, str(delivery.error), settled)
+        self._queue.extendleft(reversed(again))
+        return settled
+
+    def _refused(
+        self, parcel: Parcel, code: ErrorCode, reason: str, settled: Settled
+    ) -> list[Parcel]:
+        """The parcel's halves, or nothing after its one record was set apart."""
+        if code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
+            raise ConfigurationRefused(
+                f"compression.type: the brokers do not take it for {parcel.tp.topic}; "
+                "nothing is lost, start again with another one"
+            )
+        if parcel.encoded.count > 1:
+            return _halves(parcel)
+        (flight,) = parcel.flights
+        settled.refusals.append(_set_apart(parcel, flight, reason))
+        _land(parcel)
+        return []
+
+
+def _land(parcel: Parcel) -> None:
+    for flight in parcel.flights:
+        flight.waiting -= 1
+
+
+def _halves(parcel: Parcel) -> list[Parcel]:
+    """Two batches with the same records; flights wait for each that has records of theirs."""
+    rows = decode(memoryview(seal(parcel.encoded)))
+    assert rows.origins is not None
+    origins, middle = rows.origins, parcel.encoded.count // 2
+    keys = None if rows.keys.null_count == len(rows.keys) else rows.keys
+    halves = []
+    for part in (slice(0, middle), slice(middle, parcel.encoded.count)):
+        mine = _cut(origins, part)
+        encoded = encode(
+            rows.values[part],
+            rows.timestamps[part],
+            origins=mine,
+            keys=None if keys is None else keys[part],
+            codec=parcel.encoded.codec,
+        )
+        flights = tuple(flight for flight in parcel.flights if _has(mine, flight))
+        halves.append(replace(parcel, encoded=encoded, flights=flights))
+    for half in halves:
+        for flight in half.flights:
+            flight.waiting += 1
+    _land(parcel)
+    return halves
+
+
+def _cut(origins: Origins, part: slice) -> Origins:
+    return Origins(
+        origins.agent[part], origins.file[part], origins.first[part], origins.length[part]
+    )
+
+
+def _has(origins: Origins, flight: Flight) -> bool:
+    intent = flight.intent
+    inside = (origins.first >= intent.first) & (origins.first < intent.end)
+    return bool(np.any(inside & (origins.file == intent.file)))
+
+
+def _set_apart(parcel: Parcel, flight: Flight, reason: str) -> Refusal:
+    """Takes the one record out of what its flight counts as acknowledged or rejected."""
+    rows = decode(memoryview(seal(parcel.encoded)))
+    origins, outcome = rows.origins, flight.outcome
+    assert origins is not None
+    assert outcome is not None
+    length = int(origins.length[0])
+    counts = Counts(outcome.counts.bucket_ms)
+    counts.add(parcel.source, rows.timestamps, origins)
+    for key, sums in list(counts.items()):
+        outcome.counts.put(key, -sums)
+    flight.uncertain_bytes += length
+    if parcel.is_rejected:
+        flight.outcome = replace(outcome, rejected_bytes=outcome.rejected_bytes - length)
+    else:
+        flight.outcome = replace(outcome, delivered_bytes=outcome.delivered_bytes - length)
+    return Refusal(flight, int(origins.first[0]), length, reason)

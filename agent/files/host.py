@@ -1,0 +1,173 @@
+"""What the agent asks of the operating system about log files.
+
+`Host` is a protocol because there is a second one: the model tests run the real agent on a file
+system that rotates, truncates and loses power at random.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from agent.files.patterns import Pattern
+
+
+class FileKey(NamedTuple):
+    """Where a file's bytes are, whatever it is called. Numbers above 2^63 wrap to negative ones."""
+
+    device: int
+    inode: int
+
+
+class Status(NamedTuple):
+    """A file now; links 0: it has lost its last name. changed_ns: when its content last changed."""
+
+    key: FileKey
+    size: int
+    links: int
+    changed_ns: int
+
+
+class Found(NamedTuple):
+    """A file that a pattern leads to."""
+
+    path: str
+    key: FileKey
+    size: int
+    changed_ns: int
+
+
+@dataclass(slots=True)
+class Scan:
+    """found: by pattern. unreadable: (path, reason) of what could not be looked into."""
+
+    found: list[Found] = field(default_factory=list)
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
+
+
+class Handle(Protocol):
+    """An open file. Every method may raise OSError."""
+
+    def read(self, count: int, position: int) -> bytes:
+        """At most `count` bytes at a position; fewer at the file's end."""
+        ...
+
+    def status(self) -> Status:
+        """The file now."""
+        ...
+
+    def close(self) -> None:
+        """Gives the descriptor back."""
+        ...
+
+
+class Host(Protocol):
+    """A machine with files."""
+
+    def open(self, path: str) -> Handle:
+        """Opens a regular file for reading. Raises OSError."""
+        ...
+
+    def scan(self, patterns: Sequence[Pattern]) -> Scan:
+        """Every regular file that a pattern leads to, once per path."""
+        ...
+
+    def look(self, path: str) -> Found | None:
+        """The regular file at a path; None if there is none, or it cannot be asked."""
+        ...
+
+    def find(self, directory: str, key: FileKey) -> str | None:
+        """The path of a file among the names of a directory; None if it is not there."""
+        ...
+
+
+class OpenFile:
+    """A descriptor; reads are positional, so there is no cursor to lose."""
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, path: str) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            os.close(self._descriptor)
+            raise OSError(22, "it is no regular file")
+
+    def read(self, count: int, position: int) -> bytes:
+        """At most `count` bytes at a position."""
+        return os.pread(self._descriptor, count, position)
+
+    def status(self) -> Status:
+        """The file now."""
+        found = os.fstat(self._descriptor)
+        return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns)
+
+    def close(self) -> None:
+        """Gives the descriptor back."""
+        os.close(self._descriptor)
+
+
+class OperatingSystem:
+    """This machine."""
+
+    def open(self, path: str) -> Handle:
+        """Opens a regular file for reading."""
+        return OpenFile(path)
+
+    def scan(self, patterns: Sequence[Pattern]) -> Scan:
+        """Walks the directories of every pattern."""
+        scan = Scan()
+        seen: set[str] = set()
+        for pattern in patterns:
+            for path in pattern.walk(scan.unreadable):
+                if path in seen:
+                    continue
+                seen.add(path)
+                found = _found(path, scan.unreadable)
+                if found is not None:
+                    scan.found.append(found)
+        return scan
+
+    def look(self, path: str) -> Found | None:
+        """The regular file at a path."""
+        return _found(path, [])
+
+    def find(self, directory: str, key: FileKey) -> str | None:
+        """Looks for the inode among the directory's entries."""
+        try:
+            with os.scandir(directory) as entries:
+                for path in _with_inode(entries, key.inode):
+                    if _key(os.stat(path)) == key:
+                        return path
+        except OSError:
+            return None
+        return None
+
+
+def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str]:
+    for entry in entries:
+        if _signed(entry.inode()) == inode:
+            yield entry.path
+
+
+def _found(path: str, unreadable: list[tuple[str, str]]) -> Found | None:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None  # it went away in between, or is a link to nowhere
+    except OSError as error:
+        unreadable.append((path, error.strerror or str(error)))
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return Found(path, _key(status), status.st_size, status.st_mtime_ns)
+
+
+def _key(status: os.stat_result) -> FileKey:
+    return FileKey(_signed(status.st_dev), _signed(status.st_ino))
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number

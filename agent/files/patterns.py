@@ -1,0 +1,107 @@
+"""Which paths a source means: *, ?, [...] within a name, and ** for any number of directories.
+
+Names that begin with a dot are meant only by patterns that begin with one, as in a shell. Links are
+followed; a directory that contains itself is walked once. What cannot be looked into is reported,
+because an unreadable directory may hold files that nobody counts.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+Unreadable = list[tuple[str, str]]
+
+_MAGIC = re.compile(r"[*?\[]")
+DEPTH_MAX = 64
+"""Directories below each other that ** follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """An absolute pattern and what to leave out of it."""
+
+    text: str
+    exclude: tuple[str, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """The directory above the first part with a wildcard; watched for events."""
+        parts = self.text.split("/")
+        fixed = next((i for i, part in enumerate(parts) if _MAGIC.search(part)), len(parts) - 1)
+        return "/".join(parts[:fixed]) or "/"
+
+    @property
+    def is_deep(self) -> bool:
+        """Whether files may lie in directories below the root."""
+        parts = self.text.split("/")
+        return any(_MAGIC.search(part) for part in parts[:-1])
+
+    def walk(self, unreadable: Unreadable) -> Iterator[str]:
+        """Existing paths that match, sorted within each directory."""
+        parts = tuple(part for part in self.text.split("/") if part)
+        for path in _walk("/", parts, unreadable, ()):
+            if not any(fnmatch.fnmatchcase(path, each) for each in self.exclude):
+                yield path
+
+
+def _walk(
+    base: str, parts: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
+) -> Iterator[str]:
+    if not parts:
+        yield base
+        return
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        yield from _walk_deep(base, rest, unreadable, above)
+    elif not _MAGIC.search(part):
+        path = os.path.join(base, part)
+        if rest or os.path.lexists(path):
+            yield from _walk(path, rest, unreadable, above)
+    else:
+        match = re.compile(fnmatch.translate(part)).match
+        hidden = part.startswith(".")
+        for entry in _entries(base, unreadable):
+            if match(entry.name) and (hidden or not entry.name.startswith(".")):
+                if not rest:
+                    yield entry.path
+                elif _is_directory(entry):
+                    yield from _walk(entry.path, rest, unreadable, above)
+
+
+def _walk_deep(
+    base: str, rest: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
+) -> Iterator[str]:
+    """The directory itself, and every directory below it that is not one of those above."""
+    try:
+        status = os.stat(base)
+    except OSError:
+        return
+    key = (status.st_dev, status.st_ino)
+    if key in above or len(above) >= DEPTH_MAX:
+        return
+    yield from _walk(base, rest or ("*",), unreadable, above)
+    for entry in _entries(base, unreadable):
+        if not entry.name.startswith(".") and _is_directory(entry):
+            yield from _walk_deep(entry.path, rest, unreadable, (*above, key))
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _entries(directory: str, unreadable: Unreadable) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        unreadable.append((directory, error.strerror or str(error)))
+        return []

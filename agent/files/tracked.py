@@ -1,0 +1,159 @@
+"""One file id and everything known about it. Mutable; owned by the agent's loop.
+
+    begin          position                read position              size
+      |  set apart or  |  promised, on its way   |   not read yet        |
+      |  acknowledged  |  (flights)              |                       |
+
+`position` and what stands beside it is durable (the checkpoint); the read position is where the
+last intent ends, so it is durable too, in the intents. begin <= position <= read position always.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from agent.delivery.intents import Intent
+from agent.delivery.press import Outcome
+from agent.files.host import FileKey
+from agent.identity import GUARD_BYTES, Fingerprint, Guard, Mark, guard_of, with_mark
+
+
+class FileState(StrEnum):
+    """OPEN: may be read. ENDED: no more is read, its closure waits. CLOSED: closure is durable."""
+
+    OPEN = "open"
+    ENDED = "ended"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """What a file id was announced with; never changes.
+
+    path: as text for people (a name that is no UTF-8 is escaped). topic_id: of the topic then.
+    """
+
+    file: int
+    topic: str
+    topic_id: str
+    host: str
+    path: str
+    key: FileKey
+    fingerprint: Fingerprint
+    begin: int = 0
+    predecessor: int | None = None
+    predecessor_position: int | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Bytes of a file by what became of them; with the pending ones they are all of its bytes."""
+
+    acknowledged: int = 0
+    rejected: int = 0
+    filtered: int = 0
+    lost: int = 0
+    uncertain: int = 0
+
+    @property
+    def total(self) -> int:
+        """Bytes that are settled."""
+        return self.acknowledged + self.rejected + self.filtered + self.lost + self.uncertain
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The position below which every byte is settled, and the evidence there."""
+
+    position: int
+    prefix_crc: int
+    guard: Guard
+    marks: tuple[Mark, ...]
+
+
+@dataclass(slots=True)
+class Flight:
+    """An intent whose records are on their way.
+
+    outcome is None until it is pressed; waiting: batches not yet acknowledged. uncertain: why its
+    bytes were set apart instead, "" if they were not.
+    """
+
+    intent: Intent
+    after: Checkpoint
+    outcome: Outcome | None = None
+    waiting: int = 0
+    uncertain_bytes: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the checkpoint may pass it."""
+        return self.outcome is not None and self.waiting == 0
+
+
+@dataclass(frozen=True, slots=True)
+class LongLine:
+    """A line longer than can be read at once, of which `scanned` bytes were looked through."""
+
+    scanned: int
+    crc: int
+    prefix_crc: int
+    tail: bytes
+
+
+@dataclass(slots=True)
+class TrackedFile:
+    """See the module."""
+
+    birth: Birth
+    checkpoint: Checkpoint
+    location: str
+    tally: Tally = field(default_factory=Tally)
+    state: FileState = FileState.OPEN
+    announced: bool = False
+    announced_ms: int = 0
+    length: int | None = None  # the final one, from ENDED on
+    # From here on nothing is durable: it is made anew at start.
+    read_position: int = 0
+    read_crc: int = 0  # CRC-32C of [0, read position)
+    tail: bytes | None = None  # the last bytes before the read position; None: not read here yet
+    size: int = 0
+    grown_at: float = 0.0
+    rotated: bool = False
+    deleted: bool = False
+    verified: bool = False
+    trouble: str | None = None
+    long_line: LongLine | None = None
+    flights: deque[Flight] = field(default_factory=deque)
+
+    @property
+    def file(self) -> int:
+        """The file id."""
+        return self.birth.file
+
+    @property
+    def position(self) -> int:
+        """The durable position."""
+        return self.checkpoint.position
+
+    @property
+    def pending(self) -> int:
+        """Bytes known to be there that are not settled."""
+        return max(self.bytes_known - self.tally.total, 0)
+
+    @property
+    def bytes_known(self) -> int:
+        """Bytes that this file id covers, as far as anybody has seen."""
+        if self.length is not None:
+            return self.length + self.tally.lost - self.birth.begin
+        return max(self.size, self.read_position) - self.birth.begin
+
+    def read_on(self, data_crc_prefix: int, tail: bytes, end: int) -> Checkpoint:
+        """Moves the read position; gives the checkpoint that holds once all before is settled."""
+        self.read_position, self.read_crc = end, data_crc_prefix
+        self.tail = tail[-GUARD_BYTES:]
+        last = self.flights[-1].after if self.flights else self.checkpoint
+        marks = with_mark(last.marks, Mark(end, data_crc_prefix))
+        return Checkpoint(end, data_crc_prefix, guard_of(self.tail), marks)

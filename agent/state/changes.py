@@ -1,0 +1,203 @@
+"""What one transaction writes, gathered before it begins, so that it can be tried again whole."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable
+from typing import Any, Final
+
+import google_crc32c
+
+from agent.delivery.intents import Intent
+from agent.delivery.recipe import Recipe
+from agent.files.tracked import TrackedFile
+from agent.identity import Mark
+from audit.counts import BucketKey, Sums
+from audit.messages import Loss
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+Row = tuple[Any, ...]
+
+_MARK = struct.Struct("<qI")
+
+FILE_COLUMNS: Final = (
+    "file", "topic", "topic_id", "host", "path", "device", "inode",
+    "fingerprint_length", "fingerprint", "begin", "predecessor", "predecessor_position",
+    "location", "state", "length", "announced", "announced_ms",
+    "position", "prefix_crc", "guard_length", "guard_crc", "marks",
+    "acknowledged", "rejected", "filtered", "lost", "uncertain", "crc",
+)  # fmt: skip
+
+_PUT_FILE = (
+    f"INSERT OR REPLACE INTO files ({', '.join(FILE_COLUMNS)}) "  # noqa: S608 - our own names
+    f"VALUES ({', '.join('?' * len(FILE_COLUMNS))})"
+)
+_PUT_INTENT = "INSERT INTO intents VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_PUT_SUM = """
+INSERT INTO sums VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET count = excluded.count, bytes = excluded.bytes,
+checksum = excluded.checksum
+"""
+
+
+class Changes:
+    """Statements in the order in which they were asked for. Methods only gather."""
+
+    def __init__(self) -> None:
+        self.statements: list[tuple[str, list[Row]]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.statements)
+
+    def put_meta(self, key: str, value: str | int) -> None:
+        """One of the values of `meta`."""
+        self._do("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def put_topic(self, topic: str, topic_id: str, sealed_until: int | None) -> None:
+        """The id that a topic has, and until when it is sealed (ms)."""
+        self._do("INSERT OR REPLACE INTO topics VALUES (?, ?, ?)", (topic, topic_id, sealed_until))
+
+    def forget_offsets(self, topic: str) -> None:
+        """Of a topic that was made again."""
+        self._do("DELETE FROM offsets WHERE topic = ?", (topic,))
+
+    def put_offsets(self, offsets: Iterable[tuple[TopicPartition, int]]) -> None:
+        """Last acknowledged offsets."""
+        rows = [(tp.topic, tp.partition, last) for tp, last in offsets]
+        self._do("INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)", *rows)
+
+    def put_files(self, files: Iterable[TrackedFile]) -> None:
+        """All that is durable of files."""
+        self._do(_PUT_FILE, *[file_row(file) for file in files])
+
+    def forget_files(self, files: Iterable[int]) -> None:
+        """File ids that nothing can come from any more."""
+        self._do("DELETE FROM files WHERE file = ?", *[(file,) for file in files])
+
+    def put_recipe(self, recipe: Recipe) -> None:
+        """A recipe that intents are about to name."""
+        row = (recipe.fingerprint, recipe.to_json())
+        self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
+
+    def forget_recipes(self) -> None:
+        """Those that no intent names."""
+        self._do("DELETE FROM recipes WHERE fingerprint NOT IN (SELECT recipe FROM intents)", ())
+
+    def put_intents(self, intents: Iterable[Intent]) -> None:
+        """Promises."""
+        self._do(_PUT_INTENT, *[intent_row(intent) for intent in intents])
+
+    def forget_intents(self, sequences: Iterable[int]) -> None:
+        """Those that the checkpoint passed."""
+        self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
+
+    def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
+        """What was counted of buckets since their last delta, in whole."""
+        self._do(
+            _PUT_SUM,
+            *[
+                (*source_row(source), bucket, each.count, each.bytes, each.checksum)
+                for (source, _, bucket), each in sums
+            ],
+        )
+
+    def clear_sums(self) -> None:
+        """They are in deltas now."""
+        self._do("DELETE FROM sums", ())
+
+    def put_touched(self, touched: Iterable[tuple[BucketKey, int]]) -> None:
+        """The last delta of each bucket."""
+        rows = [(*source_row(source), bucket, number) for (source, _, bucket), number in touched]
+        self._do("INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?)", *rows)
+
+    def put_loss(self, loss: Loss, declared_ms: int) -> None:
+        """A range that was set apart; it goes into the next delta."""
+        row = (
+            *source_row(loss.source),
+            loss.file,
+            loss.first,
+            loss.end,
+            loss.certainty.value,
+            loss.reason,
+            loss.from_bucket,
+            loss.to_bucket,
+            declared_ms,
+        )
+        self._do(
+            "INSERT INTO losses (cluster, cluster_id, topic, topic_id, file, first, "
+            '"end", certainty, reason, from_bucket, to_bucket, declared_ms) '
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            row,
+        )
+
+    def number_losses(self, number: int) -> None:
+        """Those without a number are in that delta."""
+        self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
+
+    def put_message(
+        self, id: int, value: bytes, *, number: int | None = None, file: int | None = None
+    ) -> None:
+        """A message for the audit topic: numbered, or the announcement of a file id."""
+        self._do("INSERT INTO outbox VALUES (?, ?, ?, ?)", (id, number, file, value))
+
+    def forget_messages(self, ids: Iterable[int]) -> None:
+        """Those that were acknowledged."""
+        self._do("DELETE FROM outbox WHERE id = ?", *[(each,) for each in ids])
+
+    def _do(self, statement: str, *rows: Row) -> None:
+        if rows:
+            self.statements.append((statement, list(rows)))
+
+
+def source_row(source: Source) -> Row:
+    """A source as columns."""
+    return source.cluster, source.cluster_id, source.topic, source.topic_id
+
+
+def checksum(row: Row) -> int:
+    """CRC-32C over the values of a row."""
+    crc: int = google_crc32c.value(repr(row).encode())
+    return crc
+
+
+def file_row(file: TrackedFile) -> Row:
+    """The columns of `files`."""
+    birth, point, tally = file.birth, file.checkpoint, file.tally
+    row = (
+        birth.file, birth.topic, birth.topic_id, birth.host, birth.path,
+        birth.key.device, birth.key.inode,
+        birth.fingerprint.length, birth.fingerprint.digest,
+        birth.begin, birth.predecessor, birth.predecessor_position,
+        os.fsencode(file.location), file.state.value, file.length,
+        int(file.announced), file.announced_ms,
+        point.position, point.prefix_crc, point.guard.length, point.guard.crc,
+        marks_blob(point.marks),
+        tally.acknowledged, tally.rejected, tally.filtered, tally.lost, tally.uncertain,
+    )  # fmt: skip
+    return (*row, checksum(row))
+
+
+def intent_row(intent: Intent) -> Row:
+    """The columns of `intents`."""
+    row = (
+        intent.sequence,
+        intent.file,
+        intent.first,
+        intent.end,
+        intent.crc,
+        intent.read_ms,
+        intent.recipe,
+    )
+    return (*row, checksum(row))
+
+
+def marks_blob(marks: tuple[Mark, ...]) -> bytes:
+    """Marks as bytes: position i64, crc u32, little-endian."""
+    return b"".join(_MARK.pack(*mark) for mark in marks)
+
+
+def marks_of(blob: bytes) -> tuple[Mark, ...]:
+    """The inverse of `marks_blob`."""
+    return tuple(Mark(*fields) for fields in _MARK.iter_unpack(blob))

@@ -1,0 +1,327 @@
+"""Opening, refusing, reading at start, and one transaction a turn."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent import identity
+from agent.delivery.intents import Intent
+from agent.delivery.recipe import Recipe, from_json
+from agent.files.host import FileKey
+from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
+from agent.identity import Fingerprint, Guard
+from agent.state.changes import Changes, checksum, marks_of, source_row
+from agent.state.tables import APPLICATION_ID, FORMAT, TABLES
+from audit.counts import BucketKey, Sums
+from audit.messages import Certainty, Loss
+from skidway.errors import SkidwayError, StateRefused
+from skidway.files import fsync_directory
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+DATABASE = "agent.db"
+_TRANSIENT = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_ENVIRONMENT = (
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+)
+_DAMAGED_HINT = (
+    "bring back the newest good copy of it, or move the directory away: a new state reads all "
+    "files again under new ids, and the audit will name the possible doubling"
+)
+
+
+class StateFull(SkidwayError):
+    """The database could not grow (a full disk); the transaction was taken back whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A row of the outbox. number: of a delta or seal; file: whose announcement it is."""
+
+    id: int
+    number: int | None
+    file: int | None
+    value: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """What is remembered of a topic."""
+
+    topic_id: str
+    sealed_until: int | None
+
+
+class State:
+    """Owns the connection. Every method may raise StateRefused for a damaged database."""
+
+    def __init__(self, connection: sqlite3.Connection, name: str = DATABASE) -> None:
+        self._connection = connection
+        self._name = name
+        with self._damage():
+            connection.execute("PRAGMA synchronous = FULL")
+            meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
+        self.agent = int(meta["agent"])
+        self.machine = str(meta["machine"])
+        self.epoch = int(meta["epoch"])
+        self.number = int(meta["number"])
+        self.cluster = str(meta.get("cluster", ""))
+        self.cluster_id = str(meta.get("cluster_id", ""))
+
+    def close(self) -> None:
+        """Closes the connection; what was committed stays."""
+        self._connection.close()
+
+    def commit(self, changes: Changes) -> None:
+        """All of it or nothing, durably. Raises StateFull when the disk has no room for it."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for statement, rows in changes.statements:
+                self._connection.executemany(statement, rows)
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            if _code(error) in _TRANSIENT:
+                raise StateFull(f"cannot write the state {self._name}: {error}") from error
+            raise self._refused(error) from error
+
+    # --- what is read at start ----------------------------------------------------------------
+
+    def files(self) -> list[TrackedFile]:
+        """Every file id, with what is durable of it."""
+        return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY rowid")]
+
+    def intents(self) -> list[Intent]:
+        """What was promised and is not passed yet, in the order of the promises."""
+        return [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
+
+    def last_sequence(self) -> int:
+        """The highest sequence of an intent that is kept; 0 for none."""
+        return int(self._rows("SELECT coalesce(max(sequence), 0) FROM intents")[0][0])
+
+    def recipes(self) -> dict[bytes, Recipe]:
+        """By fingerprint."""
+        found = {}
+        for fingerprint, content in self._rows("SELECT fingerprint, content FROM recipes"):
+            recipe = from_json(content)
+            if recipe.fingerprint != fingerprint:
+                raise self._damaged("a recipe does not have its fingerprint")
+            found[fingerprint] = recipe
+        return found
+
+    def topics(self) -> dict[str, TopicState]:
+        """By name."""
+        rows = self._rows("SELECT topic, topic_id, sealed_until FROM topics")
+        return {topic: TopicState(topic_id, sealed) for topic, topic_id, sealed in rows}
+
+    def offsets(self) -> dict[TopicPartition, int]:
+        """The last acknowledged offset of each partition."""
+        rows = self._rows("SELECT topic, partition, last FROM offsets")
+        return {TopicPartition(topic, partition): last for topic, partition, last in rows}
+
+    def sums(self) -> list[tuple[BucketKey, Sums]]:
+        """What was counted and is in no delta yet."""
+        rows = self._rows("SELECT * FROM sums")
+        return [
+            ((Source(*row[:4]), self.agent, row[4]), Sums(row[5], row[6], row[7])) for row in rows
+        ]
+
+    def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
+        """The number of the delta that last touched each bucket, where there is one."""
+        found: dict[BucketKey, int] = {}
+        statement = (
+            "SELECT number FROM touched WHERE cluster = ? AND cluster_id = ? AND topic = ? "
+            "AND topic_id = ? AND bucket = ?"
+        )
+        for key in keys:
+            rows = self._rows(statement, (*source_row(key[0]), key[2]))
+            if rows:
+                found[key] = rows[0][0]
+        return found
+
+    def losses(self, *, undeclared: bool = False) -> list[Loss]:
+        """Ranges that were set apart; `undeclared`: only those that are in no delta yet."""
+        statement = "SELECT * FROM losses"
+        if undeclared:
+            statement += " WHERE number IS NULL"
+        return [
+            Loss(
+                source=Source(*row[1:5]),
+                agent=self.agent,
+                file=row[5],
+                first=row[6],
+                end=row[7],
+                certainty=Certainty(row[8]),
+                reason=row[9],
+                from_bucket=row[10],
+                to_bucket=row[11],
+            )
+            for row in self._rows(statement + " ORDER BY id")
+        ]
+
+    def outbox(self) -> list[Message]:
+        """Messages that were not acknowledged, in order."""
+        rows = self._rows("SELECT id, number, file, value FROM outbox ORDER BY id")
+        return [Message(*row) for row in rows]
+
+    # --- damage -------------------------------------------------------------------------------
+
+    def _file(self, row: tuple[Any, ...]) -> TrackedFile:
+        *values, crc = row
+        if checksum(tuple(values)) != crc:
+            raise self._damaged(f"the row of file {row[0]} does not have its checksum")
+        return _tracked(values)
+
+    def _intent(self, row: tuple[Any, ...]) -> Intent:
+        *values, crc = row
+        if checksum(tuple(values)) != crc:
+            raise self._damaged(f"the row of intent {row[0]} does not have its checksum")
+        return Intent(*values)
+
+    def _rows(self, statement: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+        with self._damage():
+            return self._connection.execute(statement, parameters).fetchall()
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            try:
+                self._connection.execute("ROLLBACK")
+            except sqlite3.Error as error:
+                raise self._refused(error) from error
+
+    @contextmanager
+    def _damage(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._refused(error) from error
+
+    def _refused(self, error: sqlite3.Error) -> SkidwayError:
+        if _code(error) in _ENVIRONMENT:
+            return SkidwayError(f"cannot use the state {self._name}: {error}")
+        return self._damaged(str(error))
+
+    def _damaged(self, what: str) -> StateRefused:
+        return StateRefused(f"the state {self._name} cannot be used: {what}; {_DAMAGED_HINT}")
+
+
+def open_state(directory: Path, *, create: bool = True) -> State:
+    """The state in a directory that the caller has locked. Raises StateRefused, SkidwayError."""
+    path = directory / DATABASE
+    if not path.exists():
+        if Path(f"{path}-wal").exists():
+            raise StateRefused(
+                f"the state {path} is gone, its log {path}-wal is there; {_DAMAGED_HINT}"
+            )
+        if not create:
+            raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
+        _create_file(path)
+    try:
+        connection = _connect(path)
+        _check(connection, path)
+    except sqlite3.Error as error:
+        raise StateRefused(f"the state {path} cannot be used: {error}; {_DAMAGED_HINT}") from error
+    return State(connection, str(path))
+
+
+def create_tables(connection: sqlite3.Connection, machine: str) -> None:
+    """A new state: an agent id of its own, bound to a machine."""
+    connection.executescript(TABLES)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+    first = {"agent": identity.new_id(), "machine": machine, "epoch": 1, "number": 0}
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", list(first.items()))
+
+
+def check_machine(state: State, machine: str) -> None:
+    """Raises StateRefused on another machine than the state was made on."""
+    if state.machine != machine:
+        raise StateRefused(
+            f"this state belongs to another machine ({state.machine}, here is {machine}); if it "
+            "was moved here for good, say so with `skidway agent state adopt`, and never run both"
+        )
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, timeout=5)
+    connection.execute("PRAGMA journal_mode = WAL")
+    return connection
+
+
+def _create_file(path: Path) -> None:
+    """Makes it whole under another name: what carries the right name is never half a database."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        for leftover in (new, Path(f"{new}-wal"), Path(f"{new}-shm"), Path(f"{new}-journal")):
+            leftover.unlink(missing_ok=True)
+        connection = sqlite3.connect(new, isolation_level=None)
+        connection.execute("PRAGMA synchronous = FULL")
+        create_tables(connection, identity.machine_id())
+        connection.close()
+        os.rename(new, path)
+        fsync_directory(path.parent)
+    except (OSError, sqlite3.Error) as error:
+        raise SkidwayError(f"cannot create the state {path}: {error}") from error
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION_ID:
+        raise StateRefused(f"the state {path} is no agent's database, or empty; {_DAMAGED_HINT}")
+    if version != FORMAT:
+        raise StateRefused(
+            f"the state {path} has format {version}, this program knows {FORMAT}; "
+            "run the program that wrote it"
+        )
+    verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise StateRefused(f"the state {path} is damaged: {verdict}; {_DAMAGED_HINT}")
+
+
+def _tracked(values: list[Any]) -> TrackedFile:
+    (
+        file, topic, topic_id, host, path, device, inode, fingerprint_length, fingerprint,
+        begin, predecessor, predecessor_position, location, state, length, announced,
+        announced_ms, position, prefix_crc, guard_length, guard_crc, marks, *tally,
+    ) = values  # fmt: skip
+    birth = Birth(
+        file=file,
+        topic=topic,
+        topic_id=topic_id,
+        host=host,
+        path=path,
+        key=FileKey(device, inode),
+        fingerprint=Fingerprint(fingerprint_length, fingerprint),
+        begin=begin,
+        predecessor=predecessor,
+        predecessor_position=predecessor_position,
+    )
+    point = Checkpoint(position, prefix_crc, Guard(guard_length, guard_crc), marks_of(marks))
+    return TrackedFile(
+        birth=birth,
+        checkpoint=point,
+        location=os.fsdecode(location),
+        tally=Tally(*tally),
+        state=FileState(state),
+        announced=bool(announced),
+        announced_ms=announced_ms,
+        length=length,
+        read_position=position,
+        read_crc=prefix_crc,
+    )
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
