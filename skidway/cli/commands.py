@@ -79,21 +79,23 @@ def _run(arguments: list[str]) -> int:
         sys.stderr.write(f"skidway: no such command: '{noun}'{hint}\n")
         return 2
     try:
-        parser = _parser(commands[noun])
-        args = parser.parse_args(arguments)
+        parser, noun_parser = _parsers(commands[noun])
+        args, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            noun_parser.error(f"unknown arguments: {' '.join(unknown)}")
         return int(args.run(args))
     except ModuleNotFoundError as error:
         _refuse_missing(noun, error)
 
 
-def _parser(point: EntryPoint) -> Parser:
+def _parsers(point: EntryPoint) -> tuple[Parser, Parser]:
     parser = Parser(prog="skidway")
     subparsers = parser.add_subparsers(dest="noun", metavar="NOUN", required=True)
     point.load()(subparsers)
     noun_parser = subparsers.choices[point.name]
     if noun_parser.get_default("run") is None:
         noun_parser.set_defaults(run=lambda _args: _verb_missing(noun_parser))
-    return parser
+    return parser, noun_parser
 
 
 def _verb_missing(parser: argparse.ArgumentParser) -> int:

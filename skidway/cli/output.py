@@ -57,7 +57,7 @@ class Progress:
         self._total = total
         self._is_terminal = sys.stderr.isatty()
         self._every_s = PROGRESS_EVERY_S if self._is_terminal else plain_every_s
-        self._last = 0.0
+        self._last: float | None = None
 
     def __enter__(self) -> Progress:
         return self
@@ -68,13 +68,14 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._is_terminal and self._last:
+        if self._is_terminal and self._last is not None:
             sys.stderr.write("\n")
 
     def show(self, done: int, note: str = "") -> None:
         """Tells how far it is; cheap to call often."""
         now = time.monotonic()
-        if now - self._last < self._every_s and done < self._total:
+        shown_lately = self._last is not None and now - self._last < self._every_s
+        if shown_lately and done < self._total:
             return
         self._last = now
         line = progress_line(self._what, done, self._total, note)

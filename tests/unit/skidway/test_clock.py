@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from support.clock import ManualClock
 
 from skidway.clock import Clock, SystemClock
+from support.clock import ManualClock
 
 
 def test_system_clock_counts_milliseconds_since_1970() -> None:

@@ -23,7 +23,7 @@ def test_write_atomically_replaces_the_whole_content(tmp_path: Path) -> None:
 def test_write_atomically_keeps_the_old_content_when_a_step_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
-    """Whatever fails before the rename is done: old content, no temporary file, the error raised."""
+    """Whatever fails before the rename: old content, no temporary file, the error raised."""
     path = tmp_path / "checkpoint"
     files.write_atomically(path, b"old")
 

@@ -63,7 +63,7 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
 
 
 def test_named_java_is_taken_or_refused(tmp_path: Path) -> None:
-    """SKIDWAY_JAVA names a command or a home; one too old or none at all is refused, not passed over."""
+    """SKIDWAY_JAVA names a command or a home; one too old or none is refused, not passed over."""
     command = fake_java(tmp_path / "a", "17")
     for name in (command, tmp_path / "a"):
         assert java.find({"SKIDWAY_JAVA": str(name)}).command == command

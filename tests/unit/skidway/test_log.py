@@ -73,7 +73,7 @@ def test_any_field_becomes_json(written: io.StringIO) -> None:
 def test_error_carries_traceback(written: io.StringIO) -> None:
     """An error with an exception has its type, words and traceback as fields of one line."""
     try:
-        raise KeyError("gone")
+        {}["gone"]
     except KeyError as error:
         log.get("x").error("unexpected_failure", exc=error)
     (line,) = lines(written)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -323,7 +324,7 @@ class Outer:
 
 def test_missing_key_of_a_missing_section_is_named_whole() -> None:
     """A required key below a section that nobody wrote is named by its full path."""
-    with pytest.raises(ConfigurationRefused, match="the key 'inner.needed' is missing"):
+    with pytest.raises(ConfigurationRefused, match=r"the key 'inner\.needed' is missing"):
         load(Outer, None)
 
 
@@ -353,10 +354,8 @@ def test_a_class_that_no_file_can_fill_is_a_programmers_error(cls: type[Any]) ->
 @given(st.text(max_size=60))
 def test_any_text_as_override_loads_or_is_refused(text: str) -> None:
     """No override crashes: it is a setting or one sentence."""
-    try:
-        load(Agent, None, ["state.dir=/s", text])
-    except ConfigurationRefused as refused:
-        assert str(refused)
+    with contextlib.suppress(ConfigurationRefused):
+        assert load(Agent, None, ["state.dir=/s", text]).state
 
 
 def test_settings_are_immutable() -> None:

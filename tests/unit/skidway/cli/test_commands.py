@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import pytest
+
+from skidway.cli import commands, main
+from skidway.errors import ConfigurationRefused, Unreachable
+
+ASKED: list[argparse.Namespace] = []
+
+
+def register(subparsers: Any) -> None:
+    """A noun `fake` with the verbs go, refuse, unreachable, interrupt, lack, pipe."""
+    parser = subparsers.add_parser("fake", help="a fake")
+    verbs = parser.add_subparsers(dest="verb")
+    for verb, run in RUNS.items():
+        each = verbs.add_parser(verb)
+        each.add_argument("--long-option")
+        each.set_defaults(run=run)
+
+
+def _go(args: argparse.Namespace) -> int:
+    ASKED.append(args)
+    return 1
+
+
+def _raise(error: BaseException) -> Any:
+    def run(_: argparse.Namespace) -> int:
+        raise error
+
+    return run
+
+
+RUNS = {
+    "go": _go,
+    "refuse": _raise(ConfigurationRefused("broker.yml, line 3: unknown key 'x'")),
+    "unreachable": _raise(Unreachable("nobody at 127.0.0.1:9092")),
+    "interrupt": _raise(KeyboardInterrupt()),
+    "lack": _raise(ModuleNotFoundError("No module named 'pyspark'", name="pyspark.sql")),
+    "own": _raise(ModuleNotFoundError("No module named 'loader.x'", name="loader.x")),
+}
+
+
+@pytest.fixture(autouse=True)
+def _fake_nouns(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = sys.modules[__name__]
+    monkeypatch.setitem(sys.modules, "a_fake_noun", module)
+    points = [
+        EntryPoint("fake", "a_fake_noun:register", commands.GROUP),
+        EntryPoint("load", "a_module_that_is_not_there:register", commands.GROUP),
+    ]
+    monkeypatch.setattr(commands, "entry_points", lambda group: points)
+
+
+def test_verb_gets_its_options_and_gives_its_status() -> None:
+    """The exit status of a command is what its function returns."""
+    ASKED.clear()
+    assert main(["fake", "go", "--long-option", "x"]) == 1
+    assert ASKED[0].long_option == "x"
+
+
+@pytest.mark.parametrize(("verb", "status"), [("refuse", 78), ("unreachable", 3)])
+def test_known_error_is_one_sentence(
+    verb: str, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What goes wrong is one line on standard error and the status of its kind."""
+    assert main(["fake", verb]) == status
+    err = capsys.readouterr().err
+    assert err.startswith("skidway fake: ")
+    assert err.count("\n") == 1
+
+
+def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
+    """A host without Spark gets one sentence, whether the import fails early or late."""
+    assert main(["load", "run"]) == 1
+    err = capsys.readouterr().err
+    assert "a_module_that_is_not_there is not installed here" in err
+    assert "pip install 'skidway[loader]'" in err
+    assert main(["fake", "lack"]) == 1
+    assert "pip install 'skidway[fake]'" in capsys.readouterr().err
+
+
+def test_missing_own_module_is_not_blamed_on_an_extra(capsys: pytest.CaptureFixture[str]) -> None:
+    """A broken installation of ours is called that."""
+    assert main(["fake", "own"]) == 1
+    assert "lacks its own module loader.x" in capsys.readouterr().err
+
+
+def test_asking_for_one_noun_imports_no_other() -> None:
+    """A noun whose modules are missing does not disturb another one."""
+    assert main(["fake", "go"]) == 1
+    assert "a_module_that_is_not_there" not in sys.modules
+
+
+def test_unknown_noun_is_a_usage_error_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    """A mistyped noun is answered with the one that was meant."""
+    assert main(["fkae"]) == 2
+    assert "did you mean 'fake'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["fake"], ["fake", "nothing"], ["fake", "go", "--nothing"], ["fake", "go", "--long", "x"]],
+)
+def test_usage_error_is_status_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A missing or unknown verb, an unknown or abbreviated option: usage on stderr, status 2."""
+    assert main(argv) == 2
+    captured = capsys.readouterr()
+    assert "usage: skidway fake" in captured.err
+    assert captured.out == ""
+
+
+def test_overview_lists_nouns_without_importing_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """`skidway --help` works on a host where nothing but the kernel is installed."""
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert "fake" in out
+    assert "load" in out
+    assert main([]) == 2
+
+
+def test_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """`skidway --version` names the program and its version."""
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("skidway ")
+
+
+def test_interrupt_is_status_130() -> None:
+    """Ctrl-C ends a command as shells expect, without a traceback."""
+    assert main(["fake", "interrupt"]) == 130

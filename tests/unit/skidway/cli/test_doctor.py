@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from skidway import machine
+from skidway.cli import main
+from skidway.cli.doctor import render
+from skidway.machine import Finding
+
+GOOD = Finding("java", "good", "Java 17")
+ADVICE = Finding("port 9092", "advice", "used by process 7 (java)", "give ours another")
+MISSING = Finding("disk", "missing", "0.1 GiB free", "make room")
+
+
+def test_findings_are_words_with_advice_below() -> None:
+    """Each finding is a line, what to do stands below it, and the end names what is missing."""
+    text = render([GOOD, ADVICE, MISSING])
+    assert text.splitlines() == [
+        "  ok java       Java 17",
+        "  !  port 9092  used by process 7 (java)",
+        "                -> give ours another",
+        "  X  disk       0.1 GiB free",
+        "                -> make room",
+        "",
+        "Missing: disk.",
+    ]
+
+
+@pytest.mark.parametrize(("findings", "status"), [([GOOD, ADVICE], 0), ([GOOD, MISSING], 1)])
+def test_status_is_1_only_if_something_needed_is_missing(
+    findings: list[Finding],
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Advice does not fail; --json says the same to programs."""
+    monkeypatch.setattr(machine, "examine", lambda _: iter(findings))
+    assert main(["doctor"]) == status
+    capsys.readouterr()
+    assert main(["doctor", "--json"]) == status
+    document = json.loads(capsys.readouterr().out)
+    assert document["ok"] == (status == 0)
+    assert [finding["name"] for finding in document["findings"]] == [f.name for f in findings]

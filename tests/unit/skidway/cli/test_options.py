@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from skidway.cli.options import add_config_options, load_settings
+from skidway.settings import setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    size: int = setting("size", 1, help="A size.")
+
+
+def parse(*argv: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("skidway x run")
+    add_config_options(parser, Settings)
+    return parser.parse_args(argv)
+
+
+def test_config_and_set_reach_the_settings(tmp_path: Path) -> None:
+    """--config names the file, every --set lies over it."""
+    path = tmp_path / "x.yml"
+    path.write_text("size: 2")
+    assert load_settings(Settings, parse("--config", str(path)), "x").size == 2
+    args = parse("--config", str(path), "--set", "size=3", "--set", "size=4")
+    assert load_settings(Settings, args, "x").size == 4
+
+
+def test_example_is_printed_and_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    """--example prints a file that lists every key."""
+    with pytest.raises(SystemExit) as ended:
+        parse("--example")
+    assert ended.value.code == 0
+    assert "# A size. (integer)\n# size: 1\n" in capsys.readouterr().out

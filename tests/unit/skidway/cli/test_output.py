@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from skidway.cli import output
+
+
+def test_table_aligns_columns() -> None:
+    """Numbers stand to the right with thousands apart, texts to the left, nothing as a dash."""
+    rows = [
+        {"topic": "hdfs-logs", "records": 1234567, "complete": True, "why": None},
+        {"topic": "x", "records": 5, "complete": False, "why": ["a", "b"]},
+    ]
+    assert output.render_table(rows, ["topic", "records", "complete", "why"]) == (
+        "TOPIC        RECORDS  COMPLETE  WHY\n"
+        "hdfs-logs  1,234,567  yes       -\n"
+        "x                  5  no        a, b\n"
+    )
+
+
+def test_table_without_rows_is_its_head() -> None:
+    """Nothing to show still shows what would stand there; an underscore becomes a space."""
+    assert output.render_table([], ["base_offset", "size"]) == "BASE OFFSET  SIZE\n"
+
+
+def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """--json gives programs what the table gives people, and nothing else."""
+    output.print_rows([{"a": 1, "hidden": 2}], ["a", "b"], as_json=True)
+    assert json.loads(capsys.readouterr().out) == [{"a": 1, "b": None}]
+    output.print_rows([{"a": 1}], ["a"], as_json=False)
+    assert capsys.readouterr().out == "A\n1\n"
+
+
+def test_progress_line_tells_how_far_it_is() -> None:
+    """A bar, percent and counts; past the total it stays at 100; without a total it counts."""
+    half = output.progress_line("loading", 500, 1000, "x")
+    assert half == "loading  [##########..........]  50%  500 of 1,000  x"
+    assert "100%" in output.progress_line("loading", 2000, 1000)
+    assert output.progress_line("loading", 2000, 0) == "loading  2,000"
+
+
+def test_progress_without_terminal_is_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In a log file there are few lines and no control characters, and the end is always told."""
+    with output.Progress("loading", 1000, plain_every_s=3600) as progress:
+        for done in range(0, 1001, 10):
+            progress.show(done)
+    err = capsys.readouterr().err
+    assert "\r" not in err
+    assert err.count("\n") == 2
+    assert "1,000 of 1,000" in err
