@@ -9,6 +9,7 @@ that are there.
 Reading order::
 
     primitives.py    Reader and the write functions: integers, varints, strings, arrays, tags
+    cursor.py        the same reads at a position, for the hand-written parsers
     apis.py          ApiKey, VersionRange, which versions a broker offers and a client wants, choose
     messages.py      how a class with typed fields becomes a decoder and an encoder per version
     frames.py        length prefix, request and response headers, FrameReader
@@ -53,7 +54,11 @@ A broker
 
 ``api_versions.answer(version, ranges)`` makes the ApiVersions body, the one for an unsupported
 version (v0 body, error 35) included; its response header never has a tag section, and
-``response_frame`` knows that.
+``response_frame`` knows that. ``apis.code_for`` gives an old client the error code that it knows.
+A request whose key is unknown, whose version was not offered, or whose body is refused closes its
+connection, and only that one; Produce 0-2 is answered with UNSUPPORTED_VERSION.
+A connection whose request waits (a long poll) must not be served out of order: copy the frames that
+are left of a ``received`` before the shared buffer is used again.
 
 A client
 --------

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from typing import Final, ParamSpec, Protocol, TypeVar
+from functools import wraps
+from typing import ParamSpec, Protocol, TypeVar
 
 from skidway.kafka.errors import BadValue, ProtocolError, TrailingBytes, Truncated
 from skidway.kafka.protocol.primitives import ELEMENTS_MAX, INT16, INT32, Reader
@@ -21,6 +22,7 @@ T = TypeVar("T")
 def refusing(parse: Callable[P, T]) -> Callable[P, T]:
     """A parser whose reads behind the end and broken texts become ProtocolErrors."""
 
+    @wraps(parse)
     def refuse(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return parse(*args, **kwargs)
@@ -31,8 +33,6 @@ def refusing(parse: Callable[P, T]) -> Callable[P, T]:
         except UnicodeDecodeError:
             raise BadValue("a string is not UTF-8") from None
 
-    refuse.__name__ = parse.__name__
-    refuse.__doc__ = parse.__doc__
     return refuse
 
 
@@ -68,25 +68,29 @@ def uvarint_at(view: memoryview, at: int) -> tuple[int, int]:
     return reader.uvarint(), reader.at
 
 
-def count_at(view: memoryview, at: int, least_bytes: int) -> tuple[int, int]:
+def count_at(
+    view: memoryview, at: int, least_bytes: int, most: int = ELEMENTS_MAX
+) -> tuple[int, int]:
     """The count of an array that is not null, and the position behind it."""
-    return checked(INT32.unpack_from(view, at)[0], len(view) - at - 4, least_bytes), at + 4
+    return checked(INT32.unpack_from(view, at)[0], len(view) - at - 4, least_bytes, most), at + 4
 
 
-def compact_count_at(view: memoryview, at: int, least_bytes: int) -> tuple[int, int]:
+def compact_count_at(
+    view: memoryview, at: int, least_bytes: int, most: int = ELEMENTS_MAX
+) -> tuple[int, int]:
     """The compact count of an array that is not null, and the position behind it."""
     count, at = uvarint_at(view, at)
-    return checked(count - 1, len(view) - at, least_bytes), at
+    return checked(count - 1, len(view) - at, least_bytes, most), at
 
 
-def checked(count: int, left: int, least_bytes: int) -> int:
-    """A count that its elements can live up to in the bytes left."""
+def checked(count: int, left: int, least_bytes: int, most: int = ELEMENTS_MAX) -> int:
+    """A count that its elements can live up to in the bytes left, and that is at most `most`."""
     if count < 0:
         raise BadValue(f"an array of {count} elements")
     if count * least_bytes > left:
         raise Truncated(f"an array of {count} elements in the last {left} bytes of a message")
-    if count > ELEMENTS_MAX:
-        raise BadValue(f"more than {ELEMENTS_MAX} array elements in one message")
+    if count > most:
+        raise BadValue("more array elements than a message may have")
     return count
 
 
@@ -128,6 +132,3 @@ def by_topic(items: Iterable[Item]) -> list[tuple[str, list[Item]]]:
             groups.append((last, members))
         members.append(item)
     return groups
-
-
-NO_TAGS: Final = b"\0"

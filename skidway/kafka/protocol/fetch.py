@@ -54,12 +54,15 @@ from skidway.kafka.protocol.messages import (
 )
 from skidway.kafka.protocol.primitives import (
     INT32,
+    REQUEST_ELEMENTS_MAX,
     put_compact_string,
     put_string,
     put_uvarint,
 )
 
 VERSIONS = VersionRange(4, 12)
+ZSTD_SINCE = 10
+"""An older client cannot read zstd: it is told UNSUPPORTED_COMPRESSION_TYPE instead of records."""
 _FLEXIBLE = 12
 
 CONSUMER = -1
@@ -331,7 +334,7 @@ def _plain_targets(
     body: memoryview, at: int, version: int, topic: str, wanted: list[FetchTarget]
 ) -> int:
     form = _TARGET_9 if version >= 9 else _TARGET_5 if version >= 5 else _TARGET_4
-    count, at = count_at(body, at, form.size)
+    count, at = count_at(body, at, form.size, REQUEST_ELEMENTS_MAX - len(wanted))
     end = at + count * form.size
     if version >= 9:
         for partition, epoch, offset, log_start, most in form.iter_unpack(body[at:end]):
@@ -354,7 +357,7 @@ def _parse_flexible(body: memoryview) -> Fetch:
     size = _TARGET_12.size
     for _ in range(topics):
         topic, at = compact_text_at(body, at)
-        count, at = compact_count_at(body, at, size + 1)
+        count, at = compact_count_at(body, at, size + 1, REQUEST_ELEMENTS_MAX - len(wanted))
         for _ in range(count):
             partition, epoch, offset, last, log_start, most = _TARGET_12.unpack_from(body, at)
             wanted.append(FetchTarget(topic, partition, offset, most, epoch, last, log_start))

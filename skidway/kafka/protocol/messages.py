@@ -104,12 +104,14 @@ class Message:
     __slots__ = ()
     API: ClassVar[ApiKey]
     VERSIONS: ClassVar[VersionRange]
+    ELEMENTS_MAX: ClassVar[int] = wire.ELEMENTS_MAX
 
 
 class Request(Message):
     """The body of a request."""
 
     __slots__ = ()
+    ELEMENTS_MAX = wire.REQUEST_ELEMENTS_MAX
 
 
 class Response(Message):
@@ -140,7 +142,7 @@ def decode(cls: type[M], body: bytes | bytearray | memoryview, version: int) -> 
 
     Raises ProtocolError if the body is not exactly that, UnsupportedVersion if there is none such.
     """
-    reader = Reader(memoryview(body))
+    reader = Reader(memoryview(body), elements_max=cls.ELEMENTS_MAX)
     message = _compiled(cls, version).read(reader)
     reader.finish()
     return typing.cast(M, message)

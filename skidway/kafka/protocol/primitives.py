@@ -38,6 +38,8 @@ ELEMENTS_MAX: Final = 2_000_000
 """Most array elements in one message, all arrays together. One byte on the wire can become an
 object of a hundred bytes in memory, so that the size of the frame alone is no bound. A cluster's
 whole metadata at Kafka's largest (200,000 partitions of three replicas) stays below it."""
+REQUEST_ELEMENTS_MAX: Final = 200_000
+"""The same for a request: as many as such a cluster has partitions."""
 
 
 class Reader:
@@ -45,11 +47,11 @@ class Reader:
 
     __slots__ = ("_elements_left", "at", "end", "view")
 
-    def __init__(self, view: memoryview, at: int = 0) -> None:
+    def __init__(self, view: memoryview, at: int = 0, elements_max: int = ELEMENTS_MAX) -> None:
         self.view = view
         self.at = at
         self.end = len(view)
-        self._elements_left = ELEMENTS_MAX
+        self._elements_left = elements_max
 
     @property
     def left(self) -> int:
@@ -158,8 +160,7 @@ class Reader:
             field = self.take(self.uvarint())
             if known is None:
                 continue
-            part = Reader(field)
-            part._elements_left = self._elements_left
+            part = Reader(field, elements_max=self._elements_left)
             if known(tag, part):
                 self._once(tag, seen)
                 part.finish()
@@ -172,9 +173,9 @@ class Reader:
         seen.add(tag)
 
     def _groups(self, most: int) -> int:
-        view, at, value, shift = self.view, self.at, 0, 0
-        for at in range(at, min(at + most, self.end)):  # noqa: B020
-            byte = view[at]
+        value = shift = 0
+        for at in range(self.at, min(self.at + most, self.end)):
+            byte = self.view[at]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 self.at = at + 1
@@ -201,7 +202,7 @@ class Reader:
             )
         self._elements_left -= count
         if self._elements_left < 0:
-            raise BadValue(f"more than {ELEMENTS_MAX} array elements in one message")
+            raise BadValue("more array elements than a message may have")
         return count
 
 

@@ -50,12 +50,17 @@ from skidway.kafka.protocol.messages import (
 from skidway.kafka.protocol.primitives import (
     INT16,
     INT32,
+    REQUEST_ELEMENTS_MAX,
     put_compact_string,
     put_string,
     put_uvarint,
 )
 
 VERSIONS = VersionRange(0, 9)
+ACKS = frozenset({-1, 0, 1})
+"""All in-sync replicas, none (and no answer), the leader; others are INVALID_REQUIRED_ACKS."""
+ZSTD_SINCE = 7
+"""Batches compressed by zstd in an older version are refused: UNSUPPORTED_COMPRESSION_TYPE."""
 _FLEXIBLE = 9
 
 Buffer = bytes | bytearray | memoryview
@@ -139,7 +144,7 @@ class TopicRecords(NamedTuple):
 
 
 class Produce(NamedTuple):
-    """A parsed Produce request, in the request's order."""
+    """A parsed Produce request, in the request's order. With acks 0 there is no answer at all."""
 
     transactional_id: str | None
     acks: int
@@ -205,7 +210,7 @@ def _parse_plain(body: memoryview, version: int) -> Produce:
     data: list[TopicRecords] = []
     for _ in range(topics):
         topic, at = text_at(body, at)
-        partitions, at = count_at(body, at, _PARTITION_BYTES_MIN)
+        partitions, at = count_at(body, at, _PARTITION_BYTES_MIN, REQUEST_ELEMENTS_MAX - len(data))
         for _ in range(partitions):
             partition, size = _PARTITION.unpack_from(body, at)
             start = at + 8
@@ -224,7 +229,8 @@ def _parse_flexible(body: memoryview) -> Produce:
     data: list[TopicRecords] = []
     for _ in range(topics):
         topic, at = compact_text_at(body, at)
-        partitions, at = compact_count_at(body, at, _COMPACT_PARTITION_BYTES_MIN)
+        most = REQUEST_ELEMENTS_MAX - len(data)
+        partitions, at = compact_count_at(body, at, _COMPACT_PARTITION_BYTES_MIN, most)
         for _ in range(partitions):
             partition = INT32.unpack_from(body, at)[0]
             size, start = uvarint_at(body, at + 4)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skidway.kafka.errors import ProtocolError, UnsupportedVersion
+from skidway.kafka.errors import BadValue, ProtocolError, UnsupportedVersion
 from skidway.kafka.protocol import (
     ApiKey,
     decode,
@@ -27,6 +28,7 @@ from skidway.kafka.protocol.fetch import (
     FileSlice,
     Piece,
 )
+from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX
 from support.messages import messages
 
 every_version = pytest.mark.parametrize("version", range(4, 13))
@@ -266,3 +268,12 @@ def test_what_a_version_cannot_say() -> None:
         fetch.parse_request(memoryview(b""), 13)
     with pytest.raises(ValueError, match="forget"):
         fetch.write_request(7, "me", 6, Fetch([], 500, 1, 1000, forgotten=(("a", (1,)),)))
+
+
+def test_partitions_are_bounded() -> None:
+    """More partitions than a cluster has are refused, all topics together."""
+    each = REQUEST_ELEMENTS_MAX // 2 + 1
+    front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + struct.pack(">i", 2)
+    topic = b"\0\x01t" + struct.pack(">i", each) + bytes(16 * each)
+    with pytest.raises(BadValue):
+        fetch.parse_request(memoryview(front + topic * 2), 4)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import struct
+import tracemalloc
 import uuid
 from typing import Annotated
 
@@ -18,6 +21,7 @@ from skidway.kafka.errors import (
     UnsupportedVersion,
 )
 from skidway.kafka.protocol import ApiKey, Message, VersionRange, decode, encode, flexible
+from skidway.kafka.protocol.delete_topics import DeleteTopicsRequest
 from skidway.kafka.protocol.fetch import (
     EpochEndOffset,
     FetchableTopicResponse,
@@ -38,6 +42,7 @@ from skidway.kafka.protocol.messages import (
     tagged,
 )
 from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
+from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX
 from support.messages import ALL, CASES, messages, name_of, wire
 
 every_message = pytest.mark.parametrize(("cls", "version"), CASES, ids=name_of)
@@ -226,3 +231,33 @@ def test_messages_are_values() -> None:
     assert len({first, second}) == 1
     with pytest.raises(AttributeError):
         first.number = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("cls", ALL, ids=name_of)
+def test_claims_cost_no_memory(cls: type[Message]) -> None:
+    """Lengths and counts of thousands of millions, anywhere in a message, allocate nothing."""
+    starts = [b"", b"\0", bytes(2), bytes(3), bytes(4), bytes(6), bytes(10), bytes(17), bytes(25)]
+    claims = [b"\x7f\xff\xff\xff", b"\x7f\xff", b"\xfe\xff\xff\xff\x0f"]
+    for version in range(cls.VERSIONS.lowest, cls.VERSIONS.highest + 1):
+        decode_or_refuse(cls, b"", version)  # compiled once, outside of the measurement
+        tracemalloc.start()
+        for start in starts:
+            for claim in claims:
+                decode_or_refuse(cls, start + claim + bytes(40), version)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 100_000
+
+
+def decode_or_refuse(cls: type[Message], body: bytes, version: int) -> None:
+    with contextlib.suppress(ProtocolError):
+        decode(cls, body, version)
+
+
+def test_elements_of_a_request_are_bounded() -> None:
+    """A request of 200,001 one-byte names is refused, though its frame is small."""
+    most = REQUEST_ELEMENTS_MAX
+    named = struct.pack(">i", most) + wire("0000") * most + wire("00000000")
+    assert len(decode(DeleteTopicsRequest, named, 1).topic_names) == most
+    with pytest.raises(BadValue):
+        decode(DeleteTopicsRequest, struct.pack(">i", most + 1) + wire("0000") * (most + 10), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from functools import partial
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from skidway.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
+from skidway.kafka.errors import BadValue, ErrorCode, ProtocolError, UnsupportedVersion
 from skidway.kafka.protocol import (
     ApiKey,
     decode,
@@ -19,6 +20,7 @@ from skidway.kafka.protocol import (
     response_body,
 )
 from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE
+from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX, put_uvarint
 from skidway.kafka.protocol.produce import (
     ProduceRequest,
     ProduceResponse,
@@ -26,7 +28,7 @@ from skidway.kafka.protocol.produce import (
     TopicBuffers,
     TopicRecords,
 )
-from support.messages import messages
+from support.messages import messages, wire
 
 VERSIONS = range(10)
 every_version = pytest.mark.parametrize("version", VERSIONS)
@@ -165,3 +167,20 @@ def test_neighbours_of_one_topic_are_one_topic() -> None:
     response = decode(ProduceResponse, body, 3)
     assert [topic.name for topic in response.responses] == ["a", "b"]
     assert [one.index for one in response.responses[0].partition_responses] == [1, 0]
+
+
+@pytest.mark.parametrize("topics", [1, 3])
+@pytest.mark.parametrize(("version", "empty"), [(3, bytes(8)), (9, wire("00000000 01 00"))])
+def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None:
+    """More partitions than a cluster has are refused, all topics together."""
+    each = REQUEST_ELEMENTS_MAX // topics + 1
+    if version == 9:
+        count = bytearray()
+        put_uvarint(count, each + 1)
+        topic = b"\x02t" + count + empty * each + b"\0"
+        body = wire("00 ffff 00000000") + bytes([topics + 1]) + topic * topics + b"\0"
+    else:
+        topic = b"\0\x01t" + struct.pack(">i", each) + empty * each
+        body = wire("ffff ffff 00000000") + struct.pack(">i", topics) + topic * topics
+    with pytest.raises(BadValue):
+        produce.parse_request(memoryview(body), version)
