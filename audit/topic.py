@@ -1,0 +1,131 @@
+"""The audit topic of a cluster: making it, and reading values from it.
+
+Messages of one producer keep their order because they go to one partition, a function of the
+producer's name. Readers do not depend on it: numbers say where a message belongs.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from audit.messages import TOPIC
+from skidway.clock import Clock
+from skidway.errors import Unreachable
+from skidway.kafka import columns
+from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic
+from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
+from skidway.kafka.types import TopicPartition
+
+PARTITIONS = 1
+READY_WITHIN_S = 30.0
+POLL_MS = 500
+_RETRY_S = 0.2
+
+
+def is_audit_topic(name: str) -> bool:
+    """Whether it is a cluster's own audit topic or the mirror of another one's."""
+    prefix, _, rest = name.rpartition(TOPIC)
+    return rest == "" and name.endswith(TOPIC) and (prefix == "" or _is_cluster_prefix(prefix))
+
+
+def partition_of(producer: str, partition_count: int) -> int:
+    """The partition that takes all messages of a producer."""
+    return zlib.crc32(producer.encode()) % partition_count
+
+
+def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> int:
+    """Makes the topic if it is missing, waits for its leaders and returns its partition count.
+
+    pause: sleeps for some seconds, and ends early when the program shall end. Raises Unreachable.
+    """
+    deadline = clock.monotonic() + READY_WITHIN_S
+    while True:
+        topic = client.metadata([TOPIC]).topics.get(TOPIC)
+        if topic is not None and topic.error is ErrorCode.NONE and topic.partitions:
+            if all(partition.leader >= 0 for partition in topic.partitions):
+                return len(topic.partitions)
+        elif topic is None or topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            failure = client.create_topics([NewTopic(TOPIC, PARTITIONS)]).get(TOPIC)
+            if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+                raise failure
+        if clock.monotonic() > deadline:
+            raise Unreachable(f"Topic {TOPIC} has no leader after {READY_WITHIN_S:.0f} s.")
+        pause(_RETRY_S)
+
+
+def values_of(batch: memoryview, begin: int) -> Iterator[tuple[int, bytes]]:
+    """(offset, value) of the batch's records from offset `begin` on, without null values."""
+    decoded = columns.decode(batch)
+    offsets, values = decoded.offsets.tolist(), decoded.values.to_pylist()
+    for offset, value in zip(offsets, values, strict=True):
+        if offset >= begin and value is not None:
+            yield offset, value
+
+
+def bounds(client: Client, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, int]]:
+    """The first offset and the high watermark of each partition of those topics that exist."""
+    found = client.metadata(sorted(topics)).topics
+    tps = [TopicPartition(name, p.index) for name in found for p in found[name].partitions]
+    if not tps:
+        return {}
+    first = client.list_offsets(dict.fromkeys(tps, EARLIEST))
+    end = client.list_offsets(dict.fromkeys(tps, LATEST))
+    return {tp: (first[tp].offset, end[tp].offset) for tp in tps}
+
+
+def read(
+    client: Client,
+    fetcher: Fetcher,
+    ranges: Mapping[TopicPartition, tuple[int, int]],
+    clock: Clock,
+    *,
+    stalled_after_s: float = READY_WITHIN_S,
+) -> Iterator[tuple[TopicPartition, int, bytes]]:
+    """All values in [begin, end) of each partition; what has expired meanwhile is skipped.
+
+    Raises Unreachable when nothing comes for `stalled_after_s`.
+    """
+    todo = {tp: end for tp, (begin, end) in ranges.items() if begin < end}
+    begins = {tp: ranges[tp][0] for tp in todo}
+    for tp, begin in begins.items():
+        fetcher.seek(tp, begin)
+    deadline = clock.monotonic() + stalled_after_s
+    while todo:
+        for tp, offset, value in poll(client, fetcher, begins):
+            if tp in todo and offset < todo[tp]:
+                yield tp, offset, value
+        positions = fetcher.positions
+        if any(positions.get(tp, 0) > begins[tp] for tp in todo):
+            deadline = clock.monotonic() + stalled_after_s
+        begins.update({tp: positions[tp] for tp in todo if tp in positions})
+        for tp in [tp for tp, end in todo.items() if positions.get(tp, 0) >= end]:
+            del todo[tp]
+            fetcher.remove(tp)
+        if todo and clock.monotonic() > deadline:
+            raise Unreachable(f"Nothing of {sorted(todo)[0]} came for {stalled_after_s:.0f} s.")
+
+
+def poll(
+    client: Client,
+    fetcher: Fetcher,
+    begins: Mapping[TopicPartition, int],
+    timeout_ms: int = POLL_MS,
+    *wake: int,
+) -> Iterator[tuple[TopicPartition, int, bytes]]:
+    """What has come, from offset `begins` of each partition on. A partition that expired meanwhile
+    goes on at its first offset: what is missing then shows as missing numbers."""
+    try:
+        fetched = fetcher.poll(timeout_ms, *wake)
+    except OffsetOutOfRange as error:
+        first, end = bounds(client, [error.tp.topic])[error.tp]
+        fetcher.seek(error.tp, first if error.requested < first else end)
+        return
+    for part in fetched:
+        for batch in part.batches:
+            for offset, value in values_of(batch, begins.get(part.tp, 0)):
+                yield part.tp, offset, value
+
+
+def _is_cluster_prefix(prefix: str) -> bool:
+    return prefix.endswith(".") and prefix.count(".") == 1 and len(prefix) > 1

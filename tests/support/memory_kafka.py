@@ -1,0 +1,182 @@
+"""A cluster in memory, with as much of the client's interface as readers and writers use.
+
+Nothing waits and nothing is lost unless a test says so: `refusals` are errors that the next batches
+meet, `MemoryLog.expire` drops the beginning of a log.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from skidway.clock import Clock
+from skidway.kafka.batch import EncodedBatch, read_header, seal, stamp
+from skidway.kafka.client import (
+    EARLIEST,
+    Cluster,
+    Delivery,
+    Drained,
+    Fetched,
+    ListedOffset,
+    NewTopic,
+    Partition,
+    Topic,
+)
+from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
+from skidway.kafka.types import TopicPartition
+
+
+@dataclass
+class MemoryLog:
+    """One partition: whole batches with their offsets."""
+
+    batches: list[bytearray] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+    epoch: int = 0
+
+    def append(self, encoded: EncodedBatch) -> int:
+        batch = bytearray(seal(encoded))
+        stamp(batch, 0, self.end, self.epoch)
+        self.batches.append(batch)
+        base, self.end = self.end, self.end + encoded.count
+        return base
+
+    def expire(self, offset: int) -> None:
+        """Drops the batches that end below `offset`."""
+        self.batches = [b for b in self.batches if read_header(b).last_offset >= offset]
+        self.start = read_header(self.batches[0]).base_offset if self.batches else self.end
+
+
+@dataclass
+class MemoryTopic:
+    name: str
+    topic_id: uuid.UUID
+    logs: list[MemoryLog]
+    configs: dict[str, str] = field(default_factory=dict)
+
+
+class MemoryCluster:
+    def __init__(self, cluster_id: str = "memory") -> None:
+        self.cluster_id = cluster_id
+        self.topics: dict[str, MemoryTopic] = {}
+        self.refusals: deque[KafkaError | None] = deque()
+
+    def create(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> MemoryTopic:
+        logs = [MemoryLog() for _ in range(partitions)]
+        self.topics[name] = MemoryTopic(name, uuid.uuid4(), logs, dict(configs or {}))
+        return self.topics[name]
+
+    def log(self, tp: TopicPartition) -> MemoryLog:
+        return self.topics[tp.topic].logs[tp.partition]
+
+
+class MemoryClient:
+    def __init__(self, cluster: MemoryCluster, clock: Clock) -> None:
+        self.cluster = cluster
+        self.clock = clock
+
+    def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
+        names = list(self.cluster.topics) if topics is None else topics
+        return Cluster(self.cluster.cluster_id, 1, {}, {n: self._topic(n) for n in names})
+
+    def _topic(self, name: str) -> Topic:
+        topic = self.cluster.topics.get(name)
+        if topic is None:
+            return Topic(name, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ())
+        partitions = tuple(Partition(i, 1, 0, (1,), (1,)) for i in range(len(topic.logs)))
+        return Topic(name, topic.topic_id, ErrorCode.NONE, partitions)
+
+    def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, KafkaError | None]:
+        for topic in topics:
+            self.cluster.create(topic.name, max(topic.partitions, 1), topic.configs)
+        return dict.fromkeys([topic.name for topic in topics])
+
+    def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        return {name: dict(self.cluster.topics[name].configs) for name in names}
+
+    def list_offsets(
+        self, times: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, ListedOffset]:
+        found = {}
+        for tp, time in times.items():
+            log = self.cluster.log(tp)
+            found[tp] = ListedOffset(log.start if time == EARLIEST else log.end, -1, 0)
+        return found
+
+    def close(self) -> None:
+        pass
+
+
+class MemoryProducer:
+    """Delivers on the next poll."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self._cluster = cluster
+        self._queue: deque[tuple[TopicPartition, EncodedBatch, object]] = deque()
+        self.room = 1_000
+
+    @property
+    def has_room(self) -> bool:
+        return len(self._queue) < self.room
+
+    @property
+    def pending_count(self) -> int:
+        return len(self._queue)
+
+    def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
+        self._queue.append((tp, encoded, token))
+
+    def poll(self, timeout_ms: int, *wake: int) -> list[Delivery]:
+        deliveries: list[Delivery] = []
+        refused: KafkaError | None = None
+        while self._queue:
+            tp, encoded, token = self._queue.popleft()
+            if refused is not None:
+                deliveries.append(Delivery(token, tp, -1, Drained(tp)))
+                continue
+            refused = self._cluster.refusals.popleft() if self._cluster.refusals else None
+            base = -1 if refused is not None else self._cluster.log(tp).append(encoded)
+            deliveries.append(Delivery(token, tp, base, refused))
+        return deliveries
+
+    def close(self) -> None:
+        pass
+
+
+class MemoryFetcher:
+    """Gives at most `batches_max` batches of a partition per poll."""
+
+    def __init__(self, cluster: MemoryCluster, batches_max: int = 1_000) -> None:
+        self._cluster = cluster
+        self._batches_max = batches_max
+        self.positions: dict[TopicPartition, int] = {}
+        self._halted: set[TopicPartition] = set()
+
+    def seek(self, tp: TopicPartition, offset: int) -> None:
+        self.positions[tp] = offset
+        self._halted.discard(tp)
+
+    def remove(self, tp: TopicPartition) -> None:
+        self.positions.pop(tp, None)
+
+    def poll(self, timeout_ms: int, *wake: int) -> list[Fetched]:
+        found = []
+        for tp, position in list(self.positions.items()):
+            log = self._cluster.log(tp)
+            if tp in self._halted:
+                continue
+            if not log.start <= position <= log.end:
+                self._halted.add(tp)
+                raise OffsetOutOfRange(tp, position, log.start, log.end)
+            batches = [b for b in log.batches if read_header(b).last_offset >= position]
+            batches = batches[: self._batches_max]
+            if batches:
+                self.positions[tp] = read_header(batches[-1]).last_offset + 1
+                views = [memoryview(bytes(batch)) for batch in batches]
+                found.append(Fetched(tp, log.end, log.start, views))
+        return found
