@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.processes import eventually, free_port, running
+from support.zookeeper import ZooKeeper
+
+from skidway.coordination import Coordinator, State, Versioned
+from skidway.errors import Unreachable
+
+pytestmark = [pytest.mark.conformance, pytest.mark.java]
+
+
+@pytest.fixture
+def session(zookeeper: str) -> Iterator[Coordinator]:
+    with Coordinator(zookeeper) as coordinator:
+        yield coordinator
+
+
+def test_chroot_is_made_and_kept_apart(zookeeper: str) -> None:
+    """Two clusters in one ZooKeeper do not see each other's nodes."""
+    with Coordinator(f"{zookeeper}/a/b") as one, Coordinator(f"{zookeeper}/c") as two:
+        assert one.create_if_absent("/brokers/ids/1", b"one")
+        assert two.children("/") == []
+    with Coordinator(zookeeper) as above:
+        assert above.get("/a/b/brokers/ids/1") == Versioned(b"one", 0)
+
+
+def test_first_writer_wins(session: Coordinator) -> None:
+    """A node is created once; the second creation changes nothing and says so."""
+    assert session.create_if_absent("/x/y", b"1")
+    assert not session.create_if_absent("/x/y", b"2")
+    assert session.get("/x/y") == Versioned(b"1", 0)
+
+
+def test_write_needs_the_version_that_was_read(session: Coordinator) -> None:
+    """Of two writers that read the same version one is refused."""
+    session.create_if_absent("/x", b"1")
+    assert session.set_versioned("/x", b"2", 0)
+    assert not session.set_versioned("/x", b"3", 0)
+    assert session.get("/x") == Versioned(b"2", 1)
+    assert not session.set_versioned("/none", b"", 0)
+
+
+def test_missing_nodes_are_none_and_empty(session: Coordinator) -> None:
+    """Reading what is not there is an answer and no error; deleting it says False."""
+    assert session.get("/none") is None
+    assert session.children("/none") == []
+    assert not session.delete("/none")
+    session.create_if_absent("/a/b")
+    assert not session.delete("/a")
+    assert not session.delete("/a/b", version=5)
+    assert session.delete("/a/b")
+    assert session.delete("/a")
+
+
+def test_ephemeral_node_goes_with_its_session(zookeeper: str, session: Coordinator) -> None:
+    """What a program registered is gone as soon as it closes."""
+    with Coordinator(zookeeper) as other:
+        assert other.create_if_absent("/ids/1", b"", ephemeral=True)
+        assert session.children("/ids") == ["1"]
+    eventually(lambda: session.children("/ids") == [])
+
+
+def test_nobody_there_is_one_sentence_with_the_address() -> None:
+    """A ZooKeeper that does not answer is named, within the time that was given."""
+    port = free_port()
+    with pytest.raises(Unreachable) as refused:
+        Coordinator(f"127.0.0.1:{port}/dc1", connect_timeout_s=0.5)
+    assert f"ZooKeeper at 127.0.0.1:{port} did not answer within 0.5 s" in str(refused.value)
+
+
+@pytest.mark.slow
+def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
+    """While ZooKeeper is away: SUSPENDED is told, a request ends; afterwards it is CONNECTED again."""
+    server = ZooKeeper(tmp_path)
+    told: list[State] = []
+    changed = threading.Event()
+
+    def callback(state: State) -> None:
+        told.append(state)
+        changed.set()
+
+    with running(server.program, server.ready):
+        with Coordinator(server.address, session_timeout_s=4) as session:
+            session.create_if_absent("/kept", b"1")
+            session.on_state(callback)
+            server.program.stop()
+            assert changed.wait(30)
+            assert told == [State.SUSPENDED]
+            with pytest.raises(Unreachable, match="did not answer a request for /kept within 4 s"):
+                session.get("/kept")
+            server.program.start().wait_until(server.ready)
+            eventually(lambda: session.state is State.CONNECTED)
+            assert told[-1] is State.CONNECTED
+            assert session.get("/kept") == Versioned(b"1", 0)

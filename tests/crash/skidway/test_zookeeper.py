@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.processes import eventually, free_port, run_skidway, running
+from support.zookeeper import ZooKeeper
+
+from skidway.coordination import Coordinator, Versioned
+
+pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ZooKeeper]:
+    """A ZooKeeper of this test's own, which it may kill."""
+    zookeeper = ZooKeeper(tmp_path)
+    with running(zookeeper.program, zookeeper.ready):
+        yield zookeeper
+
+
+def jvm_of(server: ZooKeeper) -> int:
+    """Process id of the JVM below the program."""
+    pid = server.program.pid
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(child)
+
+
+def ended(pid: int) -> bool:
+    """Whether a process is gone, or only waits for somebody to read its status."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except FileNotFoundError:
+        return True
+
+
+def test_terminated_server_stops_cleanly_and_keeps_its_data(server: ZooKeeper) -> None:
+    """SIGTERM ends program and JVM with status 0; what was written is there after the restart."""
+    with Coordinator(server.address) as session:
+        session.create_if_absent("/kept", b"1")
+    jvm = jvm_of(server)
+    assert server.program.stop() == 0
+    assert ended(jvm)
+    server.program.start().wait_until(server.ready)
+    with Coordinator(server.address) as session:
+        assert session.get("/kept") == Versioned(b"1", 0)
+
+
+def test_death_of_the_jvm_ends_the_program(server: ZooKeeper) -> None:
+    """A server that dies takes its program along, with a status that says how."""
+    os.kill(jvm_of(server), signal.SIGKILL)
+    assert server.program.wait() == 128 + signal.SIGKILL
+    assert "the server ended with signal 9" in server.program.output()
+
+
+def test_death_of_the_program_kills_the_jvm(server: ZooKeeper) -> None:
+    """No JVM stays behind a killed program; the data directory is free for the next one."""
+    with Coordinator(server.address) as session:
+        session.create_if_absent("/kept", b"1")
+    jvm = jvm_of(server)
+    server.program.kill()
+    eventually(lambda: ended(jvm), what="the JVM to be gone")
+    server.program.start().wait_until(server.ready)
+    with Coordinator(server.address) as session:
+        assert session.get("/kept") == Versioned(b"1", 0)
+
+
+def test_second_server_is_refused_by_directory_and_by_port(
+    server: ZooKeeper, tmp_path: Path
+) -> None:
+    """Two servers never share a data directory or a port; each refusal names the holder."""
+    data = tmp_path / "data"
+    same_directory = run_skidway(
+        "zookeeper", "run", "--set", f"dataDir={data}", "--set", f"clientPort={free_port()}"
+    )
+    assert same_directory.returncode == 1
+    assert f"in use by process {server.program.pid}" in same_directory.stderr
+    other = tmp_path / "other"
+    same_port = run_skidway(
+        "zookeeper", "run", "--set", f"dataDir={other}", "--set", f"clientPort={server.port}"
+    )
+    assert same_port.returncode == 1
+    assert "address already in use by process" in same_port.stderr
+    assert same_port.stderr.count("\n") == 1
+
+
+def test_refused_configuration_is_status_78(tmp_path: Path) -> None:
+    """A mistyped key starts nothing."""
+    refused = run_skidway("zookeeper", "run", "--set", f"dataDirr={tmp_path}")
+    assert refused.returncode == 78
+    assert "the nearest known one is 'dataDir'" in refused.stderr
+
+
+def test_validate_says_what_would_run(tmp_path: Path) -> None:
+    """A good configuration is called good, with the Java that it would use, and nothing is made."""
+    good = run_skidway("zookeeper", "validate", "--set", f"dataDir={tmp_path / 'x'}")
+    assert good.returncode == 0, good.stderr
+    assert good.stdout.startswith("good: ")
+    assert not (tmp_path / "x").exists()
