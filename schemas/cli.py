@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def _check(args: argparse.Namespace) -> int:
         print(f"compatible with {args.subject} version {args.version}")
     else:
         print(f"not compatible with {args.subject} version {args.version}:")
-        for message in verdict.messages:
+        for message in filter(None, map(_reason, verdict.messages)):
             print(f"  {message}")
     return 0 if verdict.ok else 1
 
@@ -154,6 +155,14 @@ def _shown(found: Registered) -> dict[str, Any]:
         "id": found.id,
         "schema": found.schema,
     }
+
+
+def _reason(message: str) -> str | None:
+    """The sentence in a registry's message; None for one that repeats the old schema."""
+    sentence = re.search(r"description:'(.*?)'\s*(, additionalInfo|\})", message)
+    if sentence:
+        return sentence[1]
+    return None if message.startswith(("{oldSchema", "{validateFields")) else message
 
 
 def _schema_text(file: str) -> str:

@@ -18,8 +18,8 @@ they go on while ZooKeeper is away, and writes answer 503 then. A read that find
 ZooKeeper once for what is newer before it says so.
 
 Reading order: `refusals` (what can be answered, with codes), `changes` (entries), `state` (what the
-log means; pure), `decisions` (may this be done, and which entry does it; pure), `store` (the log in
-ZooKeeper), `rest` (HTTP), `program` (the process).
+log means; pure), `decisions` (may this be done, and which entry does it; pure), `zookeeper_log` and
+`store` (the log there, the state here), `rest` (HTTP), `program` (the process).
 
 Open until later: references between schemas, JSON Schema and Protobuf, modes, associations.
 """

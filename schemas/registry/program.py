@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from prometheus_client.registry import Collector
 from schemas.compatibility import Level
 from schemas.registry.rest import application
 from schemas.registry.store import Store
+from schemas.registry.zookeeper_log import ZookeeperLog
 from skidway import log
 from skidway.clock import SystemClock
 from skidway.coordination import Coordinator, check_connect
@@ -95,7 +97,8 @@ def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(_listening(each)) for each in settings.listeners]
         coordinator = stack.enter_context(Coordinator(settings.zookeeper_connect))
-        store = Store(coordinator, SystemClock())
+        store = Store(ZookeeperLog(coordinator), SystemClock())
+        store.start()
         stack.callback(store.close)
         telemetry = TelemetryServer(settings.metrics_listener, lambda: _health(store))
         telemetry.start()
@@ -146,7 +149,7 @@ def _listening(listener: str) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=512)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
+        why = os.strerror(error.errno).lower() if error.errno else str(error)
         raise SkidwayError(f"cannot listen on {listener}: {why}") from error
 
 

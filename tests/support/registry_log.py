@@ -1,0 +1,64 @@
+"""A registry's log in memory, shared by several stores, whose answers can get lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from skidway.errors import Unreachable
+
+
+@dataclass
+class SharedLog:
+    """The nodes. One per test."""
+
+    contents: list[bytes] = field(default_factory=list)
+
+
+class MemoryLog:
+    """One registry's connection. `lose`: which of the next creations fail, and how.
+
+    "before": the request never arrives. "after": it does, and its answer is lost. `meanwhile` runs
+    before the next creation, as another registry would.
+    """
+
+    def __init__(self, shared: SharedLog) -> None:
+        self.shared = shared
+        self.connected = True
+        self.lose: list[str] = []
+        self.meanwhile: list[Callable[[], object]] = []
+        self.visible: int | None = None
+        """How many entries this connection's server knows, until sync; None: all."""
+
+    def create(self, number: int, content: bytes) -> bool:
+        """See `Log`."""
+        while self.meanwhile:
+            self.meanwhile.pop(0)()
+        fault = self.lose.pop(0) if self.lose else ""
+        if fault == "before":
+            raise Unreachable("lost")
+        free = number == len(self.shared.contents) + 1
+        assert free or number <= len(self.shared.contents), "a gap in the log"
+        if free:
+            self.shared.contents.append(content)
+        self.sync()
+        if fault == "after":
+            raise Unreachable("lost")
+        return free and fault != "twice"
+
+    def read(self, first: int, count: int) -> list[bytes]:
+        """See `Log`."""
+        known = self.shared.contents[: self.visible]
+        return known[first - 1 : first - 1 + count]
+
+    def sync(self) -> None:
+        """See `Log`."""
+        self.visible = None
+
+    def watch(self, number: int, wake: Callable[[], None]) -> None:
+        """See `Log`."""
+        if number <= len(self.shared.contents):
+            wake()
+
+    def on_session(self, wake: Callable[[], None]) -> None:
+        """See `Log`."""

@@ -1,0 +1,360 @@
+"""The REST API: what stock clients send, and exactly what they need back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from schemas.compatibility import Level
+from schemas.registry.rest import BODY_BYTES_MAX, CONTENT_TYPE, application
+from schemas.registry.store import Store
+from support.clock import ManualClock
+from support.registry_log import MemoryLog, SharedLog
+
+
+def record(**fields: Any) -> str:
+    """A record schema; a value other than None is a default."""
+    made = [
+        {"name": name, "type": "int"} | ({} if default is None else {"default": default})
+        for name, default in fields.items()
+    ]
+    return json.dumps({"type": "record", "name": "R", "fields": made})
+
+
+class Registry:
+    """A client of the application, and its log."""
+
+    def __init__(self) -> None:
+        self.log = MemoryLog(SharedLog())
+        store = Store(self.log, ManualClock())
+        self.http = TestClient(application(store, Level.BACKWARD), raise_server_exceptions=False)
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """(status, document), with the content type that every answer must have."""
+        content = None if body is None else json.dumps(body)
+        answer = self.http.request(method, path, content=content)
+        assert answer.headers["content-type"] == CONTENT_TYPE, answer.text
+        return answer.status_code, answer.json()
+
+    def good(self, method: str, path: str, body: Any = None) -> Any:
+        status, document = self.ask(method, path, body)
+        assert status == 200, document
+        return document
+
+    def refused(self, method: str, path: str, body: Any = None) -> tuple[int, int]:
+        status, document = self.ask(method, path, body)
+        assert set(document) == {"error_code", "message"}
+        assert isinstance(document["message"], str)
+        return status, document["error_code"]
+
+    def register(self, subject: str, schema: str) -> int:
+        return int(self.good("POST", f"/subjects/{subject}/versions", {"schema": schema})["id"])
+
+
+@pytest.fixture
+def registry() -> Registry:
+    return Registry()
+
+
+A, AB, AC = record(a=None), record(a=None, b=0), record(a=None, c=None)
+
+
+def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
+    """It probes associations, needs a 404 object, then registers with query parameters."""
+    probe = "/associations/resources/-/t?resourceType=topic&associationType=value"
+    assert registry.refused("GET", probe) == (404, 404)
+    body = {"schema": A, "schemaType": "AVRO", "references": []}
+    path = "/subjects/t-value/versions?normalize=False"
+    assert registry.good("POST", path, body) == {"id": 1}
+    assert (
+        registry.good("GET", "/schemas/ids/1?subject=t-value")["schema"]
+        == registry.good("GET", "/subjects/t-value/versions/1")["schema"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nonsense", 404),
+        ("GET", "/subjects/a/b/c/d", 404),
+        ("PATCH", "/subjects", 405),
+        ("PUT", "/subjects/a/versions", 405),
+        ("GET", "/schemas/guids/0", 404),
+        ("GET", "/subjects/a/metadata", 404),
+    ],
+)
+def test_unknown_routes_answer_like_known_ones(
+    registry: Registry, method: str, path: str, status: int
+) -> None:
+    """error_code and message everywhere: clients read them before anything else."""
+    assert registry.refused(method, path) == (status, status)
+
+
+def test_a_version_has_the_documented_keys_only(registry: Registry) -> None:
+    """Strict Java clients break on others."""
+    registry.register("s", A)
+    for path in (
+        "/subjects/s/versions/1",
+        "/subjects/s/versions/latest",
+        "/subjects/s/versions/-1",
+    ):
+        found = registry.good("GET", path)
+        assert list(found) == ["subject", "version", "id", "schema"]
+        assert (found["subject"], found["version"], found["id"]) == ("s", 1, 1)
+    assert list(registry.good("GET", "/schemas/ids/1")) == ["schema"]
+    assert registry.good("GET", "/subjects/s/versions") == [1]
+
+
+def test_subjects_may_contain_slashes_and_spaces(registry: Registry) -> None:
+    """Percent-encoded separators are part of the name."""
+    registry.register("a%2Fb%20c%C3%A9", A)
+    assert registry.good("GET", "/subjects") == ["a/b cé"]
+    assert registry.good("GET", "/subjects/a%2Fb%20c%C3%A9/versions/latest")["subject"] == "a/b cé"
+    assert registry.good("DELETE", "/subjects/a%2Fb%20c%C3%A9") == [1]
+    assert registry.refused("GET", "/subjects/%FF/versions") == (400, 400)
+
+
+def test_white_space_and_order_make_no_new_schema(registry: Registry) -> None:
+    """Identity is the canonical text; defaults and docs do make a new schema."""
+    spaced = json.dumps(json.loads(AB), indent=8)
+    assert registry.register("s", AB) == registry.register("t", spaced)
+    assert registry.register("u", record(a=None, b=1)) == 2
+
+
+def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> None:
+    """Confluent's text around, the field and its place inside."""
+    registry.register("s", A)
+    status, document = registry.ask("POST", "/subjects/s/versions", {"schema": AC})
+    assert (status, document["error_code"]) == (409, 409)
+    for words in ('for subject "s"', "READER_FIELD_MISSING_DEFAULT_VALUE", "/fields/1", "field c"):
+        assert words in document["message"]
+    assert registry.good("GET", "/subjects/s/versions") == [1]
+
+
+def test_the_compatibility_check_says_why_when_asked(registry: Registry) -> None:
+    """messages only with verbose, in whatever case Python wrote it."""
+    registry.register("s", A)
+    path = "/compatibility/subjects/s/versions/latest"
+    assert registry.good("POST", path, {"schema": AB}) == {"is_compatible": True}
+    assert registry.good("POST", path, {"schema": AC}) == {"is_compatible": False}
+    verbose = registry.good("POST", f"{path}?verbose=True&normalize=False", {"schema": AC})
+    assert "field c" in verbose["messages"][0]
+    every = registry.good("POST", "/compatibility/subjects/s/versions", {"schema": AC})
+    assert every == {"is_compatible": False}
+
+
+def test_a_subject_without_schemas_takes_any_but_a_number_must_exist(registry: Registry) -> None:
+    """True for latest and all, 40402 or 40401 for a version that is not there."""
+    body = {"schema": A}
+    for version in ("/latest", "/-1", ""):
+        path = f"/compatibility/subjects/none/versions{version}"
+        assert registry.good("POST", path, body) == {"is_compatible": True}
+    registry.register("s", A)
+    assert registry.refused("POST", "/compatibility/subjects/s/versions/7", body) == (404, 40402)
+
+
+def test_levels_are_read_and_written_under_different_keys(registry: Registry) -> None:
+    """GET says compatibilityLevel, PUT takes and answers compatibility, DELETE goes back."""
+    assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
+    assert registry.refused("GET", "/config/s") == (404, 40408)
+    assert registry.good("GET", "/config/s?defaultToGlobal=true") == {
+        "compatibilityLevel": "BACKWARD"
+    }
+    assert registry.good("PUT", "/config/s", {"compatibility": "none"}) == {"compatibility": "NONE"}
+    assert registry.good("GET", "/config/s") == {"compatibilityLevel": "NONE"}
+    registry.register("s", A)
+    registry.register("s", AC)
+    assert registry.good("DELETE", "/config/s") == {"compatibilityLevel": "NONE"}
+    assert registry.refused("DELETE", "/config/s") == (404, 40408)
+    assert registry.good("PUT", "/config", {"compatibility": "FULL"}) == {"compatibility": "FULL"}
+    assert registry.good("GET", "/config") == {"compatibilityLevel": "FULL"}
+    assert registry.good("DELETE", "/config") == {"compatibilityLevel": "FULL"}
+    assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
+    assert registry.refused("PUT", "/config", {"compatibility": "SOME"}) == (422, 42203)
+
+
+def test_transitive_levels_look_at_every_version(registry: Registry) -> None:
+    """A default that came and went: fine for the latest, not for the first."""
+    registry.good("PUT", "/config/s", {"compatibility": "BACKWARD"})
+    for schema in (A, record(a=None, c=0)):
+        registry.register("s", schema)
+    latest = "/compatibility/subjects/s/versions"
+    assert registry.good("POST", latest, {"schema": AC}) == {"is_compatible": True}
+    registry.good("PUT", "/config/s", {"compatibility": "BACKWARD_TRANSITIVE"})
+    assert registry.good("POST", latest, {"schema": AC}) == {"is_compatible": False}
+
+
+def test_lookup_tells_an_unknown_subject_from_an_unknown_schema(registry: Registry) -> None:
+    """40401 against 40403; found with its version and id."""
+    registry.register("s", A)
+    path = "/subjects/s?normalize=False&deleted=False"
+    found = registry.good("POST", path, {"schema": A})
+    assert (found["subject"], found["version"], found["id"]) == ("s", 1, 1)
+    assert registry.refused("POST", "/subjects/s", {"schema": AB}) == (404, 40403)
+    assert registry.refused("POST", "/subjects/none", {"schema": A}) == (404, 40401)
+
+
+def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
+    """Confluent's codes at each step; soft-deleted ids still answer, purged ones do not."""
+    registry.register("s", A)
+    registry.register("s", AB)
+    assert registry.refused("DELETE", "/subjects/s?permanent=true") == (404, 40405)
+    assert registry.refused("DELETE", "/subjects/s/versions/1?permanent=true") == (404, 40407)
+    assert registry.good("DELETE", "/subjects/s/versions/1") == 1
+    assert registry.refused("DELETE", "/subjects/s/versions/1") == (404, 40406)
+    assert registry.good("GET", "/subjects/s/versions") == [2]
+    assert registry.good("GET", "/subjects/s/versions?deleted=True") == [1, 2]
+    assert registry.refused("GET", "/subjects/s/versions/1") == (404, 40402)
+    assert "schema" in registry.good("GET", "/schemas/ids/1")
+    assert registry.good("DELETE", "/subjects/s") == [2]
+    assert registry.refused("DELETE", "/subjects/s") == (404, 40404)
+    assert registry.refused("GET", "/subjects/s/versions") == (404, 40401)
+    assert registry.good("GET", "/subjects?deleted=true") == ["s"]
+    assert registry.good("GET", "/subjects?deletedOnly=true") == ["s"]
+    assert registry.good("GET", "/subjects") == []
+    assert registry.good("DELETE", "/subjects/s?permanent=true") == [1, 2]
+    assert registry.refused("GET", "/schemas/ids/1") == (404, 40403)
+    assert registry.good("GET", "/subjects?deleted=true") == []
+    assert registry.register("s", record(z=None)) == 3
+    assert registry.good("GET", "/subjects/s/versions") == [1]
+
+
+def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Registry) -> None:
+    """And takes the place of its deleted version."""
+    registry.register("s", A)
+    registry.register("s", AB)
+    registry.good("DELETE", "/subjects/s/versions/2")
+    assert registry.register("s", AB) == 2
+    assert registry.good("GET", "/subjects/s/versions?deleted=true") == [1, 3]
+
+
+def test_who_uses_an_id(registry: Registry) -> None:
+    """By subject and by version: dashboards decode through these."""
+    registry.register("s", A)
+    registry.register("t", A)
+    both = [{"subject": "s", "version": 1}, {"subject": "t", "version": 1}]
+    assert registry.good("GET", "/schemas/ids/1/versions") == both
+    assert registry.good("GET", "/schemas/ids/1/subjects") == ["s", "t"]
+    assert registry.good("GET", "/schemas/ids/1/schema")["name"] == "R"
+    assert registry.good("GET", "/subjects/s/versions/1/schema")["name"] == "R"
+    assert registry.good("GET", "/subjects/s/versions/1/referencedby") == []
+    assert [each["subject"] for each in registry.good("GET", "/schemas")] == ["s", "t"]
+    assert registry.good("GET", "/schemas/ids/1?fetchMaxId=true")["maxId"] == 1
+
+
+def test_lists_come_in_pages(registry: Registry) -> None:
+    """offset and limit; -1 is no limit; unknown parameters change nothing."""
+    for name in "abc":
+        registry.register(name, A)
+    query = "/subjects?deleted_only=False&deleted=false&offset=0&limit=-1&surprise=1"
+    assert registry.good("GET", query) == ["a", "b", "c"]
+    assert registry.good("GET", "/subjects?offset=1&limit=1") == ["b"]
+    assert registry.good("GET", "/subjects?subjectPrefix=c") == ["c"]
+    assert registry.good("GET", "/subjects?subjectPrefix=:*:") == ["a", "b", "c"]
+    assert registry.refused("GET", "/subjects?limit=x") == (400, 400)
+
+
+def test_small_things_that_clients_ask(registry: Registry) -> None:
+    """Types, mode, contexts, the root."""
+    assert registry.good("GET", "/schemas/types") == ["AVRO"]
+    assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
+    assert registry.refused("GET", "/mode/s") == (404, 40409)
+    assert registry.good("GET", "/mode/s?defaultToGlobal=true") == {"mode": "READWRITE"}
+    assert registry.refused("PUT", "/mode", {"mode": "IMPORT"}) == (422, 42205)
+    assert registry.good("GET", "/contexts") == ["."]
+    assert registry.good("GET", "/") == {}
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("{", "no JSON"),
+        ('{"type":"recor"}', "recor"),
+        (
+            '{"type":"record","name":"R","fields":[{"name":"a","type":"int","default":"x"}]}',
+            "default",
+        ),
+        (
+            '{"type":"record","name":"R","fields":[{"name":"a","type":"int"},{"name":"a","type":"int"}]}',
+            "twice",
+        ),
+        ('{"type":"record","name":"R","fields":[{"name":"a-b","type":"int"}]}', "a-b"),
+        ('["int","int"]', "twice"),
+        ('{"type":"fixed","name":"F","size":-1}', "size"),
+        ('{"type":"enum","name":"E","symbols":["A"],"doc":"\\ud800"}', "UTF-8"),
+        ("[" * 3000 + "]" * 3000, "nested"),
+        (
+            '{"type":"record","name":"R","fields":[{"name":"a","type":"double","default":1e999}]}',
+            "number",
+        ),
+        ("", "no schema"),
+        (None, "no schema"),
+        (7, "no schema"),
+    ],
+)
+def test_what_is_no_schema_is_42201_with_a_sentence(
+    registry: Registry, schema: Any, words: str
+) -> None:
+    """Stricter than the libraries: what is let in stays for ever."""
+    status, document = registry.ask("POST", "/subjects/s/versions", {"schema": schema})
+    assert (status, document["error_code"]) == (422, 42201)
+    assert words in document["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"schemaType": "PROTOBUF"}, {"references": [{"name": "x", "subject": "y", "version": 1}]}],
+)
+def test_what_is_not_supported_is_said(registry: Registry, body: dict[str, Any]) -> None:
+    """Other kinds of schemas, and references: refused, not misread."""
+    status, document = registry.ask("POST", "/subjects/s/versions", {"schema": A, **body})
+    assert (status, document["error_code"]) == (422, 42201)
+    assert "not supported" in document["message"]
+
+
+@pytest.mark.parametrize("subject", ["__GLOBAL", "__EMPTY", "a%00b", "x" * 1001])
+def test_names_that_no_subject_can_have(registry: Registry, subject: str) -> None:
+    """42208."""
+    assert registry.refused("POST", f"/subjects/{subject}/versions", {"schema": A}) == (422, 42208)
+    assert registry.refused("PUT", f"/config/{subject}", {"compatibility": "NONE"}) == (422, 42208)
+
+
+@pytest.mark.parametrize(
+    "version", ["0", "x", "2147483648", "99999999999999999999", "-2", "1.0", "%C2%B2"]
+)
+def test_what_is_no_version_is_42202(registry: Registry, version: str) -> None:
+    """1 to 2^31-1, latest, -1; nothing else."""
+    registry.register("s", A)
+    assert registry.refused("GET", f"/subjects/s/versions/{version}") == (422, 42202)
+
+
+@pytest.mark.parametrize("schema_id", ["0", "2", "x", "-1", "99999999999"])
+def test_an_id_that_is_not_there_is_40403(registry: Registry, schema_id: str) -> None:
+    """Whatever it looks like."""
+    registry.register("s", A)
+    assert registry.refused("GET", f"/schemas/ids/{schema_id}") == (404, 40403)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "7", '"x"', "[" * 100_000])
+def test_a_body_that_is_no_object_is_400(registry: Registry, content: str) -> None:
+    """Permanent, so never a 5xx that clients would repeat."""
+    answer = registry.http.post("/subjects/s/versions", content=content)
+    assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
+
+
+def test_a_body_past_the_limit_is_413(registry: Registry) -> None:
+    """It is not kept in memory to its end."""
+    answer = registry.http.post("/subjects/s/versions", content=b"x" * (BODY_BYTES_MAX + 1))
+    assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
+
+
+def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
+    """503 for writes, which clients try again; everything read before is answered."""
+    registry.register("s", A)
+    registry.log.connected = False
+    assert registry.refused("POST", "/subjects/s/versions", {"schema": AB}) == (503, 503)
+    assert registry.good("GET", "/subjects") == ["s"]
+    assert "schema" in registry.good("GET", "/schemas/ids/1")

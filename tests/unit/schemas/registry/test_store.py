@@ -1,0 +1,238 @@
+"""The registry's store: one log, many writers, and an id means one schema whatever happens."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.compatibility import Level
+from schemas.registry import decisions
+from schemas.registry.changes import ENTRY_BYTES_MAX
+from schemas.registry.refusals import NotFound, Refusal
+from schemas.registry.store import Store
+from skidway.errors import StateRefused
+from support.clock import ManualClock
+from support.registry_log import MemoryLog, SharedLog
+
+
+def schema(number: int) -> decisions.Submitted:
+    fields = [{"name": f"f{number}", "type": "int", "default": 0}]
+    text = json.dumps({"type": "record", "name": "R", "fields": fields})
+    return decisions.submitted({"schema": text})
+
+
+def store_on(shared: SharedLog) -> tuple[MemoryLog, Store]:
+    entries = MemoryLog(shared)
+    return entries, Store(entries, ManualClock())
+
+
+def register(store: Store, subject: str, number: int) -> int:
+    submitted = schema(number)
+    return int(store.write(lambda state: decisions.register(state, subject, submitted, Level.NONE)))
+
+
+def test_ids_begin_at_one_and_have_no_gaps() -> None:
+    """New schemas get the next id, known ones keep theirs, under any subject."""
+    _, store = store_on(SharedLog())
+    assert [register(store, "a", 1), register(store, "a", 2), register(store, "b", 1)] == [1, 2, 1]
+    assert register(store, "a", 1) == 1
+    assert [each.version for each in store.read(lambda s: s.versions("a"))] == [1, 2]
+
+
+def test_the_second_writer_reads_on_and_decides_again() -> None:
+    """Another registry takes the number between decision and write: its schema keeps the id."""
+    shared = SharedLog()
+    entries, store = store_on(shared)
+    _, other = store_on(shared)
+    entries.meanwhile.append(lambda: register(other, "b", 2))
+    assert register(store, "a", 1) == 2
+    assert register(other, "a", 1) == 2
+    assert other.read(lambda s: s.schema(1)) == schema(2).canonical
+
+
+def test_the_same_schema_from_two_writers_is_one_id() -> None:
+    """The loser of the race finds the schema there and answers its id."""
+    shared = SharedLog()
+    entries, store = store_on(shared)
+    _, other = store_on(shared)
+    entries.meanwhile.append(lambda: register(other, "a", 1))
+    assert register(store, "a", 1) == 1
+    assert len(shared.contents) == 1
+
+
+def test_a_lost_answer_is_found_again() -> None:
+    """The node exists because we made it: the write is known by its mark and not done twice."""
+    entries, store = store_on(SharedLog())
+    entries.lose.append("twice")
+    assert register(store, "a", 1) == 1
+    assert len(entries.shared.contents) == 1
+
+
+@pytest.mark.parametrize("fault", ["before", "after"])
+def test_a_write_without_answer_can_be_tried_again(fault: str) -> None:
+    """503, and the next attempt gives the same id whether the first arrived or not."""
+    entries, store = store_on(SharedLog())
+    entries.lose.append(fault)
+    with pytest.raises(Refusal) as caught:
+        register(store, "a", 1)
+    assert caught.value.status == 503
+    assert register(store, "a", 1) == 1
+    assert len(entries.shared.contents) == 1
+
+
+def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
+    """Away: schemas are answered from memory, registrations 503, unknown ids 404."""
+    entries, store = store_on(SharedLog())
+    register(store, "a", 1)
+    entries.connected = False
+    assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+    with pytest.raises(NotFound):
+        store.read(lambda s: s.schema(2))
+    with pytest.raises(Refusal) as caught:
+        register(store, "a", 2)
+    assert caught.value.status == 503
+
+
+def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
+    """A read that finds nothing asks for what is newer first."""
+    shared = SharedLog()
+    entries, store = store_on(shared)
+    _, other = store_on(shared)
+    entries.visible = 0
+    register(other, "a", 1)
+    assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+
+
+def test_a_restarted_registry_knows_everything() -> None:
+    """The state is what the log says, all of it, also past the read-ahead."""
+    shared = SharedLog()
+    _, store = store_on(shared)
+    for number in range(600):
+        assert register(store, f"s{number % 7}", number) == number + 1
+    _, again = store_on(shared)
+    assert again.entries == 600
+    assert again.read(lambda s: s.schema(600)) == schema(599).canonical
+    assert register(again, "s0", 1000) == 601
+
+
+def test_ids_of_deleted_schemas_are_not_used_again() -> None:
+    """Gone for ever is gone; the number stays taken, and the schema gets it back if it returns."""
+    shared = SharedLog()
+    _, store = store_on(shared)
+    register(store, "a", 1)
+    for permanent in (False, True):
+        store.write(
+            lambda state, gone=permanent: decisions.delete_subject(state, "a", permanent=gone)
+        )
+    _, again = store_on(shared)
+    with pytest.raises(NotFound):
+        again.read(lambda s: s.schema(1))
+    assert register(again, "b", 2) == 2
+    assert register(again, "b", 1) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"nonsense",
+        b'{"change":"SURPRISE","writer":"w","time":1}',
+        b'{"change":"VERSION","subject":"a","version":1,"id":7,"schema":"x","writer":"w","time":1}',
+        b'{"change":"VERSION","subject":"a","version":5,"id":1,"schema":"x","writer":"w","time":1}',
+        b'{"change":"VERSION","subject":"a","version":1,"id":1,"writer":"w","time":1}',
+        b'{"change":"DELETE","subject":"a","versions":[1],"permanent":true,"writer":"w","time":1}',
+    ],
+)
+def test_a_log_that_makes_no_sense_stops_the_registry(content: bytes) -> None:
+    """An unknown entry, a gap in the ids: never guessed over."""
+    with pytest.raises(StateRefused, match=r"Entry 1|does not follow|is used before"):
+        store_on(SharedLog([content]))
+
+
+def test_a_log_that_breaks_later_ends_writing_only() -> None:
+    """What was read before is still true; new ids would be guesses."""
+    entries, store = store_on(SharedLog())
+    register(store, "a", 1)
+    entries.shared.contents.append(b"nonsense")
+    for _ in range(2):
+        with pytest.raises(Refusal) as caught:
+            register(store, "a", 2)
+        assert caught.value.status == 503
+    assert store.failed is not None
+    assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+
+
+def test_a_schema_that_no_node_holds_is_refused() -> None:
+    """42209 with both sizes, before ZooKeeper would drop the connection."""
+    _, store = store_on(SharedLog())
+    doc = "x" * ENTRY_BYTES_MAX
+    text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": doc})
+    large = decisions.submitted({"schema": text})
+    with pytest.raises(Refusal) as caught:
+        store.write(lambda state: decisions.register(state, "a", large, Level.NONE))
+    assert (caught.value.status, caught.value.error_code) == (422, 42209)
+
+
+Step = tuple[int, str, int, str]
+steps = st.lists(
+    st.tuples(
+        st.integers(0, 2),  # registry
+        st.sampled_from(["register", "delete", "purge", "restart"]),
+        st.integers(0, 4),  # schema, subject
+        st.sampled_from(["", "", "", "before", "after", "twice"]),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps)
+def test_an_id_means_one_schema_under_any_schedule(schedule: list[Step]) -> None:
+    """Three registries, lost answers, deletions and restarts: ids stay gapless and unambiguous,
+    and all registries come to the same state."""
+    shared = SharedLog()
+    stores = [store_on(shared) for _ in range(3)]
+    meaning: dict[int, str] = {}
+    for at, action, number, fault in schedule:
+        entries, store = stores[at]
+        if action == "restart":
+            stores[at] = store_on(shared)
+            continue
+        entries.lose = [fault] if fault else []
+        try:
+            if action == "register":
+                found = register(store, f"s{number % 2}", number)
+                assert (
+                    meaning.setdefault(found, schema(number).canonical) == schema(number).canonical
+                )
+            else:
+                _delete(store, f"s{number % 2}", permanent=action == "purge")
+        except Refusal:
+            continue
+    summaries = [_summary(Store(MemoryLog(shared), ManualClock())), *map(_summary_of, stores)]
+    assert all(each == summaries[0] for each in summaries)
+    ids = [json.loads(each).get("id") for each in shared.contents if b'"schema":' in each]
+    assert ids == list(range(1, len(ids) + 1))
+
+
+def _delete(store: Store, subject: str, *, permanent: bool) -> None:
+    store.write(lambda state: decisions.delete_subject(state, subject, permanent=permanent))
+
+
+def _summary_of(registry: tuple[MemoryLog, Store]) -> Any:
+    entries, store = registry
+    entries.lose = []
+    store.write(lambda state: decisions.Decision(None, None))  # catches up
+    return _summary(store)
+
+
+def _summary(store: Store) -> Any:
+    return store.read(
+        lambda state: (
+            {name: each.versions for name, each in state.subjects.items()},
+            [state.parsed(i).kind for i in range(1, state.last_id + 1)],
+        )
+    )
