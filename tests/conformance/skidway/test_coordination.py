@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.processes import eventually, free_port, running
-from support.zookeeper import ZooKeeper
 
 from skidway.coordination import Coordinator, State, Versioned
 from skidway.errors import Unreachable
+from support.processes import eventually, free_port, running
+from support.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 
@@ -75,7 +75,7 @@ def test_nobody_there_is_one_sentence_with_the_address() -> None:
 
 @pytest.mark.slow
 def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
-    """While ZooKeeper is away: SUSPENDED is told, a request ends; afterwards it is CONNECTED again."""
+    """While ZooKeeper is away: SUSPENDED is told, requests end; then it is CONNECTED again."""
     server = ZooKeeper(tmp_path)
     told: list[State] = []
     changed = threading.Event()
@@ -84,16 +84,18 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
         told.append(state)
         changed.set()
 
-    with running(server.program, server.ready):
-        with Coordinator(server.address, session_timeout_s=4) as session:
-            session.create_if_absent("/kept", b"1")
-            session.on_state(callback)
-            server.program.stop()
-            assert changed.wait(30)
-            assert told == [State.SUSPENDED]
-            with pytest.raises(Unreachable, match="did not answer a request for /kept within 4 s"):
-                session.get("/kept")
-            server.program.start().wait_until(server.ready)
-            eventually(lambda: session.state is State.CONNECTED)
-            assert told[-1] is State.CONNECTED
-            assert session.get("/kept") == Versioned(b"1", 0)
+    with (
+        running(server.program, server.ready),
+        Coordinator(server.address, session_timeout_s=4) as session,
+    ):
+        session.create_if_absent("/kept", b"1")
+        session.on_state(callback)
+        server.program.stop()
+        assert changed.wait(30)
+        assert told == [State.SUSPENDED]
+        with pytest.raises(Unreachable, match="did not answer a request for /kept within 4 s"):
+            session.get("/kept")
+        server.program.start().wait_until(server.ready)
+        eventually(lambda: session.state is State.CONNECTED)
+        assert told[-1] is State.CONNECTED
+        assert session.get("/kept") == Versioned(b"1", 0)

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.processes import running
-from support.zookeeper import ZooKeeper
 
 from skidway import java
 from skidway.java import DROPPED_OPTION
+from support.processes import running
+from support.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 

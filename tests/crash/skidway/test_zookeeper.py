@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.processes import eventually, free_port, run_skidway, running
-from support.zookeeper import ZooKeeper
 
 from skidway.coordination import Coordinator, Versioned
+from support.processes import eventually, free_port, run_skidway, running
+from support.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
 
