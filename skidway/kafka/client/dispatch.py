@@ -67,6 +67,7 @@ class Dispatch:
         self.buffered_bytes = 0
         self.pending_count = 0
         self.has_stale_leaders = False
+        self.is_stalled = False  # somebody waits for a leader or a link, at the last plan
 
     @property
     def has_room(self) -> bool:
@@ -171,14 +172,15 @@ class Dispatch:
     ) -> dict[Address, list[Outbox]]:
         """Active partitions by their leader, where that can be reached."""
         places: dict[Address, list[Outbox]] = {}
+        self.is_stalled = False
         for tp in self._active:
             outbox = self._outboxes[tp]
-            if not self._has_identity(outbox):
-                continue
             address = leader(tp)
-            if address is not None:
+            if address is None or not usable(address):
+                self.is_stalled = True
+            elif self._has_identity(outbox):
                 places.setdefault(address, []).append(outbox)
-        return {address: boxes for address, boxes in places.items() if usable(address)}
+        return places
 
     def _has_identity(self, outbox: Outbox) -> bool:
         """Gives the newest identity to a partition that wants one and has not had it."""

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-
-from skidway.kafka.client.calls import FetchCall
 from skidway.kafka.client.client import Client
-from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.fetching import Fetched, Fetching
-from skidway.kafka.client.session import Channel, Inbox
+from skidway.kafka.client.pump import FetchPump
 from skidway.kafka.types import TopicPartition
-
-_LOOK_AGAIN_S = 0.05
 
 
 class Fetcher:
@@ -36,8 +30,7 @@ class Fetcher:
             min_bytes=min_bytes,
             random=client.random,
         )
-        self._inbox: Inbox = deque()
-        self._requests: dict[int, int] = {}
+        self._pump = FetchPump(self._fetching, client.session, client.picture)
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
@@ -65,49 +58,23 @@ class Fetcher:
         CorruptBatch or KafkaError once for a partition that cannot go on; it stands still until it
         is sought or removed, the others go on.
         """
-        clock = self._client.clock
+        clock, client = self._client.clock, self._client
         until = clock.monotonic() + timeout_ms / 1000
-        woken = False
+        last_look = False
         while True:
-            self._advance()
-            left_s = until - clock.monotonic()
-            if self._fetching.has_something or woken or left_s <= 0:
+            now = clock.monotonic()
+            self._pump.advance(now)
+            if self._fetching.has_something or last_look:
                 break
-            woken = self._client.wait(min(left_s, self._patience_s()), wake)
-        if timeout_ms <= 0 and not self._fetching.has_something:
-            self._client.wait(0)
-            self._advance()
+            due = self._pump.next_deadline(now)
+            pause_s = until - now if due is None else min(until, due) - now
+            last_look = client.wait(pause_s, wake) or clock.monotonic() >= until
         found = self._fetching.take()
         if found:  # ask for what follows while the owner is busy with this
-            self._advance()
-            self._client.push()
-        return found
-
-    def _patience_s(self) -> float:
-        now = self._client.clock.monotonic()
-        due = self._fetching.next_deadline(now)
-        return _LOOK_AGAIN_S if due is None else min(due - now, _LOOK_AGAIN_S)
-
-    def _advance(self) -> None:
-        """Takes answers, decides, and hands new requests to the session."""
-        now = self._client.clock.monotonic()
-        picture, session = self._client.picture, self._client.session
-        while self._inbox:
-            answer = self._inbox.popleft()
-            request_id = self._requests.pop(answer.ticket)
-            if answer.error is not None:
-                self._fetching.lost(request_id, now)
-            else:
-                self._fetching.answered(request_id, answer.response, now)
-        if self._fetching.has_stale_leaders:
-            self._fetching.has_stale_leaders = False
-            picture.is_stale()
-
-        def usable(address: Address) -> bool:
-            return session.usable(address, Channel.FETCH, now)
-
-        for planned in self._fetching.plan(picture.leader, usable, now):
-            call = FetchCall(planned.request)
-            ticket = session.submit(planned.address, Channel.FETCH, call, self._inbox, now)
-            self._requests[ticket] = planned.id
-        picture.advance(session, now)
+            self._pump.advance(clock.monotonic())
+            client.push()
+            return found
+        stopped = self._fetching.take_error()
+        if stopped is not None:
+            raise stopped[1]
+        return []

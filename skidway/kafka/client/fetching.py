@@ -103,6 +103,7 @@ class Fetching:
         self._errors: deque[tuple[TopicPartition, int, SkidwayError]] = deque()
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.has_stale_leaders = False
+        self.is_stalled = False  # somebody waits for a leader or a link, at the last plan
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
@@ -129,13 +130,16 @@ class Fetching:
         busy = {each.address for each in self._open.values()}
         busy |= {each.address for each in self._ready if self._reading_of(each) is not None}
         places: dict[Address, list[TopicPartition]] = {}
+        self.is_stalled = False
         for tp, reading in self._readings.items():
             if reading.is_halted or now < reading.retry_at:
                 continue
             address = leader(tp)
-            if address is not None and address not in busy:
+            if address is None or not (address in busy or usable(address)):
+                self.is_stalled = True
+            elif address not in busy:
                 places.setdefault(address, []).append(tp)
-        return [self._fetch(each, tps) for each, tps in places.items() if usable(each)]
+        return [self._fetch(address, tps) for address, tps in places.items()]
 
     def answered(self, request_id: int, answer: FetchAnswer, now: float) -> None:
         """A response; partitions that were moved or removed meanwhile are passed over."""
@@ -156,12 +160,7 @@ class Fetching:
             self._later(tp, generation, now)
 
     def take(self) -> list[Fetched]:
-        """What has been fetched; positions move behind it.
-
-        With nothing fetched, raises the error that stopped a partition, each error once:
-        `OffsetOutOfRange`, `CorruptBatch`, or `KafkaError` with a code that no waiting changes.
-        The partition stands still until it is sought or removed.
-        """
+        """What has been fetched; positions move behind it."""
         found: list[Fetched] = []
         while self._ready:
             ready = self._ready.popleft()
@@ -169,16 +168,24 @@ class Fetching:
             if reading is not None:
                 reading.position = ready.end
                 found.append(ready.fetched)
-        while self._errors and not found:
+        return found
+
+    def take_error(self) -> tuple[TopicPartition, SkidwayError] | None:
+        """What stopped a partition, each once; after `take`, so that errors come in their place.
+
+        `OffsetOutOfRange`, `CorruptBatch`, or `KafkaError` with a code that no waiting changes. The
+        partition stands still until it is sought or removed.
+        """
+        while self._errors:
             tp, generation, error = self._errors.popleft()
             reading = self._readings.get(tp)
             if reading is not None and reading.generation == generation:
-                raise error
-        return found
+                return tp, error
+        return None
 
     @property
     def has_something(self) -> bool:
-        """Whether `take` would give or raise something."""
+        """Whether `take` or `take_error` would give something."""
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:

@@ -12,13 +12,11 @@ from skidway.kafka.client.client import Client
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.delivery import Delivery
 from skidway.kafka.client.dispatch import Dispatch
+from skidway.kafka.client.pump import LOOK_AGAIN_S
 from skidway.kafka.client.requests import init_producer_id_call
 from skidway.kafka.client.session import Channel, Inbox
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
-
-# A link in backoff or a missing leader is looked at again this often while batches wait for it.
-_LOOK_AGAIN_S = 0.05
 
 
 class Producer:
@@ -96,16 +94,13 @@ class Producer:
         come in the order of `send`, without holes.
         """
         until = self._clock.monotonic() + timeout_ms / 1000
-        woken = False
+        last_look = False
         while True:
             self._advance()
-            left_s = until - self._clock.monotonic()
-            if self._deliveries or woken or left_s <= 0:
+            if self._deliveries or last_look:
                 break
-            woken = self._client.wait(min(left_s, self._patience_s()), wake)
-        if timeout_ms <= 0 and not self._deliveries:
-            self._client.wait(0)
-            self._advance()
+            woken = self._client.wait(self._patience_s(until), wake)
+            last_look = woken or self._clock.monotonic() >= until
         found = list(self._deliveries)
         self._deliveries.clear()
         return found
@@ -116,14 +111,13 @@ class Producer:
         What was delivered is given by the next `poll`.
         """
         until = self._clock.monotonic() + timeout_ms / 1000
+        last_look = False
         while True:
             self._advance()
-            left_s = until - self._clock.monotonic()
-            if self._dispatch.pending_count == 0:
-                return True
-            if left_s <= 0:
-                return False
-            self._client.wait(min(left_s, self._patience_s()))
+            if self._dispatch.pending_count == 0 or last_look:
+                return self._dispatch.pending_count == 0
+            self._client.wait(self._patience_s(until))
+            last_look = self._clock.monotonic() >= until
 
     def close(self) -> None:
         """Forgets what is on its way; flush first. The client stays open."""
@@ -132,13 +126,15 @@ class Producer:
             self._client.session.forget(ticket)
         self._requests.clear()
 
-    def _patience_s(self) -> float:
+    def _patience_s(self, until: float) -> float:
         """How long to wait for the network before looking again."""
-        if self._dispatch.pending_count == 0:
-            return float("inf")
         now = self._clock.monotonic()
-        due = self._dispatch.next_deadline(now)
-        return _LOOK_AGAIN_S if due is None else min(due - now, _LOOK_AGAIN_S)
+        times = [self._dispatch.next_deadline(now), self._client.picture.next_deadline]
+        if self._dispatch.is_stalled:
+            times.append(now + LOOK_AGAIN_S)
+        if not self._identity_asked and self._dispatch.identity_wanted:
+            times.append(max(self._identity_retry_at, now + LOOK_AGAIN_S))
+        return min([until, *(each for each in times if each is not None)]) - now
 
     def _advance(self) -> None:
         """Takes answers, decides, and hands new requests to the session."""

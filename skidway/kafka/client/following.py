@@ -1,0 +1,157 @@
+"""A client inside of somebody else's loop: for mirrors, which live in a broker's.
+
+Nothing here waits. The loop gives a `Watcher` on its own epoll, hands over what that reports, and
+calls `turn` after it and at `next_deadline`::
+
+    source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
+    ticket = source.ask(metadata_call(None))                    # any request, to any broker
+    source.seek(TopicPartition("hdfs-logs", 0), log_end_offset) # the checkpoint is the log end
+
+    for fd, readable, writable in epoll_events:
+        if not source.ready(fd, readable, writable): ...        # one of the broker's own sockets
+    turn = source.turn()
+    for fetched in turn.fetched:                                # whole batches, raw
+        for view in fetched.batches:
+            header = read_header(view); check(view, 0, header)  # CRC; then append as it is
+    for tp, error in turn.stopped: ...                          # OffsetOutOfRange, CorruptBatch
+    for answer in turn.answers: ...                             # .ticket, .response or .error
+    wait_at_most_until(source.next_deadline)
+
+Batches are views of one response's memory; a mirror that keeps them keeps the response. To look
+again at the batch below its own end (docs/delivery.md: has the source diverged?), a mirror seeks to
+log end offset - 1 first: the first batch given is the one that contains it.
+
+Underneath, the same without sockets: `Connection` takes bytes by `space` and `received`, shows
+bytes by `wants_write`, `outgoing` and `sent`, and its deadline by `next_deadline`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+from skidway.clock import Clock, SystemClock
+from skidway.errors import SkidwayError
+from skidway.kafka.client.calls import Call
+from skidway.kafka.client.cluster import Address, Cluster, parse_bootstrap
+from skidway.kafka.client.connection import Answer
+from skidway.kafka.client.fetching import Fetched, Fetching
+from skidway.kafka.client.metadata import Metadata
+from skidway.kafka.client.network import Network, Watcher
+from skidway.kafka.client.pump import FetchPump
+from skidway.kafka.client.session import Channel, Disconnected, Inbox, Session
+from skidway.kafka.types import TopicPartition
+
+
+class Turn(NamedTuple):
+    """What has happened since the turn before."""
+
+    fetched: list[Fetched]
+    stopped: list[tuple[TopicPartition, SkidwayError]]
+    answers: list[Answer]
+
+
+class LoopClient:
+    """Fetches raw batches and asks questions without ever waiting."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        watcher: Watcher,
+        *,
+        client_id: str = "skidway",
+        request_timeout_ms: int = 30_000,
+        max_bytes: int = 8 * 1024 * 1024,
+        max_wait_ms: int = 500,
+        min_bytes: int = 1,
+        clock: Clock | None = None,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        """UsageError when `bootstrap` is no list of host:port."""
+        self._clock: Clock = SystemClock() if clock is None else clock
+        self._session = Session(
+            client_id=client_id, request_timeout_s=request_timeout_ms / 1000, random=jitter
+        )
+        self._picture = Metadata(parse_bootstrap(bootstrap), jitter)
+        self._network = Network(self._session, watcher)
+        self._fetching = Fetching(
+            max_bytes=max_bytes,
+            max_wait_ms=min(max_wait_ms, request_timeout_ms // 2),
+            min_bytes=min_bytes,
+            random=jitter,
+        )
+        self._pump = FetchPump(self._fetching, self._session, self._picture)
+        self._inbox: Inbox = deque()
+        self._refused = -1
+
+    @property
+    def cluster(self) -> Cluster:
+        """The picture of the cluster for the partitions that are read."""
+        return self._picture.cluster
+
+    @property
+    def last_failure(self) -> str:
+        """Why a connection ended or did not come about, most recently; for people."""
+        return self._session.last_failure
+
+    @property
+    def positions(self) -> dict[TopicPartition, int]:
+        """The offset behind the last batch that was given, for every partition."""
+        return self._fetching.positions
+
+    def seek(self, tp: TopicPartition, offset: int) -> None:
+        """Reads a partition from an offset on (anew, or as one more)."""
+        self._fetching.seek(tp, offset)
+        self._picture.want(tp.topic)
+
+    def remove(self, tp: TopicPartition) -> None:
+        """Ends the reading of a partition."""
+        self._fetching.remove(tp)
+
+    def ask(self, call: Call, address: Address | None = None) -> int:
+        """Sends a request to a broker, any that can be reached by default; returns its ticket.
+
+        Its answer comes with a later turn: a response, or an error (`Disconnected`: ask again).
+        """
+        now = self._clock.monotonic()
+        if address is None:
+            address = self._picture.next_address(self._session, Channel.CONTROL, now)
+        if address is None or not self._session.usable(address, Channel.CONTROL, now):
+            self._refused -= 1  # tickets of the session are not negative
+            why = Disconnected(self._session.last_failure or "no broker can be asked now")
+            self._inbox.append(Answer(self._refused, None, why))
+            return self._refused
+        return self._session.submit(address, Channel.CONTROL, call, self._inbox, now)
+
+    def ready(self, fd: int, readable: bool, writable: bool) -> bool:
+        """Serves a descriptor that the watcher reported; False where it is none of ours."""
+        return self._network.ready(fd, readable, writable, self._clock.monotonic())
+
+    def turn(self) -> Turn:
+        """Takes what has come, sends what is due."""
+        now = self._clock.monotonic()
+        self._pump.advance(now)
+        fetched = self._fetching.take()
+        if fetched:
+            self._pump.advance(now)
+        self._network.turn(now)
+        stopped = []
+        while (each := self._fetching.take_error()) is not None:
+            stopped.append(each)
+        answers = list(self._inbox)
+        self._inbox.clear()
+        return Turn(fetched, stopped, answers)
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When the next turn is due though nothing has come (monotonic seconds)."""
+        if self._inbox or self._fetching.has_something:
+            return self._clock.monotonic()
+        times = (self._session.next_deadline, self._pump.next_deadline(self._clock.monotonic()))
+        return min((each for each in times if each is not None), default=None)
+
+    def close(self) -> None:
+        """Closes every connection."""
+        self._network.close()

@@ -1,0 +1,55 @@
+"""Fetches on their way: from the fetcher's decisions to the session, and answers back."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from skidway.kafka.client.calls import FetchCall
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.fetching import Fetching
+from skidway.kafka.client.metadata import Metadata
+from skidway.kafka.client.session import Channel, Inbox, Session
+
+# A link in backoff or a missing leader is looked at again this often while somebody waits for it.
+LOOK_AGAIN_S = 0.05
+
+
+class FetchPump:
+    """Joins a `Fetching` to a session; both drivers turn it, neither decides anything."""
+
+    def __init__(self, fetching: Fetching, session: Session, picture: Metadata) -> None:
+        self._fetching = fetching
+        self._session = session
+        self._picture = picture
+        self._inbox: Inbox = deque()
+        self._requests: dict[int, int] = {}  # ticket: request id
+
+    def advance(self, now: float) -> None:
+        """Takes answers, and submits the fetches that are due."""
+        fetching, session, picture = self._fetching, self._session, self._picture
+        while self._inbox:
+            answer = self._inbox.popleft()
+            request_id = self._requests.pop(answer.ticket)
+            if answer.error is not None:
+                fetching.lost(request_id, now)
+            else:
+                fetching.answered(request_id, answer.response, now)
+        if fetching.has_stale_leaders:
+            fetching.has_stale_leaders = False
+            picture.is_stale()
+
+        def usable(address: Address) -> bool:
+            return session.usable(address, Channel.FETCH, now)
+
+        for planned in fetching.plan(picture.leader, usable, now):
+            call = FetchCall(planned.request)
+            ticket = session.submit(planned.address, Channel.FETCH, call, self._inbox, now)
+            self._requests[ticket] = planned.id
+        picture.advance(session, now)
+
+    def next_deadline(self, now: float) -> float | None:
+        """When to advance again though nothing has come (monotonic seconds)."""
+        times = [self._fetching.next_deadline(now), self._picture.next_deadline]
+        if self._fetching.is_stalled:
+            times.append(now + LOOK_AGAIN_S)
+        return min((each for each in times if each is not None), default=None)
