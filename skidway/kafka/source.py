@@ -52,34 +52,3 @@ def _mirrored(configs: dict[str, str]) -> Source | None:
         topic=configs.get("mirror.source.topic", ""),
         topic_id=configs.get("mirror.source.topic.id", ""),
     )
-
-
-def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict[str, Source]:
-    """The source of each topic of a cluster, which people call `cluster_name`.
-
-    KafkaError for a topic that does not exist, BrokerUnreachable when nobody answers.
-    """
-    cluster = client.metadata(topics)
-    configs = client.topic_configs(topics)
-    found: dict[str, Source] = {}
-    for name in topics:
-        topic = cluster.topics.get(name)
-        if topic is None or topic.error is not ErrorCode.NONE:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
-            raise KafkaError(code, f"topic {name}")
-        topic_id = "" if topic.topic_id is None else topic.topic_id.hex
-        own = Source(cluster_name, cluster.cluster_id or "", name, topic_id)
-        found[name] = mirrored_from(configs.get(name, {})) or own
-    return found
-
-
-def mirrored_from(configs: Mapping[str, str]) -> Source | None:
-    """The source that a mirror topic's configs name; None for a topic that is no mirror."""
-    if not configs.get(MIRROR_SOURCE_CLUSTER):
-        return None
-    return Source(
-        configs[MIRROR_SOURCE_CLUSTER],
-        configs.get(MIRROR_SOURCE_CLUSTER_ID, ""),
-        configs.get(MIRROR_SOURCE_TOPIC, ""),
-        configs.get(MIRROR_SOURCE_TOPIC_ID, ""),
-    )
