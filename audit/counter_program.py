@@ -1,0 +1,113 @@
+"""The program `skidway audit count`: a counter, its state, its publisher, its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from audit import topic
+from audit.counter import Counter
+from audit.counter_state import CounterState
+from audit.messages import TOPIC, Tier
+from audit.publisher import Publisher, check_restored, newest_own
+from audit.settings import CounterSettings
+from skidway import log
+from skidway.clock import Clock
+from skidway.errors import StateRefused
+from skidway.files import DirectoryLock
+from skidway.kafka import columns
+from skidway.kafka.client import Client, Fetcher, Producer
+from skidway.kafka.types import TopicPartition
+from skidway.service import Shutdown
+from skidway.telemetry import TelemetryServer
+
+DATABASE = "counter.db"
+TURN_MS = 200
+FLUSH_WITHIN_S = 10.0
+HEARTBEAT = "heartbeat"
+
+_log = log.get(__name__)
+
+
+def run_counter(
+    settings: CounterSettings, clock: Clock, shutdown: Shutdown, *, new_epoch: bool = False
+) -> int:
+    """Counts until the end is requested. Raises StateRefused for a state that is an older copy,
+    unless `new_epoch` tells it to count everything again under a new epoch."""
+    with (
+        DirectoryLock(settings.state_dir),
+        Client(settings.bootstrap_servers, client_id=settings.producer_name, clock=clock) as client,
+    ):
+        state = CounterState(settings.state_dir / DATABASE)
+        try:
+            partitions = topic.ensure(client, clock, shutdown.wait)
+            _settle_epoch(settings, client, state, clock, new_epoch=new_epoch)
+            name = settings.producer_name
+            partition = TopicPartition(TOPIC, topic.partition_of(name, partitions))
+            return _Running(settings, client, state, partition, clock).until(shutdown)
+        finally:
+            state.close()
+
+
+def _settle_epoch(
+    settings: CounterSettings, client: Client, state: CounterState, clock: Clock, *, new_epoch: bool
+) -> None:
+    """Compares the state with what was published; begins a new epoch where that is wanted."""
+    newest = newest_own(
+        client, Fetcher(client), Tier(settings.tier.upper()), settings.producer_name, clock
+    )
+    if new_epoch:
+        epoch = max(state.epoch, newest.epoch if newest is not None else 0) + 1
+        state.begin_epoch(epoch)
+        _log.info("epoch_begun", epoch=epoch)
+        return
+    try:
+        check_restored(newest, state.epoch, state.number, state.where)
+    except StateRefused as error:
+        raise StateRefused(
+            f"{error} To count everything again from the beginning of every log:"
+            " `skidway audit count --new-epoch`."
+        ) from error
+
+
+@dataclass(slots=True)
+class _Running:
+    settings: CounterSettings
+    client: Client
+    state: CounterState
+    partition: TopicPartition
+    clock: Clock
+
+    def until(self, shutdown: Shutdown) -> int:
+        settings = self.settings
+        fetcher = Fetcher(self.client, max_bytes=settings.fetch_max_bytes)
+        counter = Counter(settings, self.client, fetcher, self.state, self.clock)
+        producer = Producer(self.client)
+        publisher = Publisher(producer, self.state, self.partition, self.clock)
+        telemetry = TelemetryServer(settings.metrics_listener, lambda: counter.health)
+        telemetry.start()
+        _log.info("counter_started", producer=settings.producer_name, epoch=self.state.epoch)
+        beats = Producer(self.client)
+        try:
+            while not shutdown.requested:
+                counter.turn(TURN_MS, shutdown.fileno())
+                publisher.poll()
+                self._beat(beats, counter)
+            counter.commit()
+            if not publisher.flush(FLUSH_WITHIN_S):
+                _log.warning("counts_unpublished", messages=self.state.outbox_size)
+        finally:
+            telemetry.stop()
+            producer.close()
+            beats.close()
+        return 0
+
+    def _beat(self, producer: Producer, counter: Counter) -> None:
+        message = counter.heartbeat()
+        producer.poll(0)
+        if message is not None and producer.has_room and producer.pending_count == 0:
+            times = np.full(1, self.clock.time_ms(), np.int64)
+            batch = columns.encode(pa.array([message], pa.binary()), times)
+            producer.send(self.partition, batch, HEARTBEAT)

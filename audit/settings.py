@@ -1,0 +1,166 @@
+"""Settings of the audit's programs: /etc/skidway/audit.yml and the counters' files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from audit import topics
+from audit.bucket import DEFAULT_BUCKET_MS
+from audit.messages import Tier
+from audit.verdict import DEFAULT_LATENESS_MS, DEFAULT_SILENCE_MS, Policy
+from skidway.errors import ConfigurationRefused
+from skidway.settings import setting
+
+DASHBOARD_LISTENER = "127.0.0.1:8088"
+METRICS_LISTENER = "127.0.0.1:9104"
+TIERS = ("agent", "broker", "mirror", "hdfs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterSettings:
+    """What `skidway audit count` counts, and where it keeps its progress."""
+
+    bootstrap_servers: str = setting(
+        "bootstrap.servers", help="Brokers of the cluster whose topics are counted, host:port,..."
+    )
+    cluster_name: str = setting("cluster.name", "main", help="Name of that cluster, without a dot.")
+    tier: str = setting(
+        "tier",
+        "broker",
+        help="broker: topics that were published to this cluster; mirror: topics mirrored to it.",
+        choices=("broker", "mirror"),
+    )
+    topics: list[str] = setting(
+        "topics",
+        [".*"],
+        help="Topics to count: names, or regular expressions that match whole names.",
+    )
+    state_dir: Path = setting(
+        "state.dir", help="Directory of offsets, marks and unpublished counts."
+    )
+    producer: str = setting(
+        "producer",
+        "",
+        help="Name under which the counts are numbered; default <tier>-<cluster.name>.",
+    )
+    bucket_ms: int = setting(
+        "bucket.ms",
+        DEFAULT_BUCKET_MS,
+        help="Size of the buckets of event time; the same everywhere.",
+        at_least=1_000,
+    )
+    commit_interval_ms: int = setting(
+        "commit.interval.ms", 1_000, help="How often counts are made durable.", at_least=10
+    )
+    heartbeat_interval_ms: int = setting(
+        "heartbeat.interval.ms", 60_000, help="How often life is proven.", at_least=1_000
+    )
+    metadata_max_age_ms: int = setting(
+        "metadata.max.age.ms", 5_000, help="How often new topics are looked for.", at_least=100
+    )
+    fetch_max_bytes: int = setting(
+        "fetch.max.bytes", 8 << 20, help="Bytes of one fetch.", at_least=1024
+    )
+    metrics_listener: str = setting(
+        "metrics.listener", "127.0.0.1:9114", help="Address of /metrics and /health."
+    )
+
+    def check(self) -> None:
+        """ConfigurationRefused for combinations that cannot work."""
+        _check_cluster(self.cluster_name)
+        topics.check(self.topics)
+        if not self.topics:
+            raise ConfigurationRefused("topics: at least one name or pattern is needed")
+
+    @property
+    def producer_name(self) -> str:
+        """The name under which the counts are numbered."""
+        return self.producer or f"{self.tier}-{self.cluster_name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditSettings:
+    """What `skidway audit run` collects, what it expects, and where it serves."""
+
+    bootstrap_servers: str = setting(
+        "bootstrap.servers",
+        help="Brokers of the cluster where the audit topics of all clusters meet, host:port,...",
+    )
+    cluster_name: str = setting("cluster.name", "main", help="Name of that cluster, without a dot.")
+    store_dir: Path = setting(
+        "store.dir",
+        Path("/var/lib/skidway/audit"),
+        help="Directory of the sums; can be rebuilt from the audit topics.",
+    )
+    listener: str = setting(
+        "listener", DASHBOARD_LISTENER, help="Address of the dashboard, host:port."
+    )
+    metrics_listener: str = setting(
+        "metrics.listener", METRICS_LISTENER, help="Address of /metrics and /health."
+    )
+    tiers: list[str] = setting(
+        "tiers",
+        list(TIERS),
+        help="Tiers that must agree: agent, broker, mirror, hdfs; leave out what a site lacks.",
+    )
+    lateness_ms: int = setting(
+        "lateness.ms",
+        DEFAULT_LATENESS_MS,
+        help="How long after its end a bucket may get lines before it counts as due.",
+        at_least=0,
+    )
+    silence_ms: int = setting(
+        "silence.ms",
+        DEFAULT_SILENCE_MS,
+        help="An agent that was not heard of for so long is taken for dead.",
+        at_least=1_000,
+    )
+    bucket_ms: int = setting(
+        "bucket.ms",
+        DEFAULT_BUCKET_MS,
+        help="Size of the buckets of event time; the same everywhere.",
+        at_least=1_000,
+    )
+    roster: dict[str, str] = setting(
+        "roster",
+        {},
+        help="Hosts that must report, topic: host,host,...; none: every agent ever heard of.",
+    )
+    retired: list[str] = setting(
+        "retired", [], help="Hosts or agent ids that nobody waits for any more."
+    )
+
+    def check(self) -> None:
+        """ConfigurationRefused for combinations that cannot work."""
+        _check_cluster(self.cluster_name)
+        check_tiers(self.tiers)
+
+    @property
+    def policy(self) -> Policy:
+        """What the judgement expects."""
+        roster = {
+            topic: frozenset(host.strip() for host in hosts.split(",") if host.strip())
+            for topic, hosts in self.roster.items()
+        }
+        return Policy(
+            tiers=tuple(Tier(tier.upper()) for tier in self.tiers),
+            lateness_ms=self.lateness_ms,
+            silence_ms=self.silence_ms,
+            roster=roster or None,
+            retired=frozenset(self.retired),
+        )
+
+
+def check_tiers(tiers: list[str]) -> None:
+    """ConfigurationRefused unless these are at least two of the four tiers, each once."""
+    unknown = [tier for tier in tiers if tier not in TIERS]
+    if unknown:
+        raise ConfigurationRefused(f"tiers: {unknown[0]!r} is none of {', '.join(TIERS)}")
+    if len(set(tiers)) < 2 or len(set(tiers)) != len(tiers):
+        raise ConfigurationRefused("tiers: at least two different tiers are needed to compare")
+
+
+def _check_cluster(name: str) -> None:
+    if not name or "." in name:
+        raise ConfigurationRefused(f"cluster.name: {name!r} must be a name without a dot")
