@@ -254,7 +254,7 @@ class Outbox:
         refused = next((i for i, each in enumerate(entries) if each.error), len(entries))
         self._flight.clear()
         self._queue = deque(entries[:refused])
-        self._doomed = deque(entries[refused:])
+        self._doomed.extendleft(reversed(entries[refused:]))
         for entry in self._queue:
             entry.start_again()
         self._draining = False
