@@ -1,0 +1,19 @@
+"""A registry process of the test's own, on the run's ZooKeeper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.processes import running
+from support.registry import Registry
+
+
+@pytest.fixture
+def registry(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
+    """Started, and stopped behind the test."""
+    made = Registry(zookeeper, tmp_path)
+    with running(made.program, made.ready):
+        yield made

@@ -1,0 +1,171 @@
+"""Confluent's Python client, serializer and deserializer against our registry, unmodified."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka.schema_registry import (
+    Schema,
+    SchemaRegistryClient,
+    SchemaRegistryError,
+    ServerConfig,
+)
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.schema_registry.common.schema_registry_client import (
+    ConfigCompatibilityLevel,
+)
+from confluent_kafka.serialization import MessageField, SerializationContext, SerializationError
+
+from schemas import wire
+from schemas.codec import Codec
+from support.registry import Registry
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
+V2 = {**V1, "fields": [*V1["fields"], {"name": "age", "type": ["null", "int"], "default": None}]}
+BROKEN = {**V1, "fields": [*V1["fields"], {"name": "must", "type": "int"}]}
+VALUE = SerializationContext("users", MessageField.VALUE)
+
+
+def text(schema: Any) -> str:
+    return json.dumps(schema)
+
+
+@pytest.fixture
+def client(registry: Registry) -> Iterator[SchemaRegistryClient]:
+    with SchemaRegistryClient({"url": registry.url}) as made:
+        yield made
+
+
+def test_serializer_and_deserializer_with_their_defaults(client: SchemaRegistryClient) -> None:
+    """The first message registers its schema; the reader finds it by the id in the bytes."""
+    data = AvroSerializer(client, text(V1))({"name": "Ada"}, VALUE)
+    assert data[:5] == wire.prefix(1)
+    assert AvroDeserializer(client)(data, VALUE) == {"name": "Ada"}
+    assert client.get_subjects() == ["users-value"]
+
+
+def test_our_codec_reads_what_their_serializer_wrote(client: SchemaRegistryClient) -> None:
+    """And theirs what ours wrote: the wire format and the datums are the same."""
+    serializer = AvroSerializer(client, text(V2))
+    written = pa.array([serializer({"name": n, "age": 7}, VALUE) for n in ("Ada", "Grace")])
+    ids, datums = wire.split(written)
+    codec = Codec(client.get_schema(int(ids[0])).schema_str)
+    batch = codec.decode(datums).batch
+    assert batch.to_pylist() == [{"name": "Ada", "age": 7}, {"name": "Grace", "age": 7}]
+    back = wire.add_prefix(int(ids[0]), codec.encode(batch))
+    assert back.equals(written)
+    assert [AvroDeserializer(client)(each, VALUE)["name"] for each in back.to_pylist()] == [
+        "Ada",
+        "Grace",
+    ]
+
+
+def test_a_serializer_that_uses_the_latest_version(client: SchemaRegistryClient) -> None:
+    """use.latest.version: nothing is registered, the newest schema is written."""
+    client.register_schema("users-value", Schema(text(V1), "AVRO"))
+    latest = client.register_schema("users-value", Schema(text(V2), "AVRO"))
+    conf = {"auto.register.schemas": False, "use.latest.version": True}
+    data = AvroSerializer(client, None, conf=conf)({"name": "Ada", "age": 1}, VALUE)
+    assert data[:5] == wire.prefix(latest)
+    assert client.get_versions("users-value") == [1, 2]
+    reader = AvroDeserializer(client, conf={"use.latest.version": True})
+    assert reader(data, VALUE) == {"name": "Ada", "age": 1}
+
+
+def test_a_serializer_that_may_not_register(client: SchemaRegistryClient) -> None:
+    """auto.register.schemas off: it looks the schema up, and fails where it is not there."""
+    conf = {"auto.register.schemas": False}
+    with pytest.raises((SchemaRegistryError, SerializationError)):
+        AvroSerializer(client, text(V1), conf=conf)({"name": "Ada"}, VALUE)
+    assert client.get_subjects() == []
+    known = client.register_schema("users-value", Schema(text(V1), "AVRO"))
+    data = AvroSerializer(client, text(V1), conf=conf)({"name": "Ada"}, VALUE)
+    assert data[:5] == wire.prefix(known)
+
+
+def test_a_reader_with_an_older_schema(client: SchemaRegistryClient) -> None:
+    """Schema resolution by their library on the schemas that we hand out."""
+    data = AvroSerializer(client, text(V2))({"name": "Ada", "age": 3}, VALUE)
+    assert AvroDeserializer(client, text(V1))(data, VALUE) == {"name": "Ada"}
+
+
+def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient) -> None:
+    """The client raises with our reason, at once."""
+    client.register_schema("users-value", Schema(text(V1), "AVRO"))
+    with pytest.raises(SchemaRegistryError) as caught:
+        client.register_schema("users-value", Schema(text(BROKEN), "AVRO"))
+    assert caught.value.http_status_code == 409
+    assert "must" in caught.value.error_message
+    assert client.test_compatibility("users-value", Schema(text(V2), "AVRO")) is True
+    assert client.test_compatibility("users-value", Schema(text(BROKEN), "AVRO")) is False
+    assert client.test_compatibility_all_versions("users-value", Schema(text(V2), "AVRO")) is True
+
+
+def test_every_read_of_the_client(client: SchemaRegistryClient) -> None:
+    """Versions, lookups, users of an id, types, modes, levels."""
+    first = client.register_schema("a/b c", Schema(text(V1), "AVRO"))
+    full = client.register_schema_full_response("a/b c", Schema(text(V1), "AVRO"))
+    assert full.schema_id == first == 1
+    latest = client.get_latest_version("a/b c")
+    assert (latest.subject, latest.version, latest.schema_id) == ("a/b c", 1, 1)
+    assert client.get_version("a/b c", 1).schema.schema_str == latest.schema.schema_str
+    assert client.lookup_schema("a/b c", Schema(text(V1), "AVRO")).version == 1
+    assert client.get_versions("a/b c") == [1]
+    assert client.get_subjects_by_schema_id(1) == ["a/b c"]
+    assert [(v.subject, v.version) for v in client.get_schema_versions(1)] == [("a/b c", 1)]
+    assert client.get_schema_types() == ["AVRO"]
+    assert client.get_global_mode() == "READWRITE"
+    assert client.get_contexts() == ["."]
+    assert client.get_referenced_by("a/b c", 1) == []
+
+
+def test_levels_through_the_client(client: SchemaRegistryClient) -> None:
+    """Both the old calls and the new ones."""
+    assert client.get_compatibility() == "BACKWARD"
+    client.set_compatibility("users-value", "FULL")
+    assert client.get_compatibility("users-value") == "FULL"
+    client.set_config("users-value", ServerConfig(compatibility=ConfigCompatibilityLevel.NONE))
+    assert client.get_config("users-value").compatibility_level == "NONE"
+    client.register_schema("users-value", Schema(text(V1), "AVRO"))
+    assert client.register_schema("users-value", Schema(text(BROKEN), "AVRO")) == 2
+    client.delete_config("users-value")
+    with pytest.raises(SchemaRegistryError) as caught:
+        client.get_compatibility("users-value")
+    assert caught.value.error_code == 40408
+
+
+def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
+    """Soft, then permanent; a version, then a subject."""
+    client.register_schema("s", Schema(text(V1), "AVRO"))
+    client.register_schema("s", Schema(text(V2), "AVRO"))
+    assert client.delete_version("s", 1) == 1
+    assert client.get_versions("s") == [2]
+    assert client.get_versions("s", deleted=True) == [1, 2]
+    assert client.delete_subject("s") == [2]
+    assert client.get_subjects() == []
+    assert client.get_subjects(deleted=True) == ["s"]
+    assert client.delete_subject("s", permanent=True) in ([1, 2], [])
+    assert client.get_subjects(deleted=True) == []
+
+
+def test_what_is_not_there_is_an_error_that_names_its_code(client: SchemaRegistryClient) -> None:
+    """error_code, not -1: the body has the shape that the client parses."""
+    for ask, code in (
+        (lambda: client.get_schema(99), 40403),
+        (lambda: client.get_latest_version("none"), 40401),
+        (lambda: client.get_versions("none"), 40401),
+        (lambda: client.get_schema_by_guid("0"), 404),
+    ):
+        with pytest.raises(SchemaRegistryError) as caught:
+            ask()
+        assert caught.value.error_code == code
+        assert caught.value.http_status_code == 404

@@ -1,0 +1,117 @@
+"""`skidway registry` and `skidway schemas` as people run them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from pathlib import Path
+
+import pytest
+
+from schemas.client import RegistryClient
+from support.processes import free_port, run_skidway
+from support.registry import Registry
+
+pytestmark = pytest.mark.conformance
+
+V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
+BROKEN = {**V1, "fields": [*V1["fields"], {"name": "must", "type": "int"}]}
+
+
+def file(folder: Path, schema: object) -> str:
+    path = folder / "schema.avsc"
+    path.write_text(schema if isinstance(schema, str) else json.dumps(schema))
+    return str(path)
+
+
+def test_the_schemas_verbs(registry: Registry, tmp_path: Path) -> None:
+    """register, list, get and check, with their exit status."""
+    at = ("--registry", registry.url)
+    done = run_skidway("schemas", "register", *at, "users-value", file(tmp_path, V1))
+    assert (done.returncode, done.stdout) == (0, "users-value version 1 has id 1\n")
+    done = run_skidway("schemas", "list", *at, "--json")
+    assert json.loads(done.stdout) == [{"subject": "users-value", "version": 1, "id": 1}]
+    done = run_skidway("schemas", "get", *at, "users-value")
+    assert json.loads(done.stdout) == V1
+    assert json.loads(run_skidway("schemas", "get", *at, "--id", "1").stdout) == V1
+    done = run_skidway("schemas", "check", *at, "users-value", file(tmp_path, V1))
+    assert done.returncode == 0
+    done = run_skidway("schemas", "check", *at, "users-value", file(tmp_path, BROKEN))
+    assert done.returncode == 1
+    assert "The field must at /fields/1" in done.stdout
+    assert "oldSchema" not in done.stdout
+    done = run_skidway("schemas", "register", *at, "users-value", file(tmp_path, BROKEN))
+    assert done.returncode == 1
+    assert "incompatible" in done.stderr
+
+
+def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
+    """A schema that does not parse, a subject that is not there, a file that is not there."""
+    at = ("--registry", registry.url)
+    for arguments, status, words in (
+        (("schemas", "register", *at, "s", file(tmp_path, '{"type": "recor"}')), 1, "recor"),
+        (("schemas", "get", *at, "none"), 1, "Subject 'none' not found"),
+        (("schemas", "get", *at), 2, "Name a subject"),
+        (("schemas", "check", *at, "s", str(tmp_path / "missing")), 2, "Cannot read"),
+        (("schemas", "list", "--registry", "nonsense"), 78, "no URL of a schema registry"),
+    ):
+        done = run_skidway(*arguments)
+        assert done.returncode == status, arguments
+        assert words in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_unreachable_registry_is_status_3() -> None:
+    """Said after a bounded time, with the address."""
+    url = f"http://127.0.0.1:{free_port()}"
+    done = run_skidway("schemas", "list", "--registry", url)
+    assert done.returncode == 3
+    assert url in done.stderr
+
+
+def test_what_keeps_the_registry_from_starting(registry: Registry, zookeeper: str) -> None:
+    """An occupied port, a listener that is none, an unknown level: one sentence, right status."""
+    for settings, status, words in (
+        (
+            (f"listeners={registry.url}", f"zookeeper.connect={zookeeper}"),
+            1,
+            f"cannot listen on {registry.url}: address already in use",
+        ),
+        (("listeners=https://127.0.0.1:1",), 78, "is not http://host:port"),
+        (("schema.compatibility.level=SOME",), 78, "must be one of"),
+        (("listener=x",), 78, "listeners"),
+    ):
+        options = [option for each in settings for option in ("--set", each)]
+        done = run_skidway("registry", "run", *options)
+        assert done.returncode == status, done
+        assert words in done.stderr
+
+
+def test_validate_says_what_would_run() -> None:
+    """Without touching anything."""
+    done = run_skidway("registry", "validate")
+    assert done.returncode == 0
+    assert "http://127.0.0.1:8081" in done.stdout
+
+
+def test_it_stops_cleanly_with_a_connection_open(registry: Registry) -> None:
+    """SIGTERM: status 0, although a client keeps its connection."""
+    RegistryClient(registry.url).register("s", json.dumps(V1))
+    connection = http.client.HTTPConnection("127.0.0.1", registry.port, timeout=10)
+    connection.request("GET", "/subjects")
+    assert connection.getresponse().read() == b'["s"]'
+    assert registry.program.stop() == 0
+    connection.close()
+
+
+def test_metrics_count_what_was_asked(registry: Registry) -> None:
+    """By route and status, without subjects in the labels."""
+    client = RegistryClient(registry.url)
+    client.register("some-subject", json.dumps(V1))
+    connection = http.client.HTTPConnection("127.0.0.1", registry.metrics_port, timeout=10)
+    connection.request("GET", "/metrics")
+    text = connection.getresponse().read().decode()
+    connection.close()
+    assert "skidway_schemas_ids 1.0" in text
+    assert 'route="/subjects/{subject}/versions",status="200"} 1.0' in text
+    assert "some-subject" not in text

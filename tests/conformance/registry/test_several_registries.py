@@ -1,0 +1,130 @@
+"""Several registries on one real ZooKeeper: any may write, and an id means one schema."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.client import RegistryClient, RegistryRefused, RegistryUnreachable
+from schemas.compatibility import Level
+from schemas.registry import decisions
+from schemas.registry.store import Store
+from schemas.registry.zookeeper_log import ZookeeperLog
+from skidway.clock import SystemClock
+from skidway.coordination import Coordinator
+from support.processes import eventually, running
+from support.registry import Registry
+from support.zookeeper import ZooKeeper
+
+pytestmark = pytest.mark.conformance
+
+
+def schema(number: int) -> str:
+    fields = [{"name": f"f{number}", "type": "int", "default": 0}]
+    return json.dumps({"type": "record", "name": "R", "fields": fields})
+
+
+def register(store: Store, subject: str, number: int) -> int:
+    submitted = decisions.submitted({"schema": schema(number)})
+    return int(store.write(lambda state: decisions.register(state, subject, submitted, Level.NONE)))
+
+
+def canonical(text: str) -> Any:
+    return json.loads(text)
+
+
+def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
+    """Both register the same and different schemas at once; each schema has one id, 1 to n."""
+    count = 60
+    with Coordinator(zookeeper) as one, Coordinator(zookeeper) as two:
+        stores = [Store(ZookeeperLog(each), SystemClock()) for each in (one, two)]
+        begin = threading.Barrier(len(stores))
+
+        def work(at: int) -> dict[int, int]:
+            begin.wait()
+            order = range(count) if at == 0 else reversed(range(count))
+            return {number: register(stores[at], f"s{number % 5}", number) for number in order}
+
+        with ThreadPoolExecutor(len(stores)) as pool:
+            found = list(pool.map(work, range(len(stores))))
+        third = Store(ZookeeperLog(one), SystemClock())
+    assert found[0] == found[1]
+    assert sorted(found[0].values()) == list(range(1, count + 1))
+    for number, schema_id in found[0].items():
+        text = third.read(lambda state, wanted=schema_id: state.schema(wanted))
+        assert canonical(text) == canonical(schema(number))
+
+
+def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: Path) -> None:
+    """By its watch for lists, and at once for an id that it was just asked for."""
+    first, second = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
+    with running(first.program, first.ready), running(second.program, second.ready):
+        writer, reader = RegistryClient(first.url), RegistryClient(second.url)
+        schema_id = writer.register("s", schema(1))
+        assert canonical(reader.schema(schema_id)) == canonical(schema(1))
+        writer.register("t", schema(2))
+        eventually(lambda: reader.subjects() == ["s", "t"], what="the second registry follows")
+        assert reader.register("u", schema(3)) == 3
+
+
+def test_a_registry_killed_while_writing_takes_nothing_with_it(
+    zookeeper: str, tmp_path: Path
+) -> None:
+    """kill -9 under load: what was answered stays, the other one goes on, ids stay gapless."""
+    first, second = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
+    answered: dict[int, int] = {}
+    with running(first.program, first.ready), running(second.program, second.ready):
+        both = RegistryClient(f"{first.url},{second.url}", pause=lambda _seconds: None)
+
+        def work(number: int) -> None:
+            answered[number] = both.register(f"s{number % 3}", schema(number))
+            if number == 40:
+                first.program.kill()
+
+        RegistryClient(second.url).register("s0", schema(1000))
+        for subject in ("s0", "s1", "s2"):
+            _level_none(second.url, subject)
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(100)))
+        survivor = RegistryClient(second.url)
+        assert sorted(answered.values()) == list(range(2, 102))
+        for number, schema_id in answered.items():
+            assert canonical(survivor.schema(schema_id)) == canonical(schema(number))
+
+
+def _level_none(url: str, subject: str) -> None:
+    import urllib.request
+
+    body = json.dumps({"compatibility": "NONE"}).encode()
+    request = urllib.request.Request(f"{url}/config/{subject}", body, method="PUT")
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        assert answer.status == 200
+
+
+def test_zookeeper_away_and_back(tmp_path: Path) -> None:
+    """Reads go on, writes are 503; when it is back so are writes, and nothing is forgotten."""
+    server = ZooKeeper(tmp_path)
+    with running(server.program, server.ready):
+        registry = Registry(server.address, tmp_path)
+        with running(registry.program, registry.ready):
+            patient = RegistryClient(registry.url)
+            hasty = RegistryClient(registry.url, pause=lambda _seconds: None)
+            assert patient.register("s", schema(1)) == 1
+            server.program.stop()
+            eventually(lambda: not registry.ready(), what="the registry notices")
+            assert canonical(hasty.schema(1)) == canonical(schema(1))
+            assert hasty.subjects() == ["s"]
+            with pytest.raises(RegistryUnreachable, match="try again later"):
+                hasty.register("s", schema(2))
+            with pytest.raises(RegistryRefused, match="not found"):
+                hasty.schema(77)
+            server.program.start().wait_until(server.ready)
+            eventually(registry.ready, what="the registry is back")
+            assert hasty.register("t", schema(2)) == 2
+        with running(registry.program, registry.ready):
+            assert RegistryClient(registry.url).subjects() == ["s", "t"]

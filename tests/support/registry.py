@@ -1,0 +1,29 @@
+"""A real schema registry for tests: `skidway registry run` on a real ZooKeeper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.processes import Program, answers, free_port, skidway
+
+
+class Registry:
+    """The program and its address."""
+
+    def __init__(self, zookeeper: str, folder: Path, *settings: str) -> None:
+        self.port, self.metrics_port = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        given = (
+            f"listeners={self.url}",
+            f"zookeeper.connect={zookeeper}",
+            f"metrics.listener=127.0.0.1:{self.metrics_port}",
+            *settings,
+        )
+        options = [option for each in given for option in ("--set", each)]
+        self.program = Program(
+            skidway("registry", "run", *options), folder / f"registry-{self.port}.out"
+        )
+
+    def ready(self) -> bool:
+        """Whether it answers, with ZooKeeper behind it."""
+        return answers(f"http://127.0.0.1:{self.metrics_port}/health")
