@@ -1,0 +1,355 @@
+"""The real commit code, searched to exhaustion: two loaders, a crash between any two operations,
+answers that get lost, and a compaction (whose manifests the format already has room for).
+
+A loader is the generator that production runs (`loader.commit`); the search performs one operation
+of one loader at a time on a store in memory, and goes on from every state once. A loader's own
+state is the answers it was sent, so that it can be rebuilt in any branch.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import deque
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from support.memory_store import MemoryStore, Snapshot
+
+from loader import commit, layout
+from loader.manifest import ROWS, DataFile, Manifest, PartitionRange
+from skidway.errors import StateRefused
+from skidway.kafka.source import Source
+
+TOPIC = "t"
+SOURCE = Source("c", "id", TOPIC, "topic")
+LOAD, COMPACT = "load", "compact"
+
+pytestmark = pytest.mark.model
+
+
+@dataclass(frozen=True)
+class Put:
+    """Tasks write staged files: the part of a load between begin and commit, where only the
+    staging directory of this load changes."""
+
+    files: tuple[tuple[str, bytes], ...]
+
+
+def session(uuid: str, kind: str, offsets: int) -> Generator[Any, Any, None]:
+    """One run of a loader, from its start to its end; a load writes two files, each with one half
+    of every offset that it takes."""
+    newest = yield from commit.begin(TOPIC)
+    number = newest.number + 1 if newest else 1
+    offset = newest.partitions[0].end if newest else 0
+    if kind == LOAD:
+        end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # watermarks differ between runs
+        if offset >= end:
+            return
+        rows, removed = [[(at, half) for at in range(offset, end)] for half in (0, 1)], ()
+    else:
+        live = yield from _live_files(number - 1)
+        old = [file for file in live if ROW_OF_FIRST_HALF in json.loads(content_of(file))]
+        if not old:
+            return
+        removed, end = tuple(file.path for file in old), offset
+        rows = [sorted((at, half) for file in old for at, half in rows_of_path(file))]
+    files, staging = [], layout.staging(TOPIC, number, uuid)
+    for index, content in enumerate(rows):
+        path = f"{TOPIC}/part-{number}-{index}-{json.dumps(content)}"
+        length = len(json.dumps(content))
+        files.append(DataFile(ROWS, path, f"{staging}/{index}", length, len(content), 0, 0))
+    yield Put(tuple((file.staged, content_of(file).encode()) for file in files))
+    yield from commit.commit(
+        Manifest(
+            number=number, uuid=uuid, created=0, program="", producer=TOPIC, epoch=1, cluster="c",
+            cluster_id="id", topic=TOPIC, topic_id="topic", source=SOURCE,
+            partitions=(PartitionRange(0, offset, end),), files=tuple(files), schema=None,
+            removed=removed,
+        )
+    )
+
+
+ROW_OF_FIRST_HALF = [0, 0]
+
+
+def content_of(file: DataFile) -> str:
+    return file.path.rsplit("-", 1)[1]
+
+
+def rows_of_path(file: DataFile) -> list[list[int]]:
+    return list(json.loads(content_of(file)))
+
+
+def _live_files(newest: int) -> Generator[Any, Any, list[DataFile]]:
+    manifests = []
+    for number in range(1, newest + 1):
+        manifests.append((yield from commit.read(TOPIC, number)))
+    gone = {path for manifest in manifests for path in manifest.removed}
+    return [file for each in manifests for file in each.files if file.path not in gone]
+
+
+@dataclass(frozen=True)
+class Loader:
+    """kind "" is idle. history: interned answers. linked: a local rename between its two steps."""
+
+    kind: str = ""
+    uuid: str = ""
+    history: int = 0
+    linked: str = ""
+
+
+@dataclass(frozen=True)
+class World:
+    files: Snapshot
+    loaders: tuple[Loader, Loader]
+    crashes: int
+    unclear: int
+    compactions: int
+    sessions: int
+
+
+class Search:
+    """All states that can be reached, each looked at once."""
+
+    def __init__(
+        self, *, offsets: int, sessions: int, crashes: int = 0, unclear: int = 0,
+        compactions: int = 0, local: bool = False,
+    ) -> None:
+        """offsets: loads that there is data for. sessions: runs that are started, in all."""
+        self._offsets, self._sessions, self._local = offsets, sessions, local
+        self._answers: list[tuple[Any, ...]] = [()]
+        self._interned: dict[tuple[int, Any], int] = {}
+        self._pending: dict[tuple[str, str, int], Any] = {}
+        idle = Loader()
+        self.start = World(frozenset(), (idle, idle), crashes, unclear, compactions, 0)
+
+    def run(self, limit: int = 1_000_000) -> int:
+        """Number of states. AssertionError with the way to a state that breaks a promise."""
+        seen: dict[World, tuple[World, str] | None] = {self.start: None}
+        queue = deque([self.start])
+        while queue:
+            world = queue.popleft()
+            for label, following in self.successors(world):
+                if following not in seen:
+                    seen[following] = (world, label)
+                    fault = check(following)
+                    assert not fault, f"{fault}: {'; '.join(_way(seen, following))}"
+                    queue.append(following)
+            assert len(seen) < limit, "the search does not end; the bounds were chosen for it to"
+        return len(seen)
+
+    def successors(self, world: World) -> Iterator[tuple[str, World]]:
+        for index, loader in enumerate(world.loaders):
+            if not loader.kind:
+                yield from self._starts(world, index)
+                continue
+            if world.crashes:
+                yield f"{index} crash", self._put(
+                    replace(world, crashes=world.crashes - 1), index, Loader()
+                )
+            yield from self._steps(world, index, loader)
+
+    def _starts(self, world: World, index: int) -> Iterator[tuple[str, World]]:
+        uuid = f"{world.sessions + 1:032x}"
+        begun = replace(world, sessions=world.sessions + 1)
+        if world.sessions < self._sessions:
+            yield f"{index} start", self._put(begun, index, Loader(LOAD, uuid))
+            if world.compactions:
+                begun = replace(begun, compactions=world.compactions - 1)
+                yield f"{index} compact", self._put(begun, index, Loader(COMPACT, uuid))
+
+    def _steps(self, world: World, index: int, loader: Loader) -> Iterator[tuple[str, World]]:
+        operation = self._operation(loader)
+        while isinstance(operation, commit.Sync):  # memory has nothing to sync
+            loader = self._sent(loader, None)
+            operation = self._operation(loader)
+        if operation is None:
+            yield f"{index} end", self._put(world, index, Loader())
+            return
+        for answers_lost in (None, True, False):
+            if answers_lost is None or (isinstance(operation, commit.Create) and world.unclear):
+                yield self._do(world, index, loader, operation, answers_lost)
+
+    def _do(
+        self, world: World, index: int, loader: Loader, operation: Any, lost: bool | None
+    ) -> tuple[str, World]:
+        store = MemoryStore(world.files)
+        store.lose_answer = lost
+        label = f"{index} {type(operation).__name__} {getattr(operation, 'path', '')}"
+        if isinstance(operation, Put):
+            answer: Any = None
+            for path, data in operation.files:
+                store.put(path, data)
+        elif self._local and isinstance(operation, commit.Rename):
+            return label, self._link(world, index, loader, operation, store)
+        else:
+            answer = commit.perform(operation, store)
+        following = self._put(
+            replace(world, files=store.snapshot), index, self._sent(loader, answer)
+        )
+        return label, following if lost is None else replace(following, unclear=world.unclear - 1)
+
+    def _link(
+        self, world: World, index: int, loader: Loader, move: commit.Rename, store: MemoryStore
+    ) -> World:
+        """A local rename: link the target, then remove the source; anything may come between."""
+        if not loader.linked:
+            data = store.read(move.source)
+            if data is None or store.length(move.target) is not None:
+                return self._put(world, index, self._sent(loader, False))
+            store.put(move.target, data)
+            half = replace(loader, linked=move.source)
+            return self._put(replace(world, files=store.snapshot), index, half)
+        store.delete(loader.linked)
+        done = self._sent(replace(loader, linked=""), True)
+        return self._put(replace(world, files=store.snapshot), index, done)
+
+    def _sent(self, loader: Loader, answer: Any) -> Loader:
+        kept = tuple(answer) if isinstance(answer, list) else answer
+        key = (loader.history, kept)
+        if key not in self._interned:
+            self._answers.append((*self._answers[loader.history], answer))
+            self._interned[key] = len(self._answers) - 1
+        return replace(loader, history=self._interned[key])
+
+    def _operation(self, loader: Loader) -> Any:
+        """What the loader wants done next; None at its end."""
+        key = (loader.kind, loader.uuid, loader.history)
+        if key not in self._pending:
+            steps = session(loader.uuid, loader.kind, self._offsets)
+            try:
+                operation = next(steps)
+                for answer in self._answers[loader.history]:
+                    operation = steps.send(answer)
+            except StopIteration:
+                operation = None
+            self._pending[key] = operation
+        return self._pending[key]
+
+    @staticmethod
+    def _put(world: World, index: int, loader: Loader) -> World:
+        """The loaders are alike: which of them is where is no difference."""
+        other = world.loaders[1 - index]
+        first, second = sorted((loader, other), key=lambda each: (each.uuid, each.history))
+        return replace(world, loaders=(first, second))
+
+
+def check(world: World) -> str:
+    """The promise that a state breaks, or nothing."""
+    files = dict(world.files)
+    manifests = [
+        Manifest.from_json(data, path)
+        for path, data in sorted(files.items())
+        if layout.manifest_number(path.removeprefix(f"{layout.state(TOPIC)}/")) is not None
+    ]
+    visible = [
+        tuple(row)
+        for path, data in files.items()
+        if path.startswith(f"{TOPIC}/")
+        for row in json.loads(data)
+    ]
+    if len(visible) != len(set(visible)):
+        return "who lists directories sees a row twice"
+    committed = {
+        tuple(row) for each in manifests for file in each.files for row in rows_of_path(file)
+    }
+    if not set(visible) <= committed:
+        return "a row that is not committed is visible"
+    gone = {path for each in manifests for path in each.removed}
+    live = [file for each in manifests for file in each.files if file.path not in gone]
+    rows = [tuple(row) for file in live for row in rows_of_path(file)]
+    if len(rows) != len(set(rows)):
+        return "who reads manifests sees a row twice"
+    end = manifests[-1].partitions[0].end if manifests else 0
+    if set(rows) != {(offset, half) for offset in range(end) for half in (0, 1)}:
+        return "the manifests' rows are not those of their offsets"
+    if not any(loader.kind for loader in world.loaders):
+        return _after_another_start(world, rows)
+    return ""
+
+
+def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
+    """Whatever was left behind, the next start brings every committed row into its place."""
+    store = MemoryStore(world.files)
+    commit.run(commit.begin(TOPIC), store)
+    visible = [
+        tuple(row)
+        for entry in store.files(TOPIC)
+        for row in json.loads(store.read(entry.path) or b"[]")
+    ]
+    return "" if sorted(visible) == sorted(rows) else "a start leaves committed rows out of place"
+
+
+def _way(seen: dict[World, tuple[World, str] | None], world: World) -> list[str]:
+    labels = []
+    at = seen[world]
+    while at is not None:
+        labels.append(at[1])
+        at = seen[at[0]]
+    return labels[::-1]
+
+
+KINDS = pytest.mark.parametrize("local", [False, True], ids=["rename", "link-unlink"])
+
+
+@KINDS
+def test_two_loaders_race_for_each_number(local: bool) -> None:
+    """Two loaders at once give every row once: one of them wins each number."""
+    assert Search(offsets=2, sessions=2, local=local).run() > 1000
+
+
+@KINDS
+def test_a_loader_killed_between_any_two_operations(local: bool) -> None:
+    """A loader killed anywhere, beside another one and begun again, gives every row once."""
+    assert Search(offsets=1, sessions=3, crashes=1, local=local).run() > 1000
+    assert Search(offsets=2, sessions=2, crashes=1, local=local).run() > 1000
+
+
+def test_answers_of_the_commit_lost() -> None:
+    """A commit whose answer was lost is found out by its uuid, whether it happened or not."""
+    assert Search(offsets=2, sessions=2, unclear=1).run() > 1000
+    assert Search(offsets=1, sessions=2, unclear=2, crashes=1).run() > 1000
+
+
+@pytest.mark.slow
+def test_three_runs_with_a_crash() -> None:
+    """Two loads in three runs, one of them killed anywhere, give every row once."""
+    assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_long_random_schedules(seed: int) -> None:
+    """Long runs with compaction, crashes and lost answers keep the same promises."""
+    print(f"seed {seed}")
+    choose = random.Random(seed)
+    for _ in range(150):
+        local = choose.random() < 0.5
+        search = Search(
+            offsets=4, sessions=9, crashes=3, unclear=2, compactions=2, local=local
+        )
+        world = search.start
+        for _ in range(400):
+            options = list(search.successors(world))
+            if not options:
+                break
+            label, world = choose.choice(options)
+            assert not (fault := check(world)), f"{fault} after {label}"
+
+
+def test_the_search_finds_faults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search is not blind: committing by overwriting is found out."""
+
+    def overwrite(operation: commit.Operation, store: MemoryStore) -> Any:
+        if isinstance(operation, commit.Create):
+            store.put(operation.path, operation.data)
+            return commit.Created.YES
+        return _perform(operation, store)
+
+    _perform = commit.perform
+    monkeypatch.setattr(commit, "perform", overwrite)
+    with pytest.raises((AssertionError, StateRefused)):
+        Search(offsets=2, sessions=2).run()

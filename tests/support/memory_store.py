@@ -1,0 +1,95 @@
+"""A store in memory, with the promises of loader.store.Store and nothing beyond them.
+
+Its whole content is one value (`snapshot`), so that a search can keep and compare states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from loader.store import Entry, OutcomeUnclear, StoreFailed, StoreWriter
+
+Snapshot = frozenset[tuple[str, bytes]]
+
+
+class MemoryStore:
+    """Files by path. `lose_answer`: the next creation happens (True) or not (False), unanswered."""
+
+    def __init__(self, content: Snapshot = frozenset()) -> None:
+        self._files = dict(content)
+        self.lose_answer: bool | None = None
+
+    @property
+    def url(self) -> str:
+        return "memory:"
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return frozenset(self._files.items())
+
+    def create(self, path: str) -> StoreWriter:
+        return MemoryWriter(self._files, path)
+
+    def put(self, path: str, data: bytes) -> None:
+        self._files[path] = data
+
+    def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
+        lost, self.lose_answer = self.lose_answer, None
+        created = path not in self._files
+        if created and lost is not False:
+            self._files[path] = data
+        if lost is not None:
+            raise OutcomeUnclear(f"no answer about {path}")
+        return created
+
+    def rename(self, source: str, target: str) -> bool:
+        if source not in self._files or target in self._files:
+            return False
+        self._files[target] = self._files.pop(source)
+        return True
+
+    def length(self, path: str) -> int | None:
+        data = self._files.get(path)
+        return None if data is None else len(data)
+
+    def read(self, path: str) -> bytes | None:
+        return self._files.get(path)
+
+    def files(self, path: str) -> list[Entry]:
+        below = f"{path}/" if path else ""
+        return sorted(
+            (Entry(each, len(data)) for each, data in self._files.items() if each.startswith(below)),
+            key=lambda entry: entry.path,
+        )
+
+    def names(self, path: str) -> list[str]:
+        below = f"{path}/"
+        return sorted({
+            each[len(below):].split("/")[0] for each in self._files if each.startswith(below)
+        })
+
+    def delete(self, path: str) -> None:
+        for each in [each for each in self._files if each == path or each.startswith(f"{path}/")]:
+            del self._files[each]
+
+    def sync(self, paths: Sequence[str]) -> None:
+        """Memory has nothing to sync."""
+
+
+class MemoryWriter:
+    def __init__(self, files: dict[str, bytes], path: str) -> None:
+        self._files, self._path, self._data = files, path, bytearray()
+        self._open = True
+
+    def write(self, data: bytes | memoryview, /) -> int:
+        if not self._open:
+            raise StoreFailed(f"{self._path} is closed")
+        self._data += data
+        return len(data)
+
+    def close(self) -> None:
+        self._files[self._path] = bytes(self._data)
+        self._open = False
+
+    def abandon(self) -> None:
+        self._open = False
