@@ -58,7 +58,8 @@ class ApacheKafka:
         )
 
     def ready(self) -> bool:
-        return "Kafka Server started" in self.program.output() and accepts(self.port)
+        # Its log says nothing: the jars hold no binding of slf4j. The port opens last.
+        return accepts(self.port)
 
 
 def tool(name: str, arguments: Sequence[str], *, input_text: str | None = None, within_s: float = 120.0) -> str:
