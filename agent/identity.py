@@ -101,6 +101,8 @@ def doubt(
     """Why the file is not the one that was read up to `position`; None if nothing speaks for it."""
     if size < position:
         return f"it was cut to {size} bytes, {position} were read"
+    if position and not guard.length:
+        return "nothing proves what was before the position"
     data = read(fingerprint.length, 0)
     if hashlib.sha256(data).digest() != fingerprint.digest:
         return "its first bytes are others than were read"

@@ -80,7 +80,10 @@ class Host(Protocol):
         ...
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """The path of a file among the names of a directory; None if it is not there."""
+        """The path of a file among the names of a directory; None if it is not there.
+
+        Raises OSError where that cannot be known.
+        """
         ...
 
 
@@ -141,7 +144,7 @@ class OperatingSystem:
                 for path in _with_inode(entries, key.inode):
                     if _key(os.stat(path)) == key:
                         return path
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         return None
 

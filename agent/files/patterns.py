@@ -40,12 +40,35 @@ class Pattern:
         parts = self.text.split("/")
         return any(_MAGIC.search(part) for part in parts[:-1])
 
+    def means(self, path: str) -> bool:
+        """Whether a path is meant, without looking whether it exists."""
+        parts = [part for part in self.text.split("/") if part]
+        names = [name for name in path.split("/") if name]
+        return _means(parts, names) and not self._excludes(path)
+
+    def _excludes(self, path: str) -> bool:
+        return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
+
     def walk(self, unreadable: Unreadable) -> Iterator[str]:
         """Existing paths that match, sorted within each directory."""
         parts = tuple(part for part in self.text.split("/") if part)
         for path in _walk("/", parts, unreadable, ()):
-            if not any(fnmatch.fnmatchcase(path, each) for each in self.exclude):
+            if not self._excludes(path):
                 yield path
+
+
+def _means(parts: Sequence[str], names: Sequence[str]) -> bool:
+    if not parts:
+        return not names
+    if parts[0] == "**":
+        if _means(parts[1:] or ("*",), names):
+            return True
+        return bool(names) and not names[0].startswith(".") and _means(parts, names[1:])
+    if not names or not fnmatch.fnmatchcase(names[0], parts[0]):
+        return False
+    if names[0].startswith(".") and not parts[0].startswith("."):
+        return False
+    return _means(parts[1:], names[1:])
 
 
 def _walk(

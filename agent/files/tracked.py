@@ -17,7 +17,18 @@ from enum import StrEnum
 from agent.delivery.intents import Intent
 from agent.delivery.press import Outcome
 from agent.files.host import FileKey
+from agent.files.patterns import Pattern
 from agent.identity import GUARD_BYTES, Fingerprint, Guard, Mark, guard_of, with_mark
+
+
+@dataclass(frozen=True, slots=True)
+class TailedSource:
+    """A source, the topic that its lines go to, and the recipe for what is read now."""
+
+    topic: str
+    topic_id: str
+    patterns: tuple[Pattern, ...]
+    recipe: bytes
 
 
 class FileState(StrEnum):
@@ -119,12 +130,13 @@ class TrackedFile:
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)
     tail: bytes | None = None  # the last bytes before the read position; None: not read here yet
+    promised: int = 0  # where the last intent ends; above the read position only during replay
     size: int = 0
+    changed_ns: int | None = None
     grown_at: float = 0.0
     rotated: bool = False
-    deleted: bool = False
     verified: bool = False
-    trouble: str | None = None
+    source: int | None = None  # index among the sources; None: no source means it
     long_line: LongLine | None = None
     flights: deque[Flight] = field(default_factory=deque)
 
@@ -150,10 +162,32 @@ class TrackedFile:
             return self.length + self.tally.lost - self.birth.begin
         return max(self.size, self.read_position) - self.birth.begin
 
-    def read_on(self, data_crc_prefix: int, tail: bytes, end: int) -> Checkpoint:
+    @property
+    def last_point(self) -> Checkpoint:
+        """The evidence at the end of the last flight."""
+        return self.flights[-1].after if self.flights else self.checkpoint
+
+    @property
+    def is_replaying(self) -> bool:
+        """Whether promises of before the start wait to be sent again."""
+        return self.promised > self.read_position
+
+    def read_on(self, prefix_crc: int, tail: bytes, end: int) -> Checkpoint:
         """Moves the read position; gives the checkpoint that holds once all before is settled."""
-        self.read_position, self.read_crc = end, data_crc_prefix
+        self.read_position, self.read_crc = end, prefix_crc
+        self.promised = max(self.promised, end)
         self.tail = tail[-GUARD_BYTES:]
-        last = self.flights[-1].after if self.flights else self.checkpoint
-        marks = with_mark(last.marks, Mark(end, data_crc_prefix))
-        return Checkpoint(end, data_crc_prefix, guard_of(self.tail), marks)
+        marks = with_mark(self.last_point.marks, Mark(end, prefix_crc))
+        return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
+
+    def skip_to(self, end: int) -> Checkpoint:
+        """Moves the read position over bytes that nobody can prove any more."""
+        self.read_position, self.read_crc, self.tail = end, 0, None
+        self.promised = max(self.promised, end)
+        return Checkpoint(end, 0, Guard(0, 0), self.last_point.marks)
+
+    def end(self) -> None:
+        """Nothing is read any more; what was promised so far is all there will be."""
+        self.state = FileState.ENDED
+        self.length = self.promised
+        self.long_line = None

@@ -1,0 +1,9 @@
+"""What the agent says about itself on the audit topic, and when.
+
+    mail            the durable outbox: messages enter with the progress they stand for
+    announcements   what a file id stands for, and when it is closed
+    deltas          counts of what the checkpoint passed, and declared losses, numbered
+    sealing         until when everything that lay in the files is in deltas
+
+Nothing here sends: `audit.publisher` takes the messages out of the outbox in their order.
+"""

@@ -1,0 +1,99 @@
+"""Counts of what the checkpoint passed, and losses, until they are numbered into deltas.
+
+Sums become durable in the transaction that moves the checkpoint; every `audit.interval.ms` they are
+cut into numbered deltas in a transaction of their own turn. The database holds the same sums as the
+memory here, so a crash between the two loses and doubles nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from agent.accounts.mail import Mail
+from agent.state.changes import Changes
+from audit.counts import BucketKey, Counts, Sums
+from audit.deltas import number_deltas, number_seals
+from audit.messages import Heartbeat, Loss, SealedTopic, Sender
+
+Previous = Callable[[Iterable[BucketKey]], Mapping[BucketKey, int]]
+
+
+class Deltas:
+    """Owns the numbers of this agent's messages."""
+
+    def __init__(
+        self,
+        sender: Sender,
+        number: int,
+        bucket_ms: int,
+        mail: Mail,
+        previous: Previous,
+        sums: Iterable[tuple[BucketKey, Sums]] = (),
+        losses: Iterable[Loss] = (),
+    ) -> None:
+        self._sender = sender
+        self._bucket_ms = bucket_ms
+        self._mail = mail
+        self._previous = previous
+        self._counts = Counts(bucket_ms)
+        for key, each in sums:
+            self._counts.put(key, each)
+        self._losses = list(losses)
+        self.number = number
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether all that was counted and set apart is in deltas."""
+        return not len(self._counts) and not self._losses
+
+    def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
+        """The checkpoint of this transaction passed records with these counts."""
+        touched: dict[BucketKey, None] = {}
+        for each in counts:
+            for key, sums in each.items():
+                self._counts.put(key, sums)
+                touched[key] = None
+        if touched:
+            known = dict(self._counts.items())
+            changes.put_sums((key, known[key]) for key in touched)
+
+    def lost(self, loss: Loss, now_ms: int, changes: Changes) -> None:
+        """Bytes were set apart in this transaction."""
+        self._losses.append(loss)
+        changes.put_loss(loss, now_ms)
+
+    def cut(self, now_ms: int, changes: Changes) -> None:
+        """Numbers everything that is in no delta yet."""
+        if self.is_empty:
+            return
+        keys = [key for key, _ in self._counts.items()]
+        numbered = number_deltas(
+            self._sender,
+            now_ms,
+            self.number,
+            self._counts,
+            self._previous(keys),
+            losses=self._losses,
+        )
+        for delta in numbered.deltas:
+            self._mail.stage(delta, number=delta.number)
+        self._use(numbered.last, changes)
+        changes.clear_sums()
+        changes.put_touched(numbered.touched.items())
+        changes.number_losses(numbered.last)
+        self._counts.clear()
+        self._losses.clear()
+
+    def seal(self, topics: list[SealedTopic], now_ms: int, changes: Changes) -> None:
+        """Numbers seals; everything that they vouch for is in deltas already."""
+        for seal in number_seals(self._sender, now_ms, self.number, topics):
+            self._mail.stage(seal, number=seal.number)
+            self._use(seal.number, changes)
+
+    def prove_life(self, now_ms: int) -> None:
+        """A heartbeat with the last number."""
+        self._mail.stage(Heartbeat(self._sender, self.number, now_ms))
+
+    def _use(self, number: int, changes: Changes) -> None:
+        self.number = number
+        changes.put_meta("number", number)

@@ -1,0 +1,71 @@
+"""The outbox of audit messages: staged with a transaction, published behind it, then forgotten."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from agent.state.changes import Changes
+from agent.state.database import Message
+from audit.messages import Announcement, Delta, Heartbeat, Seal, encode
+
+
+class Mail:
+    """Implements `audit.publisher.Outbox`: only what is durable is pending."""
+
+    def __init__(self, waiting: Iterable[Message], last_id: int = 0) -> None:
+        self._durable = deque(waiting)
+        self._last_id = max([last_id, *(message.id for message in self._durable)])
+        self._staged: list[Message] = []
+        self._forgotten: list[Message] = []
+        self._published: list[Message] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything was published."""
+        return not self._durable and not self._staged
+
+    def stage(
+        self, message: Announcement | Delta | Seal | Heartbeat, *, number: int | None = None
+    ) -> None:
+        """A message that enters with the next transaction."""
+        self._last_id += 1
+        file = message.file if isinstance(message, Announcement) else None
+        self._staged.append(Message(self._last_id, number, file, encode(message)))
+
+    def write(self, changes: Changes) -> None:
+        """Adds what entered and what was published to the transaction."""
+        for message in self._staged:
+            changes.put_message(message.id, message.value, number=message.number, file=message.file)
+        changes.forget_messages(message.id for message in self._forgotten)
+
+    def committed(self) -> None:
+        """The transaction is durable."""
+        self._durable.extend(self._staged)
+        self._staged = []
+        self._forgotten = []
+
+    def take_published(self) -> list[Message]:
+        """What was published since the last call, and leaves with the next transaction."""
+        taken = self._published
+        self._published = []
+        return taken
+
+    # --- audit.publisher.Outbox ---------------------------------------------------------------
+
+    def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        """(id, message) behind `after`, in order."""
+        found: list[tuple[int, bytes]] = []
+        for message in self._durable:
+            if len(found) >= limit:
+                break
+            if message.id > after:
+                found.append((message.id, message.value))
+        return found
+
+    def published(self, up_to: int) -> None:
+        """All in-sync replicas have the messages up to this id."""
+        while self._durable and self._durable[0].id <= up_to:
+            message = self._durable.popleft()
+            self._published.append(message)
+            self._forgotten.append(message)

@@ -1,0 +1,66 @@
+"""Seals: until which wall time everything that lay in a topic's files is in deltas.
+
+    begin     what was counted so far is in deltas; note wall time W and `at`, the last number;
+              then look through every pattern and note how long each file is
+    complete  when all these bytes are settled and in deltas: (W, at) may be sent
+
+W is noted before the files are looked at, so a line written before W and lying in a file by then is
+among the noted bytes. What cannot be read (a directory, a file) holds its topic's seal back and is
+named; filtered, rejected and lost bytes do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.files.tracked import FileState, TrackedFile
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """One topic's files at the moment of a scan: file id -> how far it must be settled."""
+
+    topic: str
+    wall_ms: int
+    at: int
+    targets: Mapping[int, int]
+
+
+def note(
+    topic: str, wall_ms: int, at: int, files: Iterable[tuple[TrackedFile, int | None]]
+) -> Noted:
+    """files: those of the topic, each with the position up to which it may be read, if limited."""
+    targets = {}
+    for tracked, limit in files:
+        if tracked.state is FileState.CLOSED:
+            continue
+        if tracked.length is not None:
+            targets[tracked.file] = tracked.length
+        else:
+            size = max(tracked.size, tracked.promised)
+            targets[tracked.file] = (
+                size if limit is None else max(min(size, limit), tracked.position)
+            )
+    return Noted(topic, wall_ms, at, targets)
+
+
+def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
+    """Whether all noted bytes are settled (in deltas is the caller's to say)."""
+    for file, target in noted.targets.items():
+        tracked = files.get(file)
+        if tracked is None:
+            continue  # closed and gone since
+        if tracked.length is not None:
+            target = min(target, tracked.length)  # the rest was declared lost
+        if tracked.position < target:
+            return False
+    return True
+
+
+def held_back_by(
+    topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
+) -> Sequence[str]:
+    """What cannot be read of a topic's files, in words; empty if nothing holds the seal back."""
+    reasons = unreadable.get(topic, {})
+    return [f"{path}: {reason}" for path, reason in sorted(reasons.items())[:limit]]

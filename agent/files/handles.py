@@ -1,0 +1,83 @@
+"""Open files, bounded: the longest unused is closed when another one is needed."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import OrderedDict
+
+from agent.files.host import Handle, Host
+from agent.files.tracked import TrackedFile
+
+_NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
+
+
+class Moved(Exception):
+    """The path leads to another file now, or to none."""
+
+
+class Handles:
+    """Owns every descriptor of a log file."""
+
+    def __init__(self, host: Host, limit: int) -> None:
+        self._host = host
+        self._limit = limit
+        self._open: OrderedDict[int, Handle] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def held(self, file: int) -> Handle | None:
+        """The handle of a file if it is open."""
+        return self._open.get(file)
+
+    def get(self, tracked: TrackedFile) -> Handle:
+        """The file's handle, opened if need be. Raises Moved, or OSError when it is unreadable."""
+        handle = self._open.get(tracked.file)
+        if handle is not None:
+            self._open.move_to_end(tracked.file)
+            return handle
+        handle = self._opened(tracked.location)
+        if handle.status().key != tracked.birth.key:
+            handle.close()
+            path = self._host.find(os.path.dirname(tracked.location), tracked.birth.key)
+            if path is None:
+                raise Moved(tracked.location)
+            handle = self._opened(path)
+            if handle.status().key != tracked.birth.key:
+                handle.close()
+                raise Moved(tracked.location)
+        self.keep(tracked.file, handle)
+        return handle
+
+    def keep(self, file: int, handle: Handle) -> None:
+        """Takes over an open handle."""
+        self._open[file] = handle
+        while len(self._open) > self._limit:
+            self._close_oldest()
+
+    def drop(self, file: int) -> None:
+        """Closes a file's handle, if it is open."""
+        handle = self._open.pop(file, None)
+        if handle is not None:
+            handle.close()
+
+    def close(self) -> None:
+        """Closes all."""
+        while self._open:
+            self._close_oldest()
+
+    def _opened(self, path: str) -> Handle:
+        while True:
+            try:
+                return self._host.open(path)
+            except FileNotFoundError as error:
+                raise Moved(path) from error
+            except OSError as error:
+                if error.errno not in _NO_DESCRIPTORS or not self._open:
+                    raise
+                self._close_oldest()
+
+    def _close_oldest(self) -> None:
+        _, handle = self._open.popitem(last=False)
+        handle.close()

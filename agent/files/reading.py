@@ -1,0 +1,279 @@
+"""From tracked files to readings, in fair turns.
+
+Each turn gives every file that may have something at most READ_BYTES, so that a busy file does not
+keep the others waiting. Every read begins a little before the read position: if those bytes are not
+the ones that were read last time, the file is another one now (rewritten, or cut and grown again).
+
+What is read ends at the end of the last whole record. A last line without its end waits until the
+file stood still for `idle.flush.ms`; a line that does not end within READ_BYTES is looked through
+piece by piece, and only its head is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from agent.delivery.intents import Intent, Reading, crc_of
+from agent.files.handles import Handles, Moved
+from agent.files.host import FileKey, Handle
+from agent.files.tracked import FileState, Flight, LongLine, TrackedFile
+from agent.files.tracking import Tracker
+from agent.framing import READ_BYTES, whole_records_end
+from agent.identity import GUARD_BYTES, doubt
+
+TURN_BYTES = 2 << 20
+"""Bytes promised in one turn, over all files; one more reading may exceed it."""
+
+TURN_FILES = 1000
+"""Files looked at in one turn."""
+
+LONG_LINE_BYTES_MAX = 1 << 30
+"""An endless line is cut here; the length of an origin has 32 bits."""
+
+ACTIVE_S = 2.0
+"""A file that was read is looked at again without being told, for so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A reading, and the flight that it begins."""
+
+    tracked: TrackedFile
+    reading: Reading
+    flight: Flight
+
+
+class Reader:
+    """Owns which files are looked at next."""
+
+    def __init__(
+        self,
+        tracker: Tracker,
+        handles: Handles,
+        *,
+        idle_flush_s: float,
+        close_rotated_s: float,
+        may_read: Callable[[TrackedFile], bool],
+    ) -> None:
+        self._tracker = tracker
+        self._handles = handles
+        self._idle_flush_s = idle_flush_s
+        self._close_rotated_s = close_rotated_s
+        self._may_read = may_read
+        self._ready: dict[int, TrackedFile] = {}
+        self._active: dict[int, float] = {}  # file: until when it is looked at again
+        self._due: dict[int, float] = {}  # file: when a last line or a closure is due
+        self.limits: Mapping[FileKey, int] | None = None
+        tracker.on_growth = self.wake
+
+    def wake(self, tracked: TrackedFile) -> None:
+        """Something may have happened to the file."""
+        self._ready[tracked.file] = tracked
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether the next turn has something to look at."""
+        return bool(self._ready)
+
+    def look_again(self, now: float) -> None:
+        """Wakes the files that were read lately, and those with something due."""
+        for file, until in list(self._active.items()):
+            self._wake_file(file)
+            if now >= until:
+                del self._active[file]
+        for file, due in list(self._due.items()):
+            if now >= due:
+                del self._due[file]
+                self._wake_file(file)
+
+    def next_due(self) -> float | None:
+        """When something is due that no event will tell."""
+        return min(self._due.values(), default=None)
+
+    def take(self, now: float, read_ms: int, sequence: int) -> list[Taken]:
+        """Readings of this turn, numbered from sequence + 1 on."""
+        taken: list[Taken] = []
+        room = TURN_BYTES
+        waiting: list[TrackedFile] = []
+        for _ in range(min(len(self._ready), TURN_FILES)):
+            if room <= 0:
+                break
+            tracked = self._ready.pop(next(iter(self._ready)))
+            if tracked.state is not FileState.OPEN or tracked.source is None:
+                continue
+            if not self._may_read(tracked):
+                waiting.append(tracked)
+                continue
+            one = self._read_one(tracked, now, read_ms, sequence + 1)
+            if one is not None:
+                sequence += 1
+                room -= len(one.reading.data)
+                taken.append(one)
+        for tracked in waiting:
+            self.wake(tracked)
+        return taken
+
+    # --- one file -----------------------------------------------------------------------------
+
+    def _read_one(
+        self,
+        tracked: TrackedFile,
+        now: float,
+        read_ms: int,
+        sequence: int,
+    ) -> Taken | None:
+        try:
+            handle = self._handles.get(tracked)
+            if not tracked.verified and not self._verify(tracked, handle, now):
+                return None
+            found = self._bytes_of(tracked, handle, now)
+        except Moved:
+            return None  # the next reconcile finds out where it went
+        except OSError as error:
+            self._handles.drop(tracked.file)
+            self._tracker.cannot_read(tracked, error)
+            return None
+        if found is None:
+            return None
+        data, end, crc, prefix_crc, tail = found
+        assert tracked.source is not None  # take() asks for it
+        recipe = self._tracker.sources[tracked.source].recipe
+        intent = Intent(
+            sequence, tracked.file, tracked.read_position, end, crc, read_ms, recipe
+        )  # fmt: skip
+        flight = Flight(intent, tracked.read_on(prefix_crc, tail, end))
+        tracked.flights.append(flight)
+        self._active[tracked.file] = now + ACTIVE_S
+        return Taken(tracked, Reading(intent, data, tracked.birth.host, tracked.birth.path), flight)
+
+    def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
+        """Looks at the evidence before the file is read on; replaces it if there is doubt."""
+        status = handle.status()
+        point = tracked.last_point
+        reason = doubt(
+            handle.read, status.size, tracked.read_position, tracked.birth.fingerprint, point.guard
+        )
+        if reason is not None:
+            self._tracker.replace(tracked, reason, now)
+            return False
+        before = min(GUARD_BYTES, tracked.read_position)
+        tracked.tail = handle.read(before, tracked.read_position - before)
+        tracked.verified = True
+        return True
+
+    def _bytes_of(
+        self, tracked: TrackedFile, handle: Handle, now: float
+    ) -> tuple[bytes, int, int, int, bytes] | None:
+        """(bytes, end position, their CRC, CRC of all before the end, tail) of the next reading."""
+        if tracked.long_line is not None:
+            return self._go_through(tracked, handle, tracked.long_line, now)
+        body = self._read_behind_tail(tracked, handle, now)
+        if body is None:
+            return None
+        body = self._up_to_limit(tracked, body)
+        end = whole_records_end(body)
+        if end == 0 and len(body) == READ_BYTES:
+            crc, prefix = crc_of(body), crc_of(body, tracked.read_crc)
+            tracked.long_line = LongLine(len(body), crc, prefix, body[-GUARD_BYTES:])
+            self.wake(tracked)
+            return None
+        if end == 0:
+            if not body or not self._stood_still(tracked, now):
+                self._wait(tracked, bool(body), now)
+                return None
+            end = len(body)
+        else:
+            self.wake(tracked)
+        data = body[:end]
+        tail = ((tracked.tail or b"") + data)[-GUARD_BYTES:] if end < GUARD_BYTES else data
+        position = tracked.read_position + end
+        return data, position, crc_of(data), crc_of(data, tracked.read_crc), tail
+
+    def _read_behind_tail(self, tracked: TrackedFile, handle: Handle, now: float) -> bytes | None:
+        """The next bytes; None if those before them are not the ones that were read."""
+        tail = tracked.tail or b""
+        data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
+        status = handle.status()
+        if data[: len(tail)] != tail or status.size < tracked.size:
+            reason = "the bytes before the position are others than were read"
+            if status.size < tracked.size:
+                reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
+            self._tracker.replace(tracked, reason, now)
+            return None
+        if status.size > tracked.size or status.changed_ns != tracked.changed_ns:
+            tracked.grown_at = now
+        tracked.size, tracked.changed_ns = status.size, status.changed_ns
+        return data[len(tail) :]
+
+    def _up_to_limit(self, tracked: TrackedFile, body: bytes) -> bytes:
+        limit = self.limit_of(tracked)
+        return body if limit is None else body[: max(limit - tracked.read_position, 0)]
+
+    def limit_of(self, tracked: TrackedFile) -> int | None:
+        """Up to which position the file is read; None for all of it."""
+        if self.limits is None:
+            return None
+        return self.limits.get(tracked.birth.key, tracked.birth.begin)
+
+    def _go_through(
+        self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
+    ) -> tuple[bytes, int, int, int, bytes] | None:
+        """One more piece of a line that is longer than can be read at once."""
+        size = handle.status().size
+        if size < tracked.size:
+            reason = f"it was cut to {size} bytes, {tracked.size} were there"
+            self._tracker.replace(tracked, reason, now)
+            return None
+        at = tracked.read_position + line.scanned
+        piece = self._piece(tracked, handle.read(READ_BYTES, at), at)
+        newline = piece.find(b"\n")
+        used = piece[: newline + 1] if newline >= 0 else piece
+        line = LongLine(
+            line.scanned + len(used),
+            crc_of(used, line.crc),
+            crc_of(used, line.prefix_crc),
+            (line.tail + used)[-GUARD_BYTES:],
+        )
+        tracked.long_line = line
+        tracked.size = max(tracked.size, tracked.read_position + line.scanned)
+        if used:
+            tracked.grown_at = now
+        ended = newline >= 0 or line.scanned >= LONG_LINE_BYTES_MAX
+        if not ended and (used or not self._stood_still(tracked, now)):
+            self._wait(tracked, True, now)
+            if used:
+                self.wake(tracked)
+            return None
+        head = handle.read(READ_BYTES, tracked.read_position)
+        tracked.long_line = None
+        self.wake(tracked)
+        end = tracked.read_position + line.scanned
+        return head, end, line.crc, line.prefix_crc, line.tail
+
+    def _piece(self, tracked: TrackedFile, piece: bytes, at: int) -> bytes:
+        limit = self.limit_of(tracked)
+        return piece if limit is None else piece[: max(limit - at, 0)]
+
+    # --- waiting ------------------------------------------------------------------------------
+
+    def _stood_still(self, tracked: TrackedFile, now: float) -> bool:
+        limit = self.limit_of(tracked)
+        at_limit = limit is not None and limit <= tracked.size
+        return at_limit or now - tracked.grown_at >= self._idle_flush_s
+
+    def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
+        """Nothing to read now: a last line or a closure may become due by time alone."""
+        if has_partial_line:
+            self._due[tracked.file] = tracked.grown_at + self._idle_flush_s
+        elif tracked.rotated and tracked.size <= tracked.read_position:
+            due = tracked.grown_at + self._close_rotated_s
+            if now >= due:
+                self._tracker.finish(tracked)
+            else:
+                self._due[tracked.file] = due
+
+    def _wake_file(self, file: int) -> None:
+        tracked = self._tracker.files.get(file)
+        if tracked is not None:
+            self.wake(tracked)
