@@ -1,0 +1,183 @@
+"""The strict parser, and the text under which a schema is kept."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.avro_schema import NESTING_MAX, Record, SchemaInvalid, parse
+from schemas.canonical import canonical
+from support.avro import records
+
+
+def record(*fields: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "R", "fields": list(fields), **more}
+
+
+def field(avro: Any, **more: Any) -> dict[str, Any]:
+    return {"name": "a", "type": avro, **more}
+
+
+ENUM = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
+FIXED = {"type": "fixed", "name": "F", "size": 2}
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ("", "no JSON"),
+        ("{", "no JSON"),
+        ("NaN", "no type"),
+        ('{"type": NaN}', "NaN"),
+        ("7", "neither a name nor a type"),
+        ({}, '"type" is missing'),
+        ({"type": 7}, "7 is no type"),
+        ({"type": "Unknown"}, "no type"),
+        (record(field("Later")), "no type"),
+        ({"type": "record", "fields": []}, '"name" is missing'),
+        ({"type": "record", "name": "R"}, '"fields" is missing'),
+        ({"type": "record", "name": "R", "fields": {}}, "no list"),
+        (record("a"), "no field"),
+        (record({"name": "a"}), '"type" is missing'),
+        (record(field("int", name="a-b")), "no name of a field"),
+        (record(field("int", name="é")), "no name of a field"),
+        (record(field("int"), field("int")), "field a is declared twice"),
+        (record(field("int", order="up")), "no order"),
+        (record(field("int", aliases="b")), "no list of names"),
+        (record(field("int", doc=7)), '"doc" is no text'),
+        (record(name="a..b"), "no name"),
+        (record(name="1a"), "no name"),
+        (record(namespace="a-b"), "no name"),
+        (record(name="string"), "primitive"),
+        (record(aliases=["a b"]), "no name"),
+        (record(field(record())), "declared twice"),
+        (["int", "int"], "int twice"),
+        (["null", ["int"]], "directly in a union"),
+        ([ENUM, "E"], "E twice"),
+        ([{"type": "array", "items": "int"}, {"type": "array", "items": "long"}], "array twice"),
+        ({"type": "enum", "name": "E", "symbols": ["A", "A"]}, "twice"),
+        ({"type": "enum", "name": "E", "symbols": ["a-b"]}, "no symbol"),
+        ({"type": "enum", "name": "E", "symbols": "A"}, "no list"),
+        ({**ENUM, "default": "C"}, "no symbol of enum"),
+        ({**FIXED, "size": -1}, "no size"),
+        ({**FIXED, "size": "2"}, "no size"),
+        ({**FIXED, "size": True}, "no size"),
+        ({"type": "array"}, '"items" is missing'),
+        ({"type": "map"}, '"values" is missing'),
+        (json.dumps("\ud800"), "UTF-8"),
+    ],
+)
+def test_what_is_no_schema_is_refused_in_a_sentence(schema: Any, words: str) -> None:
+    """Names, uniqueness, shapes: with the place and the reason."""
+    with pytest.raises(SchemaInvalid) as caught:
+        parse(schema)
+    assert words in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("avro", "good", "bad"),
+    [
+        ("null", [None], [0, "null"]),
+        ("boolean", [True], [0, None]),
+        ("int", [0, 2**31 - 1], [2**31, 1.0, True, "0"]),
+        ("long", [-(2**63)], [2**63, 1.5]),
+        ("float", [1, 1.5], ["1", True]),
+        ("string", ["x"], [1, None]),
+        ("bytes", ["\u00ff"], ["\u0100", 1]),
+        (FIXED, ["ab"], ["abc", 1]),
+        (ENUM, ["A"], ["C", 0]),
+        ({"type": "array", "items": "int"}, [[], [1]], [["x"], {}]),
+        ({"type": "map", "values": "int"}, [{}, {"k": 1}], [{"k": "x"}, []]),
+        (["null", "int"], [None, 7], ["x"]),
+        (["int", "null"], [7, None], ["x"]),
+        ({**record(field("int")), "name": "S"}, [{"a": 1}], [{}, {"a": "x"}, 7]),
+        ({**record(field("int", default=3)), "name": "S"}, [{}], [{"a": None}]),
+    ],
+)
+def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any]) -> None:
+    """A reader would meet a bad default years later."""
+    for value in good:
+        parse(record(field(avro, default=value)))
+    for value in bad:
+        with pytest.raises(SchemaInvalid, match="default of field a is invalid"):
+            parse(record(field(avro, default=value)))
+
+
+def test_names_are_found_in_their_namespaces() -> None:
+    """Relative, full, inherited and reset namespaces."""
+    inner = {"type": "record", "name": "In", "fields": [field("Out"), field("b.Fix", name="b")]}
+    fix = {"type": "fixed", "name": "Fix", "namespace": "b", "size": 1}
+    schema = {
+        "type": "record", "name": "Out", "namespace": "n",
+        "fields": [field(fix, name="f"), field(["null", inner], name="i")],
+    }  # fmt: skip
+    made = parse(schema)
+    assert isinstance(made, Record)
+    text = canonical(made)
+    assert parse(text).name == "n.Out"  # type: ignore[union-attr]
+    assert canonical(parse(text)) == text
+    assert '"name":"In","fields":[{"name":"a","type":"Out"},{"name":"b","type":"b.Fix"}]' in text
+
+
+def test_a_type_without_namespace_inside_one_says_so() -> None:
+    """Otherwise it would be read as a member of the outer namespace."""
+    inner = {"type": "enum", "name": "E", "namespace": "", "symbols": ["A"]}
+    text = canonical(parse(record(field(inner), namespace="n")))
+    assert '"name":"E","namespace":""' in text
+    assert canonical(parse(text)) == text
+
+
+def test_recursive_types_are_schemas() -> None:
+    """A list of itself."""
+    made = parse(record(field(["null", "R"], default=None)))
+    assert canonical(made) == (
+        '{"type":"record","name":"R","fields":[{"name":"a","type":["null","R"],"default":null}]}'
+    )
+
+
+def test_attributes_come_in_avro_javas_order() -> None:
+    """So that our text is the text that other registries keep."""
+    schema = {
+        "aliases": ["x.Old"], "custom": {"k": 1}, "namespace": "x", "fields": [
+            {"aliases": ["b"], "prop": 1, "order": "ignore", "default": 0, "doc": "d",
+             "type": {"type": "int"}, "name": "a"},
+        ], "doc": "D", "name": "R", "type": "record",
+    }  # fmt: skip
+    assert canonical(parse(schema)) == (
+        '{"type":"record","name":"R","namespace":"x","doc":"D","fields":[{"name":"a","type":"int",'
+        '"doc":"d","default":0,"order":"ignore","aliases":["b"],"prop":1}],"custom":{"k":1},'
+        '"aliases":["Old"]}'
+    )
+
+
+def test_nesting_is_bounded() -> None:
+    """Any depth of brackets is answered, none exhausts the stack."""
+    deep: Any = "int"
+    for _ in range(NESTING_MAX + 1):
+        deep = {"type": "array", "items": deep}
+    with pytest.raises(SchemaInvalid, match="nested"):
+        parse(deep)
+    with pytest.raises(SchemaInvalid, match="nested"):
+        parse("[" * 100_000)
+
+
+@given(records(flat=False))
+def test_the_canonical_text_is_the_same_schema(case: tuple[Any, Any]) -> None:
+    """Parsing it gives the same text again, and white space makes no difference."""
+    text = canonical(parse(case[0]))
+    assert canonical(parse(text)) == text
+    assert canonical(parse(json.dumps(case[0], indent=3))) == text
+
+
+@given(st.text(max_size=40) | st.binary(max_size=40).map(lambda data: data.decode("latin-1")))
+def test_no_text_breaks_the_parser(text: str) -> None:
+    """A schema, or a sentence."""
+    try:
+        parse(text)
+    except SchemaInvalid:
+        pass

@@ -1,0 +1,166 @@
+"""The registry client: bounded, patient with what passes, quick with what does not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import SplitResult
+
+import pytest
+
+from schemas.client import (
+    CACHED_MAX,
+    ROUNDS_MAX,
+    Answer,
+    RegistryClient,
+    RegistryRefused,
+    RegistryUnreachable,
+    subject_of,
+)
+from skidway.errors import ConfigurationRefused
+
+
+class Scripted:
+    """Answers from a list; the last one again and again. Remembers what was asked."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.asked: list[tuple[str, str, str, Any]] = []
+
+    def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
+        document = None if body is None else json.loads(body)
+        self.asked.append((method, url.geturl(), target, document))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        status, content = answer
+        return Answer(status, json.dumps(content).encode())
+
+
+def client(
+    transport: Scripted, urls: str = "http://one:8081", pauses: list[float] | None = None
+) -> RegistryClient:
+    kept = [] if pauses is None else pauses
+    return RegistryClient(urls, transport=transport, pause=kept.append)
+
+
+def error(status: int, code: int, message: str = "why") -> tuple[int, Any]:
+    return status, {"error_code": code, "message": message}
+
+
+REGISTERED = {"subject": "s", "version": 2, "id": 7, "schema": '"int"'}
+
+
+def test_each_call_asks_what_the_api_says() -> None:
+    """Paths, bodies and results of every method; subjects are encoded."""
+    transport = Scripted((200, {"id": 7}))
+    assert client(transport).register("a/b", '"int"') == 7
+    assert transport.asked[0][2:] == ("/subjects/a%2Fb/versions", {"schema": '"int"'})
+    transport = Scripted((200, REGISTERED))
+    asked = client(transport)
+    assert asked.latest("s").version == asked.version("s", 2).version == 2
+    found = asked.lookup("s", '"int"')
+    assert found is not None
+    assert found.id == 7
+    assert [each[2] for each in transport.asked] == [
+        "/subjects/s/versions/latest",
+        "/subjects/s/versions/2",
+        "/subjects/s",
+    ]
+    transport = Scripted((200, {"is_compatible": False, "messages": ["m"]}))
+    verdict = client(transport).compatible("s", '"int"')
+    assert (verdict.ok, verdict.messages) == (False, ["m"])
+    assert transport.asked[0][2] == "/compatibility/subjects/s/versions/latest?verbose=true"
+    assert client(Scripted((200, ["a", "b"]))).subjects() == ["a", "b"]
+    assert client(Scripted((200, [1, 2]))).versions("s") == [1, 2]
+
+
+def test_schemas_by_id_and_registrations_are_asked_once() -> None:
+    """They never change; the memory is bounded."""
+    transport = Scripted((200, {"schema": '"int"', "id": 7}))
+    asked = client(transport)
+    for _ in range(3):
+        assert asked.schema(7) == '"int"'
+        assert asked.register("s", '"int"') == 7
+    assert len(transport.asked) == 2
+    for schema_id in range(100, 100 + CACHED_MAX):
+        asked.schema(schema_id)
+    asked.schema(7)
+    assert len(transport.asked) == 2 + CACHED_MAX + 1
+
+
+def test_what_passes_is_tried_again_at_every_url() -> None:
+    """Connection refused, then 503, then an answer."""
+    transport = Scripted(ConnectionRefusedError("no"), error(503, 503), (200, {"id": 1}))
+    pauses: list[float] = []
+    found = client(transport, "http://one:8081, http://two:8081/base", pauses)
+    assert found.register("s", '"int"') == 1
+    assert [each[1] for each in transport.asked] == [
+        "http://one:8081",
+        "http://two:8081/base",
+        "http://one:8081",
+    ]
+    assert len(pauses) == 1
+
+
+def test_it_gives_up_in_bounded_time_and_says_what_each_url_said() -> None:
+    """Exit status 3, after growing pauses."""
+    transport = Scripted(ConnectionRefusedError("no"), error(503, 503, "store is away"))
+    pauses: list[float] = []
+    with pytest.raises(RegistryUnreachable) as caught:
+        client(transport, "http://one:8081,http://two:8081", pauses).subjects()
+    assert caught.value.exit_code == 3
+    assert "http://two:8081" in str(caught.value)
+    assert "store is away" in str(caught.value)
+    assert len(transport.asked) == 2 * ROUNDS_MAX
+    assert len(pauses) == ROUNDS_MAX - 1
+    assert sum(pauses) < 10
+    assert pauses == sorted(pauses)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(404, 40403), (409, 409), (422, 42201), (405, 405), (401, 401)]
+)
+def test_what_is_refused_for_good_is_refused_at_once(status: int, code: int) -> None:
+    """With the registry's own sentence, status and code."""
+    transport = Scripted(error(status, code, "the reason"))
+    with pytest.raises(RegistryRefused, match="the reason") as caught:
+        client(transport).register("s", '"int"')
+    assert (caught.value.status, caught.value.error_code) == (status, code)
+    assert len(transport.asked) == 1
+
+
+def test_lookup_of_what_is_not_there_is_none() -> None:
+    """Unknown subject and unknown schema alike; other refusals stay errors."""
+    assert client(Scripted(error(404, 40401))).lookup("s", '"int"') is None
+    assert client(Scripted(error(404, 40403))).lookup("s", '"int"') is None
+    with pytest.raises(RegistryRefused):
+        client(Scripted(error(422, 42201))).lookup("s", '"int"')
+
+
+def test_an_answer_that_is_none_of_a_registry() -> None:
+    """A proxy's page, or an error without the shape: still one sentence."""
+
+    class Page(Scripted):
+        def send(self, *_: Any) -> Answer:
+            return Answer(self.answers[0], b"<html>")
+
+    with pytest.raises(RegistryRefused, match="no JSON"):
+        client(Page(200)).subjects()
+    with pytest.raises(RegistryRefused, match="status 404") as caught:
+        client(Page(404)).subjects()
+    assert caught.value.error_code == 0
+
+
+@pytest.mark.parametrize(
+    "urls", ["", "one:8081", "ftp://one", "http://", "http://a:x", "http://a,"]
+)
+def test_urls_that_are_none_are_refused(urls: str) -> None:
+    """Before anything is asked: status 78."""
+    with pytest.raises(ConfigurationRefused, match="no URL of a schema registry"):
+        RegistryClient(urls)
+
+
+def test_the_subject_of_a_topic() -> None:
+    """Confluent's default strategy."""
+    assert subject_of("hdfs-logs") == "hdfs-logs-value"

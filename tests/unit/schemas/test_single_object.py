@@ -1,0 +1,103 @@
+"""Single-object messages: their schema's fingerprint is in them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas import single_object
+from schemas.single_object import HEADER_BYTES, MessageInvalid, Messages, UnknownFingerprint
+
+OPEN: dict[str, Any] = {
+    "kind": "OPEN", "time": 1_700_000_000_000, "agent": 7, "file": 9, "host": "h", "path": "/p",
+    "device": 1, "inode": 2, "fingerprint": b"\xff" * 32, "fingerprint_length": 32,
+    "cluster": "dc1", "cluster_id": "c", "topic": "t", "topic_id": "", "begin": 0,
+}  # fmt: skip
+COUNT = {
+    "cluster": "dc1", "cluster_id": "c", "topic": "t", "topic_id": "", "agent": 7, "bucket": 60_000,
+    "bucket_ms": 60_000, "count": -3, "bytes": 10, "checksum": -(2**63),
+}  # fmt: skip
+DELTA: dict[str, Any] = {
+    "kind": "DELTA", "tier": "AGENT", "cluster": "dc1", "producer": "7", "host": "h", "epoch": 1,
+    "number": 5, "time": 1, "counts": [COUNT],
+}  # fmt: skip
+
+
+def test_the_header_is_avros() -> None:
+    """C3 01 and the CRC-64-AVRO little-endian; the specification's own example value for "null"."""
+    messages = Messages(['"null"'])
+    assert messages.encode("null", None) == b"\xc3\x01" + (0x63DD24E7CC258F8A).to_bytes(8, "little")  # type: ignore[arg-type]
+
+
+def test_messages_come_back_with_their_defaults() -> None:
+    """Times stay milliseconds, missing fields take their defaults, sums stay signed."""
+    name, back = single_object.decode(single_object.encode("Announcement", OPEN))
+    assert name == "Announcement"
+    assert back == {**OPEN, "predecessor": None, "predecessor_position": None, "length": None}
+    name, back = single_object.decode(single_object.encode("Audit", DELTA))
+    assert name == "Audit"
+    assert back["counts"] == [{**COUNT, "rejects": 0, "repeats": 0, "previous": 0}]
+    assert back["seals"] == back["losses"] == back["gaps"] == []
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        {**OPEN, "surprise": 1},
+        {**OPEN, "kind": "OTHER"},
+        {**OPEN, "agent": "seven"},
+        {**OPEN, "agent": 2**63},
+        {**OPEN, "host": None},
+    ],
+)
+def test_a_record_that_is_none_is_refused(record: dict[str, Any]) -> None:
+    """Unknown and missing fields, wrong types: one sentence, nothing written."""
+    with pytest.raises(MessageInvalid, match="The record is no Announcement"):
+        single_object.encode("Announcement", record)
+
+
+def test_an_unknown_fingerprint_is_told_apart_from_damage() -> None:
+    """A newer version's message is not garbage."""
+    message = single_object.encode("Announcement", OPEN)
+    with pytest.raises(UnknownFingerprint) as caught:
+        single_object.decode(message[:2] + b"12345678" + message[HEADER_BYTES:])
+    assert caught.value.fingerprint == b"12345678"
+    for damaged in (b"", message[:9], message[:-1], message + b"\0", b"\0" + message[1:]):
+        with pytest.raises(MessageInvalid) as refused:
+            single_object.decode(damaged)
+        assert not isinstance(refused.value, UnknownFingerprint)
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_break_the_reader(data: bytes) -> None:
+    """Anything behind a good header is a message or refused."""
+    header = single_object.shipped().schema("Audit").header
+    try:
+        name, _ = single_object.decode(header + data)
+    except MessageInvalid:
+        return
+    assert name == "Audit"
+
+
+def test_messages_of_older_versions_are_brought_to_the_current_schema() -> None:
+    """history/ resolves their fingerprints; new fields take their defaults."""
+    old = {"type": "record", "name": "M", "fields": [{"name": "a", "type": "int"}]}
+    new = {**old, "fields": [*old["fields"], {"name": "b", "type": "string", "default": "x"}]}
+    written = Messages([json.dumps(old)]).encode("M", {"a": 1})
+    now = Messages([json.dumps(new)], history=[json.dumps(old)])
+    assert now.decode(written) == ("M", {"a": 1, "b": "x"})
+    with pytest.raises(UnknownFingerprint):
+        Messages([json.dumps(new)]).decode(written)
+
+
+def test_the_shipped_schemas_are_there_by_name() -> None:
+    """The names that agent, audit and loader use."""
+    for name in ("Audit", "Announcement", "Rejected"):
+        assert json.loads(single_object.schema_text(name))["name"] == name
+    with pytest.raises(KeyError):
+        single_object.encode("Nothing", {})
