@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from audit import topic
 from audit.marks import FileKey
 from audit.messages import (
     TOPIC,
@@ -22,13 +23,11 @@ from audit.messages import (
     Tier,
     decode,
 )
-from loader.fetch import batches
 from loader.manifest import Gap
 from loader.side import Place
 from skidway import log
-from skidway.kafka import columns
-from skidway.kafka.batch import read_header
-from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.clock import Clock
+from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
@@ -97,44 +96,21 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
     return sorted(wanted.intersection(existing))
 
 
-def read_on(client: Client, topics: Iterable[str], feed: Feed) -> None:
+def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Everything between the feed's positions (log start where there is none) and the watermarks
     now. An audit topic that is shorter than the position was made again and is read from its start.
     """
-    wanted = list(topics)
-    if not wanted:
-        return
-    found = client.metadata(wanted).topics
-    tps = [
-        TopicPartition(name, partition.index)
-        for name, topic in sorted(found.items())
-        for partition in topic.partitions
-    ]
-    starts = client.list_offsets(dict.fromkeys(tps, EARLIEST))
-    ends = client.list_offsets(dict.fromkeys(tps, LATEST))
-    for tp in tps:
-        key = f"{tp.topic}/{tp.partition}"
-        begin = max(feed.positions.get(key, 0), starts[tp].offset)
-        if begin > ends[tp].offset:
-            begin = starts[tp].offset
-        _read_partition(client, tp, begin, ends[tp].offset, feed)
-        feed.positions[key] = ends[tp].offset
+    ranges = {}
+    for tp, (first, end) in topic.bounds(client, topics).items():
+        position = feed.positions.get(_key(tp), 0)
+        ranges[tp] = (max(position, first) if position <= end else first, end)
+    for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
+        _take(feed, tp, offset, value)
+    feed.positions.update({_key(tp): end for tp, (_, end) in ranges.items()})
 
 
-def _read_partition(client: Client, tp: TopicPartition, begin: int, end: int, feed: Feed) -> None:
-    if begin >= end:
-        return
-    for raw in batches(client, tp, begin):
-        header = read_header(raw)
-        if header.base_offset < end:
-            decoded = columns.decode(raw)
-            for offset, value in zip(
-                decoded.offsets.tolist(), decoded.values.to_pylist(), strict=True
-            ):
-                if begin <= offset < end and value is not None:
-                    _take(feed, tp, offset, value)
-        if header.last_offset + 1 >= end:
-            return
+def _key(tp: TopicPartition) -> str:
+    return f"{tp.topic}/{tp.partition}"
 
 
 def _take(feed: Feed, tp: TopicPartition, offset: int, value: bytes) -> None:

@@ -2,57 +2,54 @@
 
 from __future__ import annotations
 
-import zlib
+import time
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from audit import topic
 from audit.messages import TOPIC, Delta, encode
+from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
-from skidway.kafka.client import Client, NewTopic, Producer
-from skidway.kafka.columns import encode as encode_batch
-from skidway.kafka.errors import ErrorCode
+from skidway.kafka import columns
+from skidway.kafka.client import Client, Producer
 from skidway.kafka.types import TopicPartition
 
-FLUSH_MS: Final = 60_000
+TIMEOUT_S: Final = 60.0
+POLL_MS: Final = 500
 
 
-def publish(client: Client, messages: Sequence[Delta], time_ms: int) -> None:
+def publish(client: Client, messages: Sequence[Delta], clock: Clock) -> None:
     """Sends messages of one output and waits until they are acknowledged.
 
-    Raises Unreachable when they are not in time; the next run publishes them again.
+    The manifest is the outbox: whatever fails here is published again by the next run. Raises
+    Unreachable when the acknowledgements are late, SkidwayError when the broker refuses.
     """
     if not messages:
         return
-    tp = TopicPartition(TOPIC, _partition(client, messages[0].sender.producer))
+    count = topic.ensure(client, clock, time.sleep)
+    tp = TopicPartition(TOPIC, topic.partition_of(messages[0].sender.producer, count))
     producer = Producer(client)
     try:
-        for message in messages:
-            values = pa.array([encode(message)], pa.binary())
-            producer.send(tp, encode_batch(values, np.array([time_ms], np.int64)), message.number)
-            for delivery in producer.poll(0):
-                _check(delivery.error)
-        if not producer.flush(FLUSH_MS):
-            raise Unreachable(f"{TOPIC}: the audit counts were not acknowledged in time")
-        for delivery in producer.poll(0):
-            _check(delivery.error)
+        _send(producer, tp, messages, clock)
     finally:
         producer.close()
 
 
-def _partition(client: Client, producer: str) -> int:
-    """Always the same partition for one output, so that its messages stay in order."""
-    topic = client.metadata([TOPIC]).topics.get(TOPIC)
-    if topic is None or not topic.partitions:
-        error = client.create_topics([NewTopic(TOPIC)])[TOPIC]
-        if error is not None and error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
-            raise SkidwayError(f"{TOPIC} does not exist and cannot be created: {error}")
-        topic = client.metadata([TOPIC]).topics[TOPIC]
-    return zlib.crc32(producer.encode()) % max(len(topic.partitions), 1)
-
-
-def _check(error: SkidwayError | None) -> None:
-    if error is not None:
-        raise SkidwayError(f"{TOPIC}: the broker refused the audit counts: {error}")
+def _send(producer: Producer, tp: TopicPartition, messages: Sequence[Delta], clock: Clock) -> None:
+    deadline = clock.monotonic() + TIMEOUT_S
+    waiting = list(messages)
+    acknowledged = 0
+    while acknowledged < len(messages):
+        while waiting and producer.has_room:
+            values = pa.array([encode(waiting.pop(0))], pa.binary())
+            times = np.array([clock.time_ms()], np.int64)
+            producer.send(tp, columns.encode(values, times), None)
+        for delivery in producer.poll(POLL_MS):
+            if delivery.error is not None:
+                raise SkidwayError(f"{TOPIC} refuses an audit message: {delivery.error}")
+            acknowledged += 1
+        if clock.monotonic() > deadline:
+            raise Unreachable(f"{TOPIC}: audit messages were not acknowledged in {TIMEOUT_S:.0f} s")

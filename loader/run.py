@@ -218,7 +218,7 @@ class _Run:
                 )
             newest = newer
         missing = [each for each in delta.messages(newest) if each.number > known]
-        publish(self._parts.client, missing, self._parts.clock.time_ms())
+        publish(self._parts.client, missing, self._parts.clock)
         for message in missing:
             self._parts.feed.take(message)
         return newest
@@ -243,7 +243,8 @@ class _Run:
         return False
 
     def _read_on(self) -> None:
-        read_on(self._parts.client, self._session.audit_topics, self._parts.feed)
+        parts = self._parts
+        read_on(parts.client, self._session.audit_topics, parts.feed, parts.clock)
 
 
 class _problems:  # noqa: N801 - reads as a phrase

@@ -12,6 +12,7 @@ from loader.run import look
 from loader.settings import LoaderSettings
 from loader.store import Store, open_store
 from loader.topics import choose
+from skidway.clock import SystemClock
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 
@@ -33,7 +34,7 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
     with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
         session = look(settings, client, store)
         feed = Feed()
-        read_on(client, session.audit_topics, feed)
+        read_on(client, session.audit_topics, feed, SystemClock())
         accepted = plan.parse_accepted(settings.gaps_accepted)
         for name in session.missing:
             rows.append({"topic": name, "problem": f"the topic {name} does not exist"})

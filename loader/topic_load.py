@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from uuid import uuid4
 
 from audit.counts import Counts
-from audit.marks import FileKey
 from audit.messages import Sender, Tier
 from loader import commit, delta, layout, plan
 from loader.columns import RESERVED
@@ -24,7 +23,7 @@ from loader.feed import Feed
 from loader.fetch import header_at
 from loader.join import PartitionResult, run_all
 from loader.manifest import Gap, Manifest, PartitionRange, SchemaChoice
-from loader.plan import Bounds, Planned, Slice
+from loader.plan import Bounds, Planned
 from loader.settings import LoaderSettings
 from loader.side import Changes, SideState, apply, read_state, write_side
 from loader.slices import Job, SliceResult, Stop
