@@ -75,9 +75,9 @@ class Dispatch:
         return self.buffered_bytes < self._max_buffered_bytes
 
     def add(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
-        """Queues a batch. BufferFull when that would be too many bytes (one batch always fits)."""
+        """Queues a batch. BufferFull unless it `has_room`; the last one in may exceed the limit."""
         size = encoded.size_bytes
-        if self.buffered_bytes and self.buffered_bytes + size > self._max_buffered_bytes:
+        if not self.has_room:
             raise BufferFull(f"{self.buffered_bytes} bytes wait to be sent already")
         outbox = self._outboxes.get(tp)
         if outbox is None:
