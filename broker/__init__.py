@@ -1,0 +1,49 @@
+"""The broker: takes record batches, keeps them in segment logs, and hands them out again.
+
+It speaks the Kafka protocol, so stock clients work unmodified, and treats a batch as opaque:
+header, CRC and limits are checked, base offset and leader epoch stamped (both outside the CRC), and
+the same bytes go out with sendfile. It keeps no cache: the page cache is the cache. It imports
+neither numpy nor pyarrow.
+
+Packages, low to high::
+
+    log            batches in files: append, flush, read, recover, expire
+    network        the epoll loop, connections, timers
+    purgatory      requests that cannot be answered yet
+    partitions     the partitions led here: high watermarks, flushes
+    topics         the catalog of the cluster; creating, deleting and hosting topics
+    coordination   ZooKeeper, on a thread of its own
+    api            one file per Kafka API
+    broker         all of it together, as handlers see it
+    program, cli   `skidway broker run|validate`
+
+Who owns which state:
+
+    ======================================  =============================  =====================
+    state                                   owner                          truth
+    ======================================  =============================  =====================
+    batches                                 loop                           `.log` files
+    indexes, producers, offsets, watermark  loop                           made from the log
+    parked requests, connections            loop                           memory
+    topics, their ids and settings          whoever serves the request,    ZooKeeper
+                                            by conditional writes
+    who leads a partition                   the leader                     ZooKeeper
+    blocks of producer ids                  the broker that took it        ZooKeeper
+    ======================================  =============================  =====================
+
+Threads: the loop; those of the flusher, which wait for the disk; the session's and kazoo's, which
+wait for ZooKeeper; the metrics endpoint's, which only reads numbers. The flusher's and the
+session's hand their results to the loop by `Loop.post`; no state is shared, so there is no lock.
+
+What is promised (the tests that keep it are in tests/crash/broker and tests/conformance/broker):
+
+1. acks=all is answered when the batch is on disk, acks=1 when it is in the file.
+2. Consumers see only what is on disk; what was seen never changes and never goes away, but by
+   retention.
+3. A retry of an idempotent producer is stored once, also across a crash, and is told the original
+   offset only if the original is what was sent and is on disk.
+4. After any crash a log is a prefix of what was appended, holding all that was flushed; what else
+   is found in its files is cut off and kept aside, or, if it lies in front of good data, stops the
+   partition by name.
+5. While ZooKeeper is away, produce and fetch go on.
+"""

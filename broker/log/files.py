@@ -20,15 +20,16 @@ PASSING = DISK_FULL | {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, er
 class StorageFailed(SkidwayError):
     """The disk did not do what was asked; nothing of the refused append remains in the log."""
 
-    def __init__(self, what: str, path: Path, error: OSError) -> None:
+    def __init__(self, what: str, path: Path, error: OSError, *, final: bool = False) -> None:
         super().__init__(f"cannot {what} {path}: {error.strerror or error}")
         self.path = path
         self.errno = error.errno or 0
+        self._final = final
 
     @property
     def is_passing(self) -> bool:
         """Whether the log directory can stay in use (a full disk, no descriptors left)."""
-        return self.errno in PASSING
+        return self.errno in PASSING and not self._final
 
 
 class DamagedLog(SkidwayError):

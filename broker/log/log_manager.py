@@ -9,10 +9,11 @@ A partition whose log is damaged is *stopped*: named, not served, not touched.
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -54,6 +55,15 @@ class Found:
     topic_id: uuid.UUID | None
 
 
+@dataclass(frozen=True, slots=True)
+class NewLog:
+    """A partition that shall have an empty log."""
+
+    partition: TopicPartition
+    topic_id: uuid.UUID
+    config: LogConfig
+
+
 class LogManager:
     """Owned by the loop; the slow work goes to `worker`."""
 
@@ -63,8 +73,8 @@ class LogManager:
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.stopped: dict[TopicPartition, str] = {}
-        self.dirty = False
-        """Whether this start had to read logs again because the last stop was not clean."""
+        self.unclean: set[TopicPartition] = set()
+        """Partitions whose logs had to be read again because the last stop was not clean."""
         self._homes: dict[TopicPartition, LogDirectory] = {}
         self._checkpoint_running = False
 
@@ -133,16 +143,24 @@ class LogManager:
                     found[partition] = Found(home, checkpoints.read_partition_metadata(entry))
         return found
 
-    def set_aside(self, partition: TopicPartition, found: Found) -> None:
-        """Renames the directory of a partition that no topic owns; nothing is deleted."""
+    def adopt(self, partition: TopicPartition, found: Found, topic_id: uuid.UUID) -> None:
+        """Notes the topic id in a directory that has none. Raises SkidwayError."""
         path = found.directory.path / names.partition_directory(partition)
-        target = path.with_name(names.leaving_directory(partition, names.STRAY_DIRECTORY))
-        path.rename(target)
-        fsync_directory(path.parent)
-        _log.warning("stray_partition_set_aside", partition=str(partition), path=str(target))
+        try:
+            checkpoints.write_partition_metadata(path, topic_id)
+        except OSError as error:
+            raise SkidwayError(f"cannot write into {path}: {error.strerror}") from error
 
-    def load(self, partition: TopicPartition, found: Found, config: LogConfig) -> None:
-        """Opens the log of a partition that was there; a damaged one is stopped, with its name."""
+    def set_aside(self, partition: TopicPartition, found: Found, *, delete: bool = False) -> None:
+        """Renames the directory of a partition that no topic owns; `delete` if it was deleted."""
+        self._homes[partition] = found.directory
+        suffix = names.DELETED_DIRECTORY if delete else names.STRAY_DIRECTORY
+        self.delete(partition, suffix=suffix)
+
+    def load(
+        self, partition: TopicPartition, found: Found, config: LogConfig, *, fresh: bool = False
+    ) -> None:
+        """Opens the log of a partition that is there; a damaged one is stopped, with its name."""
         home = found.directory
         self._homes[partition] = home
         opening = Opening(
@@ -150,7 +168,7 @@ class LogManager:
             home.path / names.partition_directory(partition),
             config,
             self._clock.time_ms(),
-            clean=home.clean,
+            clean=home.clean or fresh,
             recovery_point=home.recovery_points.get(partition, 0),
             log_start_offset=home.log_start_offsets.get(partition, 0),
         )
@@ -160,8 +178,8 @@ class LogManager:
             self.stop(partition, str(error))
             return
         self.logs[partition] = recovered.log
-        if not home.clean:
-            self.dirty = True
+        if not (home.clean or fresh):
+            self.unclean.add(partition)
             _report(partition, recovered)
 
     def loaded(self) -> None:
@@ -170,54 +188,60 @@ class LogManager:
             (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
             fsync_directory(each.path)
 
-    def create(
-        self, partition: TopicPartition, topic_id: uuid.UUID, config: LogConfig, first_offset: int
-    ) -> PartitionLog:
-        """A new, empty log, in the directory with the fewest partitions. Raises StorageFailed."""
-        online = [each for each in self.directories if each.offline is None]
-        if not online:
-            error = OSError(5, "every log directory is offline")
-            raise StorageFailed("create a partition in", self.directories[0].path, error)
-        homes = list(self._homes.values())
-        home = min(online, key=lambda each: sum(1 for other in homes if other is each))
-        path = home.path / names.partition_directory(partition)
-        try:
-            self._forget_checkpoints(home, partition)
-            path.mkdir()
-            checkpoints.write_partition_metadata(path, topic_id)
-            recovered = open_log(
-                Opening(
-                    partition, path, config, self._clock.time_ms(), True, first_offset=first_offset
-                )
-            )
-            fsync_directory(home.path)
-        except OSError as error:
-            shutil.rmtree(path, ignore_errors=True)
-            raise StorageFailed("create", path, error) from error
-        except StorageFailed:
-            shutil.rmtree(path, ignore_errors=True)
-            raise
-        self._homes[partition] = home
-        self.logs[partition] = recovered.log
-        return recovered.log
+    def create(self, wanted: Sequence[NewLog], done: Callable[[OSError | None], None]) -> None:
+        """Makes new, empty logs in the background, all or none of them, and adds them.
 
-    def delete(self, partition: TopicPartition) -> None:
-        """Takes a partition's directory out of sight, and removes it in the background."""
+        Each goes to the directory with the fewest partitions. `done` is called on the loop.
+        """
+        try:
+            homes = [self._place(each.partition) for each in wanted]
+        except OSError as error:
+            done(error)
+            return
+        places = [
+            (home.path / names.partition_directory(new.partition), new.topic_id)
+            for home, new in zip(homes, wanted, strict=True)
+        ]
+
+        def work() -> None:
+            _make_directories(places)
+
+        def made(outcome: Outcome) -> None:
+            if outcome.error is None:
+                for new, home in zip(wanted, homes, strict=True):
+                    self.load(new.partition, Found(home, new.topic_id), new.config, fresh=True)
+            else:
+                for new in wanted:
+                    self._homes.pop(new.partition, None)
+            done(outcome.error)
+
+        self._worker.submit(work, made)
+
+    def delete(self, partition: TopicPartition, *, suffix: str = names.DELETED_DIRECTORY) -> None:
+        """Takes a partition's directory out of sight, and removes it in the background.
+
+        With the suffix of strays it is only renamed.
+        """
         home = self._homes.pop(partition, None)
         self.logs.pop(partition, None)
         self.stopped.pop(partition, None)
         if home is None:
             return
         path = home.path / names.partition_directory(partition)
-        target = path.with_name(names.leaving_directory(partition, names.DELETED_DIRECTORY))
+        target = path.with_name(names.leaving_directory(partition, suffix))
         try:
             path.rename(target)
             fsync_directory(home.path)
             self._forget_checkpoints(home, partition)
+        except FileNotFoundError:
+            return
         except OSError as error:
             self.fail(StorageFailed("delete", path, error))
             return
-        self._remove_tree(target)
+        if suffix == names.DELETED_DIRECTORY:
+            self._remove_tree(target)
+        else:
+            _log.warning("stray_partition_set_aside", partition=str(partition), path=str(target))
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
         """Serves a partition no longer, because of what was found in its log."""
@@ -339,8 +363,34 @@ class LogManager:
             starts.pop(partition, None)
             _write_checkpoints(home.path, points, starts)
 
+    def _place(self, partition: TopicPartition) -> LogDirectory:
+        online = self._online()
+        if not online:
+            raise OSError(errno.EIO, "every log directory is offline")
+        taken = list(self._homes.values())
+        home = min(online, key=lambda each: sum(1 for other in taken if other is each))
+        self._forget_checkpoints(home, partition)
+        self._homes[partition] = home
+        return home
+
     def _remove_tree(self, path: Path) -> None:
         self._worker.submit(lambda: shutil.rmtree(path, ignore_errors=True), _report_removal)
+
+
+def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
+    made: list[Path] = []
+    try:
+        for path, topic_id in places:
+            made.append(path)
+            path.mkdir()
+            (path / names.segment_file(0, names.LOG)).touch()
+            checkpoints.write_partition_metadata(path, topic_id)
+        for parent in {path.parent for path, _ in places}:
+            fsync_directory(parent)
+    except OSError:
+        for path in made:
+            shutil.rmtree(path, ignore_errors=True)
+        raise
 
 
 def _expire(each: PartitionLog, now_ms: int, held_from: int | None) -> list[Path]:

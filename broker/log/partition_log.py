@@ -15,7 +15,6 @@ on appending. This class starts no thread and knows no connection.
 
 from __future__ import annotations
 
-import errno
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,7 +61,7 @@ class Flush:
 
 
 class OffsetOutside(Exception):
-    """A read below the log start offset or above the offset up to which reading is allowed."""
+    """A read below the log start offset or above the log end offset."""
 
 
 class _Undo(NamedTuple):
@@ -174,9 +173,9 @@ class PartitionLog:
         No more than `max_bytes`, but for a first batch that is larger if `at_least_one`. None if
         there is nothing (yet). Raises OffsetOutside, StorageFailed, DamagedLog.
         """
-        if not self.log_start_offset <= offset <= end.offset:
+        if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutside
-        if offset == end.offset:
+        if offset >= end.offset:
             return None
         segment, position = self._locate(offset)
         try:
@@ -365,7 +364,7 @@ class PartitionLog:
             # What was written of it must not look like a batch to whoever reads the file later.
             segment.file_cut(undo.end.position)
         except OSError as error:
-            raise StorageFailed("cut", segment.path, OSError(errno.EIO, str(error))) from error
+            raise StorageFailed("cut", segment.path, error, final=True) from error
 
     def _save_indexes(self, segment: Segment) -> None:
         try:

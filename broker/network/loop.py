@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import select
-import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -257,14 +256,15 @@ class Loop:
             self._send(connection)
 
     def _send(self, connection: Connection) -> None:
-        was_full = connection.is_full
+        if connection.closed:
+            return
         try:
             connection.send()
         except OSError:
             self.drop(connection, "disconnected")
             return
         self._listen_to(connection)
-        if connection.inbound.pending_bytes and not connection.is_full and was_full:
+        if connection.inbound.pending_bytes and not connection.is_full:
             self._resumed[connection] = None
 
     def _accept(self, listener: Listener) -> None:

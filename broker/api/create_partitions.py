@@ -1,0 +1,99 @@
+"""CreatePartitions (37). Versions 0-3: a topic gets more partitions (KIP-195), never fewer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.api.create_topics import Assignment, Refused, check_assigned, check_partition_count
+from broker.api.errors import code_of
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.topics.assignment import assign
+from broker.topics.catalog import Topic
+from skidway.errors import SkidwayError
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Checks all, extends those that are good, answers when the last is done."""
+    request = exchange.decode(CreatePartitionsRequest)
+    results: list[CreatePartitionsTopicResult | None] = [None] * len(request.topics)
+    if not request.topics:
+        exchange.reply(CreatePartitionsResponse(results=()))
+    for at, wanted in enumerate(request.topics):
+        try:
+            topic, assignment = _check(broker, wanted)
+        except Refused as refused:
+            result = CreatePartitionsTopicResult(
+                name=wanted.name, error_code=refused.code, error_message=str(refused)
+            )
+            _finish(exchange, results, at, result)
+            continue
+        if request.validate_only:
+            _finish(exchange, results, at, CreatePartitionsTopicResult(name=wanted.name))
+        else:
+            broker.topics.extend(topic, assignment, _finisher(exchange, results, at, topic.name))
+
+
+def _check(broker: Broker, wanted: CreatePartitionsTopic) -> tuple[Topic, Assignment]:
+    catalog = broker.topics.catalog
+    topic = catalog.topics.get(wanted.name)
+    if topic is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {wanted.name!r}")
+    known = len(topic.partitions)
+    if wanted.count <= known:
+        raise Refused(
+            ErrorCode.INVALID_PARTITIONS,
+            f"the topic has {known} partitions, and {wanted.count} are not more",
+        )
+    check_partition_count(wanted.count)
+    more = assign(wanted.count - known, sorted(catalog.brokers), len(catalog.topics), known)
+    if wanted.assignments is not None:
+        if len(wanted.assignments) != len(more):
+            raise Refused(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"{len(more)} new partitions need as many assignments",
+            )
+        for each in wanted.assignments:
+            check_assigned(broker, each.broker_ids)
+        more = {known + at: each.broker_ids for at, each in enumerate(wanted.assignments)}
+    replicas = {number: info.replicas for number, info in topic.partitions.items()}
+    return topic, {**replicas, **more}
+
+
+def _finisher(
+    exchange: Exchange, results: list[CreatePartitionsTopicResult | None], at: int, name: str
+) -> Callable[[SkidwayError | None], None]:
+    def done(error: SkidwayError | None) -> None:
+        code = ErrorCode.NONE if error is None else code_of(error)
+        message = None if error is None else str(error)
+        result = CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)
+        _finish(exchange, results, at, result)
+
+    return done
+
+
+def _finish(
+    exchange: Exchange,
+    results: list[CreatePartitionsTopicResult | None],
+    at: int,
+    result: CreatePartitionsTopicResult,
+) -> None:
+    results[at] = result
+    done = tuple(each for each in results if each is not None)
+    if len(done) == len(results):
+        exchange.reply(CreatePartitionsResponse(results=done))
+
+
+API = Api(ApiKey.CREATE_PARTITIONS, handle)

@@ -1,0 +1,207 @@
+"""CreateTopics (19). Versions 2-7.
+
+Partitions and replication factor -1 are the broker's defaults in every version (KIP-464, and what
+kafkajs does). Names, counts, settings and assignments are checked before anything is written; a
+topic is answered with success once its partitions here can be used. `validate_only` only checks.
+While ZooKeeper is away the answer is REQUEST_TIMED_OUT, which clients try again.
+
+Left out: more than one replica.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from broker.api.describe import describe_topic
+from broker.api.errors import code_of
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.log import names
+from broker.topics import configs
+from broker.topics.assignment import assign
+from skidway.errors import SkidwayError
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.create_topics import (
+    BROKER_DEFAULT,
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from skidway.kafka.protocol.messages import NO_ID
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+PARTITIONS_MAX = 10_000
+"""Of one topic; each is a directory and open files."""
+
+Assignment = Mapping[int, tuple[int, ...]]
+
+
+class Refused(Exception):
+    """A topic that cannot be created as asked."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Checks all, creates those that are good, answers when the last is done."""
+    request = exchange.decode(CreateTopicsRequest)
+    results: list[CreatableTopicResult | None] = [None] * len(request.topics)
+    asked = [topic.name for topic in request.topics]
+
+    def finish(at: int, result: CreatableTopicResult) -> None:
+        results[at] = result
+        _answer(exchange, results)
+
+    if not request.topics:
+        _answer(exchange, results)
+    for at, topic in enumerate(request.topics):
+        try:
+            if asked.count(topic.name) > 1:
+                raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")  # noqa: TRY301
+            assignment = check(broker, topic)
+        except Refused as refused:
+            finish(at, _failed(topic.name, refused.code, str(refused)))
+            continue
+        if request.validate_only:
+            finish(at, _created(broker, topic, NO_ID, assignment))
+        else:
+            _create(broker, topic, assignment, _finisher(finish, at))
+
+
+def check(broker: Broker, topic: CreatableTopic) -> Assignment:
+    """Who gets which partition. Raises Refused."""
+    illegal = names.illegal_topic(topic.name)
+    if illegal is not None:
+        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, illegal)
+    catalog = broker.topics.catalog
+    if topic.name in catalog.topics or broker.topics.is_creating(topic.name):
+        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
+    if topic.name in catalog.deleting:
+        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' is being deleted.")
+    wrong = configs.refusal({each.name: each.value for each in topic.configs})
+    if wrong is not None:
+        raise Refused(ErrorCode.INVALID_CONFIG, wrong)
+    if topic.assignments:
+        return _assigned(broker, topic)
+    count = topic.num_partitions
+    if count == BROKER_DEFAULT:
+        count = broker.settings.num_partitions
+    check_partition_count(count)
+    _check_replicas(broker, topic.replication_factor)
+    return assign(count, sorted(catalog.brokers), len(catalog.topics))
+
+
+def check_partition_count(count: int) -> None:
+    """Raises Refused unless a topic may have so many partitions."""
+    if not 0 < count <= PARTITIONS_MAX:
+        raise Refused(
+            ErrorCode.INVALID_PARTITIONS,
+            f"the number of partitions must be from 1 to {PARTITIONS_MAX}, not {count}",
+        )
+
+
+def check_assigned(broker: Broker, broker_ids: tuple[int, ...]) -> None:
+    """Raises Refused unless a partition's replicas are one live broker."""
+    live = broker.topics.catalog.brokers
+    if len(broker_ids) != 1 or broker_ids[0] not in live:
+        raise Refused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"a partition needs exactly one replica, on one of the brokers {sorted(live)}",
+        )
+
+
+def _assigned(broker: Broker, topic: CreatableTopic) -> Assignment:
+    if topic.num_partitions != BROKER_DEFAULT or topic.replication_factor != BROKER_DEFAULT:
+        raise Refused(
+            ErrorCode.INVALID_REQUEST,
+            "both assignments and numbers of partitions or replicas were given",
+        )
+    found: dict[int, CreatableReplicaAssignment] = {
+        each.partition_index: each for each in topic.assignments
+    }
+    if sorted(found) != list(range(len(topic.assignments))):
+        raise Refused(
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions must be numbered 0, 1, 2 ..."
+        )
+    check_partition_count(len(found))
+    for each in found.values():
+        check_assigned(broker, each.broker_ids)
+    return {number: found[number].broker_ids for number in sorted(found)}
+
+
+def _check_replicas(broker: Broker, factor: int) -> None:
+    wanted = broker.settings.default_replication_factor if factor == BROKER_DEFAULT else factor
+    live = len(broker.topics.catalog.brokers)
+    if wanted < 1:
+        message = f"the replication factor must be 1 or more, not {wanted}"
+    elif wanted > live:
+        message = f"the replication factor {wanted} is larger than the number of brokers, {live}"
+    elif wanted > 1:
+        message = f"this version keeps one replica of a partition, not {wanted}"
+    else:
+        return
+    raise Refused(ErrorCode.INVALID_REPLICATION_FACTOR, message)
+
+
+def _create(
+    broker: Broker,
+    topic: CreatableTopic,
+    assignment: Assignment,
+    finish: Callable[[CreatableTopicResult], None],
+) -> None:
+    settings = {each.name: each.value or "" for each in topic.configs}
+
+    def done(error: SkidwayError | None) -> None:
+        if error is not None:
+            finish(_failed(topic.name, code_of(error), str(error)))
+        else:
+            finish(_created(broker, topic, topic_id, assignment))
+
+    topic_id = broker.topics.create(topic.name, assignment, settings, done)
+
+
+def _created(
+    broker: Broker, topic: CreatableTopic, topic_id: uuid.UUID, assignment: Assignment
+) -> CreatableTopicResult:
+    shown = describe_topic(broker.settings, {each.name: each.value or "" for each in topic.configs})
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic_id,
+        num_partitions=len(assignment),
+        replication_factor=1,
+        configs=tuple(
+            CreatableTopicConfigs(
+                name=each.name, value=each.value, config_source=each.config_source
+            )
+            for each in shown
+        ),
+    )
+
+
+def _failed(name: str, code: ErrorCode, message: str) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=message)
+
+
+def _finisher(
+    finish: Callable[[int, CreatableTopicResult], None], at: int
+) -> Callable[[CreatableTopicResult], None]:
+    return lambda result: finish(at, result)
+
+
+def _answer(exchange: Exchange, results: list[CreatableTopicResult | None]) -> None:
+    done = tuple(each for each in results if each is not None)
+    if len(done) == len(results):
+        exchange.reply(CreateTopicsResponse(topics=done))
+
+
+API = Api(ApiKey.CREATE_TOPICS, handle)

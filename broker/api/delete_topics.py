@@ -1,0 +1,96 @@
+"""DeleteTopics (20). Versions 1-6: by name, or by id from 6 on.
+
+Answered when the topic is gone from ZooKeeper and its directories are out of sight; their bytes go
+in the background. A topic made again under the same name has another id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from broker.api.errors import code_of
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.topics.catalog import Topic
+from skidway.errors import SkidwayError
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Deletes what is there, answers when the last is done."""
+    request = exchange.decode(DeleteTopicsRequest)
+    states = tuple({(each.name, each.topic_id): each for each in request.states()}.values())
+    results: list[DeletableTopicResult | None] = [None] * len(states)
+    if not states:
+        exchange.reply(DeleteTopicsResponse(responses=()))
+    for at, state in enumerate(states):
+        topic = _find(broker, state)
+        if topic is None:
+            code = _why_missing(state)
+            _finish(exchange, results, at, _failed(state, code, "there is no such topic"))
+        elif not broker.settings.delete_topic:
+            code = ErrorCode.TOPIC_DELETION_DISABLED
+            _finish(exchange, results, at, _failed(state, code, "delete.topic.enable is false"))
+        else:
+            broker.topics.delete(topic, _finisher(exchange, results, at, topic))
+
+
+def _find(broker: Broker, state: DeleteTopicState) -> Topic | None:
+    if state.name is None:
+        return broker.topics.catalog.by_id(state.topic_id)
+    return broker.topics.catalog.topics.get(state.name)
+
+
+def _why_missing(state: DeleteTopicState) -> ErrorCode:
+    if state.name is None:
+        return ErrorCode.UNKNOWN_TOPIC_ID
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _failed(state: DeleteTopicState, code: ErrorCode, message: str) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=state.name, topic_id=state.topic_id, error_code=code, error_message=message
+    )
+
+
+def _finisher(
+    exchange: Exchange, results: list[DeletableTopicResult | None], at: int, topic: Topic
+) -> Callable[[SkidwayError | None], None]:
+    def done(error: SkidwayError | None) -> None:
+        result = DeletableTopicResult(name=topic.name, topic_id=topic.topic_id)
+        if error is not None:
+            result = DeletableTopicResult(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                error_code=code_of(error),
+                error_message=str(error),
+            )
+        _finish(exchange, results, at, result)
+
+    return done
+
+
+def _finish(
+    exchange: Exchange,
+    results: list[DeletableTopicResult | None],
+    at: int,
+    result: DeletableTopicResult,
+) -> None:
+    results[at] = result
+    done = tuple(each for each in results if each is not None)
+    if len(done) == len(results):
+        exchange.reply(DeleteTopicsResponse(responses=done))
+
+
+API = Api(ApiKey.DELETE_TOPICS, handle)

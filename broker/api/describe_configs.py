@@ -1,0 +1,78 @@
+"""DescribeConfigs (32). Versions 1-4: all settings of a topic or this broker, defaults included.
+
+A broker is described by itself only: clients send the request to the broker that they name. All its
+settings are read-only: they come from its configuration file.
+
+Left out: synonyms of topic settings beyond the setting itself, broker loggers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from broker.api.describe import describe_broker, describe_topic
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    ResourceType,
+)
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Describes each resource."""
+    request = exchange.decode(DescribeConfigsRequest)
+    results = tuple(_describe(broker, each) for each in request.resources)
+    exchange.reply(DescribeConfigsResponse(results=results))
+
+
+def _describe(broker: Broker, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+    if resource.resource_type == ResourceType.TOPIC:
+        topic = broker.topics.catalog.topics.get(resource.resource_name)
+        if topic is None:
+            message = f"there is no topic {resource.resource_name!r}"
+            return _failed(resource, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
+        return _found(resource, describe_topic(broker.settings, topic.configs))
+    if resource.resource_type == ResourceType.BROKER:
+        own = str(broker.settings.broker_id)
+        if resource.resource_name not in (own, ""):
+            message = f"this is broker {own}, not {resource.resource_name!r}"
+            return _failed(resource, ErrorCode.INVALID_REQUEST, message)
+        return _found(resource, describe_broker(broker.settings))
+    message = f"resources of type {resource.resource_type} have no settings here"
+    return _failed(resource, ErrorCode.INVALID_REQUEST, message)
+
+
+def _found(
+    resource: DescribeConfigsResource, configs: Iterable[DescribeConfigsResourceResult]
+) -> DescribeConfigsResult:
+    wanted = resource.configuration_keys
+    return DescribeConfigsResult(
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        configs=tuple(each for each in configs if not wanted or each.name in wanted),
+    )
+
+
+def _failed(
+    resource: DescribeConfigsResource, code: ErrorCode, message: str
+) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+API = Api(ApiKey.DESCRIBE_CONFIGS, handle)

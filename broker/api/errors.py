@@ -1,0 +1,47 @@
+"""From the broker's exceptions to Kafka's error codes: the only place that knows both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from broker.coordination.store import TopicExists, TopicGone
+from broker.log.files import DamagedLog, StorageFailed
+from broker.log.partition_log import OffsetOutside
+from broker.log.producer_state import InvalidProducerEpoch, OutOfOrderSequence
+from broker.log.validation import (
+    BatchCorrupt,
+    BatchInvalid,
+    BatchTooLarge,
+    TimestampRefused,
+    UnsupportedCompression,
+    UnsupportedFormat,
+)
+from skidway.errors import Unreachable
+from skidway.kafka.errors import ErrorCode
+
+CODES: Final[Mapping[type[Exception], ErrorCode]] = {
+    BatchCorrupt: ErrorCode.CORRUPT_MESSAGE,
+    BatchInvalid: ErrorCode.INVALID_RECORD,
+    BatchTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
+    DamagedLog: ErrorCode.KAFKA_STORAGE_ERROR,
+    InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+    OffsetOutside: ErrorCode.OFFSET_OUT_OF_RANGE,
+    OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    StorageFailed: ErrorCode.KAFKA_STORAGE_ERROR,
+    TimestampRefused: ErrorCode.INVALID_TIMESTAMP,
+    TopicExists: ErrorCode.TOPIC_ALREADY_EXISTS,
+    TopicGone: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    Unreachable: ErrorCode.REQUEST_TIMED_OUT,
+    UnsupportedCompression: ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    UnsupportedFormat: ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
+}
+
+
+def code_of(error: Exception) -> ErrorCode:
+    """The code that a client gets for an exception."""
+    for kind in type(error).__mro__:
+        code = CODES.get(kind)
+        if code is not None:
+            return code
+    return ErrorCode.UNKNOWN_SERVER_ERROR

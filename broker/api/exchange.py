@@ -1,0 +1,65 @@
+"""One request, and the means to answer it: now, later, or never."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from broker.network.connection import Connection, Slot
+from broker.network.loop import Loop
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.fetch import Piece
+from skidway.kafka.protocol.frames import RequestHeader, response_frame
+from skidway.kafka.protocol.messages import Request, Response, decode, encode
+
+R = TypeVar("R", bound=Request)
+
+
+class Exchange:
+    """`body` is valid until the turn ends; everything else as long as somebody holds it."""
+
+    __slots__ = ("_loop", "_slot", "body", "connection", "correlation_id", "key", "version")
+
+    def __init__(
+        self,
+        loop: Loop,
+        connection: Connection,
+        key: ApiKey,
+        version: int,
+        correlation_id: int,
+        body: memoryview,
+    ) -> None:
+        self._loop = loop
+        self.connection = connection
+        self.key = key
+        self.version = version
+        self.correlation_id = correlation_id
+        self.body = body
+        self._slot: Slot | None = connection.reserve()
+
+    def decode(self, kind: type[R]) -> R:
+        """The request. Raises ProtocolError."""
+        return decode(kind, self.body, self.version)
+
+    def reply(self, response: Response) -> None:
+        """Answers with a message in the request's version."""
+        self.reply_body(encode(response, self.version))
+
+    def reply_body(self, body: bytes) -> None:
+        """Answers with a body that is encoded already."""
+        header = RequestHeader(self.key, self.version, self.correlation_id, None)
+        self.send([response_frame(header, body)])
+
+    def send(self, pieces: Sequence[Piece]) -> None:
+        """Answers with a whole frame, in pieces. Nothing happens if the client is gone."""
+        slot, self._slot = self._slot, None
+        assert slot is not None, "a request is answered once"
+        self._loop.fill(self.connection, slot, pieces)
+
+    def stay_silent(self) -> None:
+        """Answers nothing, as the request wants."""
+        self.send(())
+
+    def close(self, reason: str) -> None:
+        """Closes the connection instead of an answer."""
+        self._loop.drop(self.connection, reason)

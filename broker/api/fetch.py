@@ -1,0 +1,193 @@
+"""Fetch (1). Versions 4-12.
+
+Whole batches from the one that holds the offset on, never beyond the high watermark, as slices of
+files for sendfile. At least one batch, even if it is larger than every limit (KIP-74): the first
+that is found in the request's order. If there is less than `min_bytes` the request is parked until
+there is, or until `max_wait_ms` have passed; being parked makes the partition flush at once.
+
+    offset below the log start or above the log end   OFFSET_OUT_OF_RANGE, log start filled in
+    known leader epoch older / newer than ours        FENCED_LEADER_EPOCH / UNKNOWN_LEADER_EPOCH
+
+Left out: fetch sessions (every answer has session 0, which clients take as "none"; KIP-227),
+aborted transactions (there are none), followers of the replication protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.log.files import DamagedLog, StorageFailed
+from broker.log.partition_log import OffsetOutside
+from broker.partitions.replica import Replica
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.fetch import (
+    SESSIONLESS,
+    Fetch,
+    FetchResult,
+    FetchTarget,
+    FileSlice,
+    parse_request,
+    write_response,
+)
+from skidway.kafka.types import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+READ_COMMITTED = 1
+WAIT_MS_MAX = 60_000
+"""A parked request outlives its connection, so there is a limit to it whatever the client says."""
+_UNKNOWN = -1
+
+
+class DelayedFetch:
+    """A request for which there is too little; records which partitions it waits for."""
+
+    __slots__ = ("_broker", "_exchange", "_request")
+
+    def __init__(self, broker: Broker, exchange: Exchange, request: Fetch) -> None:
+        self._broker = broker
+        self._exchange = exchange
+        self._request = request
+
+    def try_complete(self) -> bool:
+        """Answers if there is enough, or an error to tell of."""
+        if self._exchange.connection.closed:
+            return True
+        if not enough(self._broker, self._request):
+            return False
+        self.expire()
+        return True
+
+    def expire(self) -> None:
+        """Answers with what is there."""
+        if not self._exchange.connection.closed:
+            _send(self._exchange, _read_all(self._broker, self._request))
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Answers at once if it may, else parks the request."""
+    request = parse_request(exchange.body, exchange.version)
+    broker.counts.fetches += 1
+    if request.session_id and request.session_epoch > 0:
+        # Not one of ours: the client begins again without.
+        code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        exchange.send(
+            write_response(exchange.correlation_id, exchange.version, (), error_code=code)
+        )
+        return
+    if request.max_wait_ms <= 0 or not request.wanted or enough(broker, request):
+        _send(exchange, _read_all(broker, request))
+        return
+    delayed = DelayedFetch(broker, exchange, request)
+    partitions = [TopicPartition(each.topic, each.partition) for each in request.wanted]
+    wait_s = min(request.max_wait_ms, WAIT_MS_MAX) / 1000
+    broker.purgatory.watch(delayed, partitions, broker.loop.now + wait_s)
+    for partition in partitions:
+        replica = broker.partitions.get(partition)
+        if replica is not None and replica.log.unflushed_messages:
+            broker.partitions.flush_if_due(replica)
+
+
+def enough(broker: Broker, request: Fetch) -> bool:
+    """Whether there are min_bytes, or an error."""
+    total = 0
+    for target in request.wanted:
+        replica = broker.partitions.replicas.get(TopicPartition(target.topic, target.partition))
+        if replica is None or _epoch_error(replica, target):
+            return True
+        log = replica.log
+        if target.offset < replica.offset:
+            if target.offset < log.log_start_offset:
+                return True
+            try:
+                available = log.bytes_between(
+                    target.offset, replica.high_watermark, request.min_bytes
+                )
+            except (StorageFailed, DamagedLog):
+                return True
+            total += min(available, target.max_bytes) if target.max_bytes > 0 else available
+            if total >= request.min_bytes:
+                return True
+        elif target.offset > log.log_end_offset:
+            return True
+    return False
+
+
+def _read_all(broker: Broker, request: Fetch) -> list[FetchResult]:
+    left = min(request.max_bytes, broker.settings.fetch_bytes_max)
+    results, found = [], False
+    for target in request.wanted:
+        result = _read(broker, target, left, request.isolation_level, at_least_one=not found)
+        if result.records:
+            found = True
+            left -= len(result.records[0])
+        results.append(result)
+    return results
+
+
+def _read(
+    broker: Broker, target: FetchTarget, left: int, isolation_level: int, *, at_least_one: bool
+) -> FetchResult:
+    partition = TopicPartition(target.topic, target.partition)
+    replica = broker.partitions.replicas.get(partition)
+    if replica is None:
+        return _error(target, broker.why_not_served(*partition))
+    stale = _epoch_error(replica, target)
+    if stale is not None:
+        return _error(target, stale)
+    try:
+        found = replica.log.read(
+            target.offset,
+            max(min(target.max_bytes, left), 0),
+            replica.high_watermark,
+            at_least_one=at_least_one,
+        )
+    except OffsetOutside:
+        return _error(target, ErrorCode.OFFSET_OUT_OF_RANGE, replica)
+    except DamagedLog as error:
+        broker.partitions.damaged(partition, error)
+        return _error(target, ErrorCode.KAFKA_STORAGE_ERROR)
+    except StorageFailed as error:
+        broker.partitions.storage_failed(error)
+        return _error(target, ErrorCode.KAFKA_STORAGE_ERROR)
+    records: Sequence[FileSlice] = () if found is None else (found,)
+    if found is not None:
+        broker.counts.fetched_bytes += found.length
+    return FetchResult(
+        target.topic,
+        target.partition,
+        0,
+        replica.offset,
+        replica.offset,
+        replica.log.log_start_offset,
+        records,
+        () if isolation_level == READ_COMMITTED else None,
+    )
+
+
+def _epoch_error(replica: Replica, target: FetchTarget) -> ErrorCode | None:
+    known = target.current_leader_epoch
+    if known in (_UNKNOWN, replica.leader_epoch):
+        return None
+    if known < replica.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def _error(target: FetchTarget, code: ErrorCode, replica: Replica | None = None) -> FetchResult:
+    watermark = _UNKNOWN if replica is None else replica.offset
+    start = _UNKNOWN if replica is None else replica.log.log_start_offset
+    return FetchResult(target.topic, target.partition, code, watermark, watermark, start)
+
+
+def _send(exchange: Exchange, results: list[FetchResult]) -> None:
+    exchange.send(write_response(exchange.correlation_id, exchange.version, results))
+
+
+assert SESSIONLESS == _UNKNOWN, "an epoch of -1 is a fetch without session"
+API = Api(ApiKey.FETCH, handle)

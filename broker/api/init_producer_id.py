@@ -1,0 +1,43 @@
+"""InitProducerId (22). Versions 0-4: an id for an idempotent producer.
+
+Every request gets a new id with epoch 0, also one that names an id it had (KIP-360): a new id is
+always right, and ids are many. While no id can be had, COORDINATOR_LOAD_IN_PROGRESS, which clients
+try again.
+
+Left out: transactions; a transactional id is refused for good, so that its client does not wait.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from skidway.errors import SkidwayError
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Answers as soon as there is an id."""
+    request = exchange.decode(InitProducerIdRequest)
+    if request.transactional_id is not None:
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        exchange.reply(InitProducerIdResponse(error_code=code))
+        return
+
+    def given(outcome: int | SkidwayError) -> None:
+        if isinstance(outcome, int):
+            exchange.reply(InitProducerIdResponse(producer_id=outcome, producer_epoch=0))
+        else:
+            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+            exchange.reply(InitProducerIdResponse(error_code=code))
+
+    broker.producer_ids.give(given)
+
+
+API = Api(ApiKey.INIT_PRODUCER_ID, handle)

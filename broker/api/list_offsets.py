@@ -1,0 +1,93 @@
+"""ListOffsets (2). Versions 1-7: the offset for a time, or one of the ends.
+
+    -1 latest          the high watermark, which never goes back; also the last stable offset
+    -2 earliest        the log start offset
+    -3 max timestamp   the first record that has the largest timestamp (KIP-734)
+    a time             the first record at or after it; none: -1, -1
+
+For a time one batch is decompressed, bounded, to look at its records' timestamps; nothing else in
+the broker looks into a batch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.api.errors import code_of
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.log.files import DamagedLog, StorageFailed
+from broker.log.timestamps import TimestampOffset, at_or_after, with_max_timestamp
+from broker.partitions.replica import Replica
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.list_offsets import (
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from skidway.kafka.types import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Looks every partition up."""
+    request = exchange.decode(ListOffsetsRequest)
+    topics = tuple(
+        ListOffsetsTopicResponse(
+            name=topic.name,
+            partitions=tuple(_partition(broker, topic.name, each) for each in topic.partitions),
+        )
+        for topic in request.topics
+    )
+    exchange.reply(ListOffsetsResponse(topics=topics))
+
+
+def _partition(
+    broker: Broker, topic: str, asked: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse:
+    index = asked.partition_index
+    partition = TopicPartition(topic, index)
+    replica = broker.partitions.get(partition)
+    if replica is None:
+        code = broker.why_not_served(topic, index)
+        return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
+    known = asked.current_leader_epoch
+    if known not in (-1, replica.leader_epoch):
+        newer = known > replica.leader_epoch
+        code = ErrorCode.UNKNOWN_LEADER_EPOCH if newer else ErrorCode.FENCED_LEADER_EPOCH
+        return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
+    try:
+        found = _look_up(replica, asked.timestamp)
+    except (StorageFailed, DamagedLog) as error:
+        if isinstance(error, DamagedLog):
+            broker.partitions.damaged(partition, error)
+        else:
+            broker.partitions.storage_failed(error)
+        return ListOffsetsPartitionResponse(partition_index=index, error_code=code_of(error))
+    return ListOffsetsPartitionResponse(
+        partition_index=index,
+        timestamp=found.timestamp,
+        offset=found.offset,
+        leader_epoch=replica.leader_epoch,
+    )
+
+
+def _look_up(replica: Replica, timestamp: int) -> TimestampOffset:
+    if timestamp == LATEST:
+        return TimestampOffset(-1, replica.offset)
+    if timestamp == EARLIEST:
+        return TimestampOffset(-1, replica.log.log_start_offset)
+    if timestamp == MAX_TIMESTAMP:
+        return with_max_timestamp(replica.log, replica.high_watermark)
+    return at_or_after(replica.log, timestamp, replica.high_watermark)
+
+
+API = Api(ApiKey.LIST_OFFSETS, handle)

@@ -1,0 +1,114 @@
+"""Metadata (3). Versions 0-11: brokers, topics, who leads what.
+
+Answered from the catalog, so also while ZooKeeper is away. A topic that is asked for by name and
+unknown is created if `auto.create.topics.enable` and the request both allow it; the answer says
+LEADER_NOT_AVAILABLE until it is there, and clients ask again.
+
+Left out: authorized operations (never computed), topics by id (version 12).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.log import names
+from broker.topics.assignment import assign
+from broker.topics.catalog import NO_LEADER, Topic, TopicPartitionInfo
+from skidway import log
+from skidway.errors import SkidwayError
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+_log = log.get(__name__)
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Answers from the catalog."""
+    request = exchange.decode(MetadataRequest)
+    catalog = broker.topics.catalog
+    everything = request.topics is None or (exchange.version == 0 and not request.topics)
+    if everything:
+        topics = [_topic(broker, each) for each in catalog.topics.values()]
+    else:
+        asked = dict.fromkeys(each.name or "" for each in request.topics or ())
+        topics = [_named(broker, name, request.allow_auto_topic_creation) for name in asked]
+    brokers = tuple(
+        MetadataResponseBroker(node_id=each.broker_id, host=each.host, port=each.port)
+        for each in catalog.brokers.values()
+    )
+    exchange.reply(
+        MetadataResponse(
+            brokers=brokers,
+            cluster_id=catalog.cluster_id,
+            controller_id=catalog.controller_id,
+            topics=tuple(topics),
+        )
+    )
+
+
+def _named(broker: Broker, name: str, may_create: bool) -> MetadataResponseTopic:
+    topic = broker.topics.catalog.topics.get(name)
+    if topic is not None:
+        return _topic(broker, topic)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if names.illegal_topic(name) is not None:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif may_create and broker.settings.auto_create_topics:
+        code = ErrorCode.LEADER_NOT_AVAILABLE
+        if not broker.topics.is_creating(name) and broker.topics.session.is_connected:
+            _create(broker, name)
+    return MetadataResponseTopic(error_code=code, name=name)
+
+
+def _create(broker: Broker, name: str) -> None:
+    catalog = broker.topics.catalog
+    brokers = sorted(catalog.brokers)
+    assignment = assign(broker.settings.num_partitions, brokers, len(catalog.topics))
+
+    def created(error: SkidwayError | None) -> None:
+        if error is not None:
+            _log.warning("topic_not_created", topic=name, reason=str(error))
+
+    broker.topics.create(name, assignment, {}, created)
+
+
+def _topic(broker: Broker, topic: Topic) -> MetadataResponseTopic:
+    partitions = tuple(
+        _partition(broker, number, info) for number, info in topic.partitions.items()
+    )
+    return MetadataResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
+
+
+def _partition(broker: Broker, number: int, info: TopicPartitionInfo) -> MetadataResponsePartition:
+    state = info.state
+    if state is None or state.leader not in broker.topics.catalog.brokers:
+        return MetadataResponsePartition(
+            error_code=ErrorCode.LEADER_NOT_AVAILABLE,
+            partition_index=number,
+            leader_id=NO_LEADER,
+            leader_epoch=-1 if state is None else state.leader_epoch,
+            replica_nodes=info.replicas,
+            isr_nodes=() if state is None else state.isr,
+        )
+    return MetadataResponsePartition(
+        partition_index=number,
+        leader_id=state.leader,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=info.replicas,
+        isr_nodes=state.isr,
+    )
+
+
+API = Api(ApiKey.METADATA, handle)

@@ -1,0 +1,230 @@
+"""Produce (0). Versions 3-9; 0-2 are answered with UNSUPPORTED_VERSION.
+
+    acks 0    no answer at all; on an error the connection is closed, else the client never knew
+    acks 1    answered when the batch is written, at the end of the loop turn
+    acks -1   answered when the high watermark has passed it: flushed by every in-sync replica
+
+A duplicate (KIP-98) is answered with its original offset, whatever the acks, once the watermark has
+passed that: before, a crash could still take the original back. Offered from 0, since librdkafka
+before 2.11.1 sends uncompressed otherwise (KAFKA-18659).
+
+Left out: transactions (a transactional id is refused), LogAppendTime.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from broker.api.errors import code_of
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.log.files import StorageFailed
+from broker.log.producer_state import SequenceRefused
+from broker.log.validation import BatchInvalid, BatchRefused, check_timestamps, validate
+from broker.partitions.replica import Replica
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE, ApiKey
+from skidway.kafka.protocol.produce import (
+    Produce,
+    ProduceResult,
+    TopicRecords,
+    parse_request,
+    write_response,
+)
+from skidway.kafka.types import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+ALL = -1
+_UNKNOWN_OFFSET = -1
+
+
+class Appending:
+    """A request whose batches are appended and not yet written."""
+
+    __slots__ = ("acks", "appended", "exchange", "refused", "timeout_ms")
+
+    def __init__(self, exchange: Exchange, acks: int, timeout_ms: int) -> None:
+        self.exchange = exchange
+        self.acks = acks
+        self.timeout_ms = timeout_ms
+        self.appended: list[tuple[Replica, int, int, bool]] = []
+        """Replica, base offset, the offset behind the last record, whether a duplicate."""
+        self.refused: list[ProduceResult] = []
+
+
+class DelayedProduce:
+    """A request that waits until the high watermark has passed its records."""
+
+    __slots__ = ("_broker", "_request")
+
+    def __init__(self, broker: Broker, request: Appending) -> None:
+        self._broker = broker
+        self._request = request
+
+    def try_complete(self) -> bool:
+        """Answers if every partition is past the watermark, or not served any more."""
+        if any(_waits(self._broker, each) for each in self._request.appended):
+            return False
+        self._answer()
+        return True
+
+    def expire(self) -> None:
+        """Answers with what is known: REQUEST_TIMED_OUT where the watermark did not come."""
+        self._answer()
+
+    def _answer(self) -> None:
+        results = [_at_watermark(self._broker, each) for each in self._request.appended]
+        _send(self._request, results)
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Appends every batch that may be; the turn's end answers."""
+    request = parse_request(exchange.body, exchange.version)
+    refusal = _refusal(exchange.version, request)
+    appending = Appending(exchange, request.acks, request.timeout_ms)
+    if refusal is not None:
+        appending.refused = [_error(each, refusal) for each in request.data]
+        answer_written(broker, appending)
+        return
+    seen: set[tuple[str, int]] | None = set() if len(request.data) > 1 else None
+    for each in request.data:
+        if seen is not None:
+            if each[:2] in seen:
+                appending.refused.append(_error(each, ErrorCode.INVALID_REQUEST))
+                continue
+            seen.add(each[:2])
+        _append(broker, exchange.version, each, appending)
+    broker.appended.append(appending)
+
+
+def answer_written(broker: Broker, request: Appending) -> None:
+    """At the end of the turn, when the files have it: answers, or waits for the watermark."""
+    exchange = request.exchange
+    if exchange.connection.closed:
+        return
+    if request.acks == 0:
+        lost = any(end > replica.log.written.offset for replica, _, end, _ in request.appended)
+        if request.refused or lost:
+            exchange.close("acks_0_refused")
+        else:
+            exchange.stay_silent()
+        return
+    if request.acks == ALL or any(duplicate for *_, duplicate in request.appended):
+        _await_watermark(broker, request)
+        return
+    _send(request, [_when_written(each) for each in request.appended])
+
+
+def _append(broker: Broker, version: int, wanted: TopicRecords, request: Appending) -> None:
+    topic, index, records = wanted
+    replica = broker.partitions.replicas.get(TopicPartition(topic, index))
+    if replica is None or broker.stopping:
+        request.refused.append(_error(wanted, broker.why_not_served(topic, index)))
+        return
+    log = replica.log
+    try:
+        if records is None:
+            raise BatchInvalid("no records")
+        header = validate(
+            records, message_bytes_max=log.config.max_message_bytes, produce_version=version
+        )
+        if log.config.bounds_timestamps:
+            check_timestamps(
+                header,
+                broker.now_ms,
+                before_max=log.config.timestamp_before_max_ms,
+                after_max=log.config.timestamp_after_max_ms,
+            )
+        base, last, duplicate = log.append(records, header, replica.leader_epoch, broker.now_ms)
+    except (BatchRefused, SequenceRefused, StorageFailed) as error:
+        if isinstance(error, StorageFailed):
+            broker.partitions.touch(replica)
+        broker.counts.count_refused(type(error).__name__)
+        request.refused.append(_error(wanted, code_of(error), str(error)))
+        return
+    if not duplicate:
+        broker.partitions.touch(replica)
+        broker.counts.batches += 1
+        broker.counts.messages += header.count
+        broker.counts.appended_bytes += len(records)
+    request.appended.append((replica, base, last + 1, duplicate))
+
+
+def _refusal(version: int, request: Produce) -> ErrorCode | None:
+    if version < PRODUCE_SERVED_SINCE:
+        return ErrorCode.UNSUPPORTED_VERSION
+    if request.acks not in (ALL, 0, 1):
+        return ErrorCode.INVALID_REQUIRED_ACKS
+    if request.transactional_id is not None:
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return None
+
+
+def _await_watermark(broker: Broker, request: Appending) -> None:
+    delayed = DelayedProduce(broker, request)
+    if delayed.try_complete():
+        return
+    partitions = [replica.partition for replica, *_ in request.appended]
+    deadline = broker.loop.now + max(request.timeout_ms, 0) / 1000
+    broker.purgatory.watch(delayed, partitions, deadline)
+    for replica, *_ in request.appended:
+        broker.partitions.flush_if_due(replica)
+
+
+def _waits(broker: Broker, appended: tuple[Replica, int, int, bool]) -> bool:
+    replica, _, end, _ = appended
+    served = broker.partitions.replicas.get(replica.partition) is replica
+    return served and replica.log.written.offset >= end > replica.offset
+
+
+def _when_written(appended: tuple[Replica, int, int, bool]) -> ProduceResult:
+    replica, base, end, _ = appended
+    if end > replica.log.written.offset:
+        return _failed(replica, ErrorCode.KAFKA_STORAGE_ERROR)
+    return _good(replica, base)
+
+
+def _at_watermark(broker: Broker, appended: tuple[Replica, int, int, bool]) -> ProduceResult:
+    replica, base, end, _ = appended
+    if replica.offset >= end:
+        return _good(replica, base)
+    if end > replica.log.written.offset:
+        return _failed(replica, ErrorCode.KAFKA_STORAGE_ERROR)
+    if broker.partitions.replicas.get(replica.partition) is not replica:
+        return _failed(replica, broker.why_not_served(*replica.partition))
+    return _failed(replica, ErrorCode.REQUEST_TIMED_OUT)
+
+
+def _good(replica: Replica, base: int) -> ProduceResult:
+    topic, partition = replica.partition
+    return ProduceResult(topic, partition, 0, base, -1, replica.log.log_start_offset)
+
+
+def _failed(replica: Replica, code: ErrorCode) -> ProduceResult:
+    topic, partition = replica.partition
+    return ProduceResult(topic, partition, code, _UNKNOWN_OFFSET)
+
+
+def _error(wanted: TopicRecords, code: ErrorCode, message: str | None = None) -> ProduceResult:
+    return ProduceResult(
+        wanted.topic, wanted.partition, code, _UNKNOWN_OFFSET, error_message=message
+    )
+
+
+def _send(request: Appending, results: list[ProduceResult]) -> None:
+    exchange = request.exchange
+    if request.refused:
+        results = _by_topic([*results, *request.refused])
+    if exchange.connection.closed:
+        return
+    exchange.send([write_response(exchange.correlation_id, exchange.version, results)])
+
+
+def _by_topic(results: Iterable[ProduceResult]) -> list[ProduceResult]:
+    return sorted(results, key=lambda each: each.topic)
+
+
+API = Api(ApiKey.PRODUCE, handle)

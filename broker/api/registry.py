@@ -1,0 +1,44 @@
+"""Every API that this broker serves; the answer to ApiVersions comes from here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from broker.api import (
+    api_versions,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_configs,
+    fetch,
+    find_coordinator,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    produce,
+)
+from broker.api.registration import Api
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+
+SERVED: Final[Mapping[ApiKey, Api]] = {
+    module.API.key: module.API
+    for module in (
+        api_versions,
+        create_partitions,
+        create_topics,
+        delete_topics,
+        describe_configs,
+        fetch,
+        find_coordinator,
+        init_producer_id,
+        list_offsets,
+        metadata,
+        produce,
+    )
+}
+
+
+def ranges() -> dict[ApiKey, VersionRange]:
+    """The versions of every API served."""
+    return {key: api.versions for key, api in SERVED.items()}

@@ -1,0 +1,122 @@
+"""The broker as a whole: what its handlers may use, and what happens at the end of a turn."""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Final
+
+from broker.api import produce, registry
+from broker.api.exchange import Exchange
+from broker.api.produce import Appending
+from broker.coordination.producer_ids import ProducerIds
+from broker.log.log_manager import LogManager
+from broker.metrics import Counts
+from broker.network.connection import Connection
+from broker.network.loop import Loop
+from broker.partitions.hosted import HostedPartitions
+from broker.purgatory import Purgatory
+from broker.settings import BrokerSettings
+from broker.topics.administration import Topics
+from skidway.clock import Clock
+from skidway.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
+from skidway.kafka.protocol.apis import APIS, ApiKey
+from skidway.kafka.protocol.cursor import skip_tags_at
+from skidway.kafka.protocol.frames import read_request_header
+from skidway.kafka.types import TopicPartition
+
+_HEAD: Final = Struct(">hhih")
+_PRODUCE: Final = ApiKey.PRODUCE
+_PRODUCE_FLEXIBLE: Final = APIS[ApiKey.PRODUCE].flexible_since
+_PRODUCE_VERSIONS: Final = APIS[ApiKey.PRODUCE].broker
+
+
+class Broker:
+    """Implements the loop's Service; handlers reach everything through it."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        clock: Clock,
+        loop: Loop,
+        logs: LogManager,
+        partitions: HostedPartitions,
+        purgatory: Purgatory,
+        topics: Topics,
+        producer_ids: ProducerIds,
+    ) -> None:
+        self.settings = settings
+        self.loop = loop
+        self.logs = logs
+        self.partitions = partitions
+        self.purgatory = purgatory
+        self.topics = topics
+        self.producer_ids = producer_ids
+        self.counts = Counts()
+        self.api_ranges = registry.ranges()
+        self.now_ms = clock.time_ms()
+        self.appended: list[Appending] = []
+        self.stopping = False
+        self._clock = clock
+
+    def handle(self, connection: Connection, frame: memoryview) -> None:
+        """Handles one request. Raises ProtocolError: the connection is closed."""
+        if not self.appended:
+            self.now_ms = self._clock.time_ms()
+        exchange = self._produce_exchange(connection, frame)
+        if exchange is not None:
+            produce.handle(self, exchange)
+            return
+        header, body = read_request_header(frame)
+        api = registry.SERVED.get(header.api_key)
+        if api is None:
+            raise UnsupportedVersion(f"{header.api_key.name} is not offered")
+        if header.api_version not in api.versions and header.api_key is not ApiKey.API_VERSIONS:
+            raise ProtocolError(
+                f"{header.api_key.name} version {header.api_version} is not offered, only "
+                f"{api.versions}"
+            )
+        api.handle(
+            self,
+            Exchange(
+                self.loop,
+                connection,
+                header.api_key,
+                header.api_version,
+                header.correlation_id,
+                body,
+            ),
+        )
+
+    def end_turn(self) -> None:
+        """Writes what the turn appended, then answers those who waited for it."""
+        self.partitions.write()
+        if self.appended:
+            appended, self.appended = self.appended, []
+            for each in appended:
+                produce.answer_written(self, each)
+
+    def why_not_served(self, topic: str, partition: int) -> ErrorCode:
+        """The error for a partition that is not among those served here."""
+        if TopicPartition(topic, partition) in self.logs.stopped:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        known = self.topics.catalog.topics.get(topic)
+        info = None if known is None else known.partitions.get(partition)
+        if info is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if info.state is None:
+            return ErrorCode.LEADER_NOT_AVAILABLE
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def _produce_exchange(self, connection: Connection, frame: memoryview) -> Exchange | None:
+        """The hot path's header: no text decoded, no object made; None for any other request."""
+        if len(frame) < _HEAD.size:
+            return None
+        key, version, correlation_id, client_id_bytes = _HEAD.unpack_from(frame)
+        if key != _PRODUCE or version not in _PRODUCE_VERSIONS:
+            return None
+        at = _HEAD.size + max(client_id_bytes, 0)
+        if at >= len(frame):
+            return None
+        if version >= _PRODUCE_FLEXIBLE:
+            at = skip_tags_at(frame, at)
+        return Exchange(self.loop, connection, _PRODUCE, version, correlation_id, frame[at:])

@@ -1,0 +1,42 @@
+"""`skidway broker run|validate`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from broker import program
+from broker.settings import BrokerSettings
+from skidway import service
+from skidway.cli.options import add_config_options, load_settings
+
+PROGRAM = "broker"
+
+
+def register(subparsers: Any) -> None:
+    """Adds the noun `broker`."""
+    parser = subparsers.add_parser(PROGRAM, help="take, keep and hand out record batches")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    run = verbs.add_parser("run", help="run the broker in the foreground until SIGTERM")
+    add_config_options(run, BrokerSettings)
+    run.set_defaults(run=_run)
+    validate = verbs.add_parser("validate", help="check the settings, and end")
+    add_config_options(validate, BrokerSettings)
+    validate.set_defaults(run=_validate)
+
+
+def _run(args: argparse.Namespace) -> int:
+    def body(shutdown: service.Shutdown) -> int:
+        return program.run(load_settings(BrokerSettings, args, PROGRAM), shutdown)
+
+    return service.run(PROGRAM, body, level=args.log_level)
+
+
+def _validate(args: argparse.Namespace) -> int:
+    settings = load_settings(BrokerSettings, args, PROGRAM)
+    directories = ", ".join(map(str, settings.log_dirs))
+    print(
+        f"good: broker {settings.broker_id} of cluster {settings.cluster_name} on "
+        f"{', '.join(settings.listeners)}, logs in {directories}"
+    )
+    return 0

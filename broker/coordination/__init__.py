@@ -1,0 +1,25 @@
+"""What this broker reads from and writes to ZooKeeper, in Kafka's layout.
+
+    /cluster/id                                {"version": "1", "id": "<22 characters>"}
+    /brokers/ids/<id>                          ephemeral: endpoints, and our directory id
+    /brokers/topics/<topic>                    {"version": 3, "topic_id": ..., "partitions": ...}
+    /brokers/topics/<topic>/partitions/<n>/state
+                                               {"leader", "leader_epoch", "isr", ...}
+    /config/topics/<topic>                     {"version": 1, "config": {...}}
+    /admin/delete_topics/<topic>               the topic is being deleted
+    /controller                                ephemeral: the broker that clients send topics to
+    /latest_producer_id_block                  {"block_start", "block_end", ...}
+
+    documents     paths and contents
+    store         the operations, blocking
+    reader        the catalog, re-reading only what a watch says has changed
+    session       the thread that does all of it, and what happens when the session is lost
+    producer_ids  ids from the block that we own
+
+Only the session's thread talks to ZooKeeper, so the loop never waits for it: the loop hands over a
+job and gets its outcome posted back. While ZooKeeper is away no job is taken (its requests get an
+error that clients retry) and the catalog stays as it was: produce and fetch go on.
+
+Every write is conditional (create if absent, or on the version that was read), so that two brokers
+that do the same thing at once do it once.
+"""

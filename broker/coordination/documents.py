@@ -1,0 +1,208 @@
+"""Paths and contents of our nodes in ZooKeeper. What is read comes from outside and is checked."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from broker.log.checkpoints import decode_id, encode_id
+from broker.topics.catalog import BrokerAddress, PartitionState
+from skidway.errors import SkidwayError
+
+CLUSTER_ID = "/cluster/id"
+BROKER_IDS = "/brokers/ids"
+TOPICS = "/brokers/topics"
+TOPIC_CONFIGS = "/config/topics"
+DELETE_TOPICS = "/admin/delete_topics"
+CONTROLLER = "/controller"
+PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+
+
+class DocumentRefused(SkidwayError):
+    """A node whose content is not what its path promises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A broker as it registered; `directory_id` tells its successor from a stranger."""
+
+    address: BrokerAddress
+    directory_id: str
+
+
+def broker_path(broker_id: int) -> str:
+    """Where a broker registers."""
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic_path(topic: str) -> str:
+    """A topic's node."""
+    return f"{TOPICS}/{topic}"
+
+
+def config_path(topic: str) -> str:
+    """A topic's settings."""
+    return f"{TOPIC_CONFIGS}/{topic}"
+
+
+def deletion_path(topic: str) -> str:
+    """The mark of a topic that is being deleted."""
+    return f"{DELETE_TOPICS}/{topic}"
+
+
+def state_path(topic: str, partition: int) -> str:
+    """The state of a partition."""
+    return f"{TOPICS}/{topic}/partitions/{partition}/state"
+
+
+def cluster_id(content: str) -> bytes:
+    """Content of /cluster/id."""
+    return _dump({"version": "1", "id": content})
+
+
+def read_cluster_id(path: str, data: bytes) -> str:
+    """The cluster's id."""
+    return str(_field(path, _load(path, data), "id", str))
+
+
+def registration(registered: Registration, now_ms: int) -> bytes:
+    """Content of a broker's node, as Kafka writes it, and our directory id beside."""
+    address = registered.address
+    return _dump(
+        {
+            "version": 5,
+            "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"},
+            "endpoints": [f"PLAINTEXT://{address.host}:{address.port}"],
+            "jmx_port": -1,
+            "features": {},
+            "host": address.host,
+            "port": address.port,
+            "timestamp": str(now_ms),
+            "skidway.directory.id": registered.directory_id,
+        }
+    )
+
+
+def read_registration(path: str, data: bytes) -> Registration:
+    """A broker from its node."""
+    broker_id = int(path.rpartition("/")[2])
+    content = _load(path, data)
+    host, port = _field(path, content, "host", str), _field(path, content, "port", int)
+    return Registration(
+        BrokerAddress(broker_id, host, port, content.get("rack")),
+        str(content.get("skidway.directory.id", "")),
+    )
+
+
+def topic(topic_id: uuid.UUID, partitions: Mapping[int, Sequence[int]]) -> bytes:
+    """Content of a topic's node."""
+    return _dump(
+        {
+            "version": 3,
+            "topic_id": encode_id(topic_id),
+            "partitions": {str(number): list(each) for number, each in partitions.items()},
+            "adding_replicas": {},
+            "removing_replicas": {},
+        }
+    )
+
+
+def read_topic(path: str, data: bytes) -> tuple[uuid.UUID | None, dict[int, tuple[int, ...]]]:
+    """Topic id (None: made by an old Kafka) and the replicas of each partition."""
+    content = _load(path, data)
+    partitions = _field(path, content, "partitions", dict)
+    text = content.get("topic_id")
+    try:
+        replicas = {
+            int(number): tuple(int(each) for each in partitions[number]) for number in partitions
+        }
+        return None if text is None else decode_id(str(text)), dict(sorted(replicas.items()))
+    except (TypeError, ValueError) as error:
+        raise DocumentRefused(f"ZooKeeper's node {path} is no topic: {error}") from error
+
+
+def state(content: PartitionState) -> bytes:
+    """Content of a partition's state."""
+    return _dump(
+        {
+            "controller_epoch": 1,
+            "leader": content.leader,
+            "version": 1,
+            "leader_epoch": content.leader_epoch,
+            "isr": list(content.isr),
+        }
+    )
+
+
+def read_state(path: str, data: bytes, version: int) -> PartitionState:
+    """A partition's state; `version` is the node's."""
+    content = _load(path, data)
+    isr = tuple(each for each in _field(path, content, "isr", list) if isinstance(each, int))
+    leader = _field(path, content, "leader", int)
+    return PartitionState(leader, _field(path, content, "leader_epoch", int), isr, version)
+
+
+def configs(content: Mapping[str, str]) -> bytes:
+    """Content of a topic's settings."""
+    return _dump({"version": 1, "config": dict(content)})
+
+
+def read_configs(path: str, data: bytes) -> dict[str, str]:
+    """A topic's settings."""
+    content = _field(path, _load(path, data), "config", dict)
+    return {str(name): str(value) for name, value in content.items()}
+
+
+def deletion(topic_id: uuid.UUID) -> bytes:
+    """Content of a deletion's mark."""
+    return _dump({"topic_id": encode_id(topic_id)})
+
+
+def controller(broker_id: int, now_ms: int) -> bytes:
+    """Content of /controller."""
+    return _dump({"version": 1, "brokerid": broker_id, "timestamp": str(now_ms)})
+
+
+def read_controller(path: str, data: bytes) -> int:
+    """The controller's broker id."""
+    return int(_field(path, _load(path, data), "brokerid", int))
+
+
+def producer_id_block(broker_id: int, first: int, last: int) -> bytes:
+    """Content of /latest_producer_id_block; both ends included."""
+    return _dump(
+        {"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)}
+    )
+
+
+def read_producer_id_block(path: str, data: bytes) -> int:
+    """The last id of the newest block."""
+    content = _load(path, data)
+    try:
+        return int(content["block_end"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise DocumentRefused(f"ZooKeeper's node {path} has no block_end") from error
+
+
+def _dump(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def _load(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        content = json.loads(data)
+    except ValueError as error:
+        raise DocumentRefused(f"ZooKeeper's node {path} holds no JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise DocumentRefused(f"ZooKeeper's node {path} holds no JSON object")
+    return content
+
+
+def _field(path: str, content: dict[str, Any], name: str, kind: type) -> Any:
+    value = content.get(name)
+    if not isinstance(value, kind):
+        raise DocumentRefused(f"ZooKeeper's node {path} lacks {name}")
+    return value

@@ -1,0 +1,53 @@
+"""Producer ids from the block that this broker owns.
+
+A block is taken from ZooKeeper when the one before is used up; requests that come meanwhile wait
+for it together. It starts past every block before and past the highest id in our logs, so that no
+id is ever given out twice, even if ZooKeeper was restored from an older state. What is left of a
+block when the broker stops is never used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from skidway.errors import SkidwayError
+
+WAITING_MAX = 10_000
+
+Given = Callable[[int | SkidwayError], None]
+Block = tuple[int, int]
+
+
+class ProducerIds:
+    """Owned by the loop. `take_block` gets a block and calls back on the loop."""
+
+    def __init__(
+        self, take_block: Callable[[Callable[[Block | SkidwayError], None]], None]
+    ) -> None:
+        self._take_block = take_block
+        self._next = 0
+        self._last = -1
+        self._waiting: list[Given] = []
+
+    def give(self, given: Given) -> None:
+        """Calls `given` with an id that nobody has, or with the reason why there is none now."""
+        if self._next <= self._last and not self._waiting:
+            self._next += 1
+            given(self._next - 1)
+            return
+        if len(self._waiting) >= WAITING_MAX:
+            given(SkidwayError("too many producers wait for an id"))
+            return
+        self._waiting.append(given)
+        if len(self._waiting) == 1:
+            self._take_block(self._taken)
+
+    def _taken(self, block: Block | SkidwayError) -> None:
+        waiting, self._waiting = self._waiting, []
+        if isinstance(block, SkidwayError):
+            for given in waiting:
+                given(block)
+            return
+        self._next, self._last = block
+        for given in waiting:
+            self.give(given)

@@ -1,0 +1,132 @@
+"""The catalog from ZooKeeper: all of it once, then what the watches say has changed.
+
+A watch tells only that something is different, once; it is set again by reading. So nothing that
+changes is missed, and what changes twice is read once.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from kazoo.exceptions import NoNodeError
+
+from broker.coordination import documents, store
+from broker.coordination.documents import DocumentRefused
+from broker.log import names
+from broker.topics.catalog import Catalog, Topic, TopicPartitionInfo
+from skidway import log
+from skidway.coordination import Coordinator
+
+_BROKERS = "/"  # no topic is called so
+_log = log.get(__name__)
+
+
+class CatalogReader:
+    """Used on the session's thread; `changed` is called on kazoo's when it should read again."""
+
+    def __init__(self, coordinator: Coordinator, changed: Callable[[], None]) -> None:
+        self._coordinator = coordinator
+        self._changed = changed
+        self._topics: dict[str, Topic] = {}
+        self._stale: set[str] = set()
+        self._watches: dict[str, Callable[[Any], None]] = {}
+
+    def forget(self) -> None:
+        """Believes nothing any more: a new session has no watches."""
+        self._topics = {}
+
+    def read(self, cluster_id: str, broker_id: int, time_ms: int) -> Catalog:
+        """The catalog as it is now. Raises Unreachable."""
+        stale, self._stale = self._stale, set()
+        with store.answered(self._coordinator) as client:
+            brokers = {}
+            for name in self._children(client, documents.BROKER_IDS):
+                path = documents.broker_path(int(name))
+                content = self._get(client, path, _BROKERS)
+                if content is not None:
+                    address = documents.read_registration(path, content[0]).address
+                    brokers[address.broker_id] = address
+            controller = store.claim_controller(self._coordinator, broker_id, time_ms)
+            self._get(client, documents.CONTROLLER, _BROKERS)
+            deleting = self._deletions(client)
+            topics = {}
+            for name in self._children(client, documents.TOPICS):
+                if name in deleting:
+                    continue
+                known = None if name in stale else self._topics.get(name)
+                topic = known or self._topic(client, name)
+                if topic is not None:
+                    topics[name] = topic
+        self._topics = topics
+        return Catalog(cluster_id, brokers, dict(topics), controller, deleting)
+
+    def _topic(self, client: Any, name: str) -> Topic | None:
+        try:
+            return self._read_topic(client, name)
+        except DocumentRefused as error:
+            _log.error("topic_refused", topic=name, reason=str(error))
+            return None
+
+    def _read_topic(self, client: Any, name: str) -> Topic | None:
+        if names.illegal_topic(name) is not None:
+            raise DocumentRefused(f"ZooKeeper has a topic of the illegal name {name!r}")
+        path = documents.topic_path(name)
+        found = self._get(client, path, name)
+        if found is None:
+            return None
+        topic_id, replicas = documents.read_topic(path, found[0])
+        if topic_id is None:
+            raise DocumentRefused(f"ZooKeeper's node {path} has no topic_id")
+        partitions = {}
+        for number, each in replicas.items():
+            state_path = documents.state_path(name, number)
+            content = self._get(client, state_path, name)
+            state = None if content is None else documents.read_state(state_path, *content)
+            partitions[number] = TopicPartitionInfo(each, state)
+        config_path = documents.config_path(name)
+        settings = self._get(client, config_path, name)
+        configs = {} if settings is None else documents.read_configs(config_path, settings[0])
+        return Topic(name, topic_id, partitions, configs)
+
+    def _deletions(self, client: Any) -> dict[str, uuid.UUID | None]:
+        found: dict[str, uuid.UUID | None] = {}
+        for name in self._children(client, documents.DELETE_TOPICS):
+            content = self._get(client, documents.topic_path(name), name)
+            try:
+                found[name] = (
+                    None
+                    if content is None
+                    else documents.read_topic(documents.topic_path(name), content[0])[0]
+                )
+            except DocumentRefused:
+                found[name] = None
+        return found
+
+    def _children(self, client: Any, path: str) -> list[str]:
+        client.ensure_path(path)
+        return sorted(client.retry(client.get_children, path, watch=self._watch(_BROKERS)))
+
+    def _get(self, client: Any, path: str, name: str) -> tuple[bytes, int] | None:
+        watch = self._watch(name)
+        try:
+            data, status = client.retry(client.get, path, watch=watch)
+        except NoNodeError:
+            if client.retry(client.exists, path, watch=watch) is not None:
+                self._stale.add(name)
+                self._changed()
+            return None
+        return data, status.version
+
+    def _watch(self, name: str) -> Callable[[Any], None]:
+        """One function for each name: kazoo keeps a set of them, so none is called twice."""
+        watch = self._watches.get(name)
+        if watch is None:
+
+            def watch(_event: Any) -> None:
+                self._stale.add(name)
+                self._changed()
+
+            self._watches[name] = watch
+        return watch

@@ -1,0 +1,206 @@
+"""The session with ZooKeeper: its thread, its jobs, and what follows when it is lost.
+
+The loop hands over jobs with `submit` and gets their outcomes by `post`. Jobs are done one after
+the other, so a topic is not created and deleted at once. While the session is not connected no job
+is taken: its caller is told at once, not after a timeout.
+
+When the session was lost and a new one is there, the broker registers again and the catalog is read
+from the beginning; both are tried until they succeed.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from kazoo.exceptions import KazooException
+
+from broker.coordination import store
+from broker.coordination.documents import Registration
+from broker.coordination.reader import CatalogReader
+from broker.log.flusher import Post
+from broker.topics.catalog import Catalog, PartitionState
+from skidway import log
+from skidway.clock import Clock
+from skidway.coordination import Coordinator, State
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.types import TopicPartition
+
+JOBS_MAX = 1000
+TRY_AGAIN_S = 1.0
+T = TypeVar("T")
+_log = log.get(__name__)
+
+
+class Job(Generic[T]):
+    """Something to do with ZooKeeper, and who wants to know how it went."""
+
+    __slots__ = ("_done", "_work")
+
+    def __init__(
+        self, work: Callable[[Coordinator], T], done: Callable[[T | SkidwayError], None]
+    ) -> None:
+        self._work = work
+        self._done = done
+
+    def run(self, coordinator: Coordinator, post: Post) -> None:
+        """Does it here, tells of it there."""
+        outcome: T | SkidwayError
+        try:
+            outcome = self._work(coordinator)
+        except SkidwayError as error:
+            outcome = error
+        except KazooException as error:
+            outcome = SkidwayError(f"ZooKeeper refused: {type(error).__name__} {error}".strip())
+        done = self._done
+        post(lambda: done(outcome))
+
+
+class Session:
+    """Made by the loop's thread before the loop runs; `close` from there too."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        clock: Clock,
+        post: Post,
+        *,
+        cluster_id: str,
+        on_catalog: Callable[[Catalog], None],
+    ) -> None:
+        self._coordinator = coordinator
+        self._clock = clock
+        self._post = post
+        self._cluster_id = cluster_id
+        self._on_catalog = on_catalog
+        self._registration: Registration | None = None
+        self._jobs: queue.Queue[Job[object] | None] = queue.Queue(JOBS_MAX)
+        self._closing = threading.Event()
+        self._refreshing = threading.Event()
+        self.reader = CatalogReader(coordinator, self._refresh)
+        self.broker_epoch = -1
+        self._lost = False
+        coordinator.on_state(self._state_changed)
+        self._thread = threading.Thread(target=self._work, name="zookeeper", daemon=True)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether jobs are taken."""
+        return self._coordinator.state is State.CONNECTED
+
+    def register(self, registration: Registration, *, wait_s: float) -> None:
+        """Registers the broker, on the calling thread, before `start`. Raises SkidwayError."""
+        self.broker_epoch = store.register(
+            self._coordinator, registration, wait_s=wait_s, time_ms=self._clock.time_ms()
+        )
+        self._registration = registration
+
+    def read_catalog(self, broker_id: int) -> Catalog:
+        """The catalog, on the calling thread, before `start`. Raises Unreachable."""
+        return self.reader.read(self._cluster_id, broker_id, self._clock.time_ms())
+
+    def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
+        """Writes a partition's state, on the calling thread, before `start`. SkidwayError."""
+        return store.lead(self._coordinator, *partition, wanted)
+
+    def start(self) -> None:
+        """Does jobs from now on."""
+        self._thread.start()
+
+    def submit(
+        self, work: Callable[[Coordinator], T], done: Callable[[T | SkidwayError], None]
+    ) -> None:
+        """Does `work` on the session's thread, then calls `done` on the loop with its outcome."""
+        try:
+            if self.is_connected:
+                self._jobs.put_nowait(Job(work, done))  # type: ignore[arg-type]
+                return
+            error = Unreachable("ZooKeeper does not answer at present; try again")
+        except queue.Full:
+            error = Unreachable("too many requests for ZooKeeper wait already; try again")
+        refusal = error
+        self._post(lambda: done(refusal))
+
+    def close(self) -> None:
+        """Ends the thread and the session; the registration goes at once."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._jobs.put(None)
+            self._thread.join(TRY_AGAIN_S * 5)
+        self._coordinator.close()
+
+    def _work(self) -> None:
+        while True:
+            job = self._jobs.get()
+            if job is None or self._closing.is_set():
+                return
+            job.run(self._coordinator, self._post)
+
+    def _refresh(self) -> None:
+        """Asks for the catalog to be read again; from any thread, as often as one likes."""
+        if not self._refreshing.is_set() and not self._closing.is_set():
+            self._refreshing.set()
+            self._enqueue(self._read_again)
+
+    def _enqueue(self, work: Callable[[Coordinator], object]) -> None:
+        try:
+            self._jobs.put_nowait(Job(work, _ignore))
+        except queue.Full:
+            self._later(work)
+
+    def _later(self, work: Callable[[Coordinator], object]) -> None:
+        timer = threading.Timer(TRY_AGAIN_S, lambda: self._enqueue(work))
+        timer.daemon = True
+        if not self._closing.is_set():
+            timer.start()
+
+    def _read_again(self, _coordinator: Coordinator) -> None:
+        self._refreshing.clear()
+        registration = self._registration
+        if registration is None:
+            return
+        try:
+            catalog = self.read_catalog(registration.address.broker_id)
+        except SkidwayError as error:
+            _log.warning("catalog_not_read", reason=str(error))
+            self._refreshing.set()
+            self._later(self._read_again)
+            return
+        self._post(lambda: self._on_catalog(catalog))
+
+    def _state_changed(self, state: State) -> None:
+        """On kazoo's thread, which must not wait."""
+        if self._closing.is_set():
+            return
+        if state is State.LOST:
+            self._lost = True
+            _log.warning("zookeeper_session_lost")
+        elif state is State.SUSPENDED:
+            _log.warning("zookeeper_connection_lost")
+        else:
+            _log.info("zookeeper_connected_again")
+            if self._lost:
+                self._lost = False
+                self._enqueue(self._register_again)
+            self._refresh()
+
+    def _register_again(self, coordinator: Coordinator) -> None:
+        registration = self._registration
+        if registration is None:
+            return
+        try:
+            self.broker_epoch = store.register(
+                coordinator, registration, wait_s=0.0, time_ms=self._clock.time_ms()
+            )
+        except SkidwayError as error:
+            _log.error("not_registered", reason=str(error))
+            self._later(self._register_again)
+            return
+        self.reader.forget()
+        self._refresh()
+
+
+def _ignore(_outcome: object) -> None:
+    """Jobs of the session's own report by themselves."""

@@ -1,0 +1,206 @@
+"""The operations on ZooKeeper, one function each; all block, and belong on the session's thread.
+
+They raise Unreachable when ZooKeeper does not answer, and DocumentRefused for contents that are not
+what they should be. An operation whose answer was lost can be done again: each looks at what is
+there before it decides that somebody else was faster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+
+from broker.coordination import documents
+from broker.coordination.documents import Registration
+from broker.log.checkpoints import encode_id
+from broker.topics.catalog import PartitionState
+from skidway import log
+from skidway.coordination import UNANSWERED, Coordinator
+from skidway.errors import SkidwayError, StateRefused, Unreachable
+
+PRODUCER_IDS_A_BLOCK = 1000
+_ATTEMPTS_MAX = 100
+_LOOK_AGAIN_S = 0.25
+_log = log.get(__name__)
+
+
+class TopicExists(SkidwayError):
+    """A topic of that name is there, or is being deleted."""
+
+
+class TopicGone(SkidwayError):
+    """The topic is not there any more, or is another one of the same name."""
+
+
+@contextlib.contextmanager
+def answered(coordinator: Coordinator) -> Iterator[Any]:
+    """kazoo's client, whose silence becomes Unreachable."""
+    try:
+        yield coordinator.client
+    except UNANSWERED as error:
+        raise Unreachable(f"ZooKeeper at {coordinator.connect} does not answer") from error
+
+
+def cluster_id(coordinator: Coordinator) -> str:
+    """The cluster's id; made by whoever comes first."""
+    path = documents.CLUSTER_ID
+    coordinator.create_if_absent(path, documents.cluster_id(encode_id(uuid.uuid4())))
+    found = coordinator.get(path)
+    if found is None:
+        raise StateRefused(f"ZooKeeper's node {path} vanished while it was read")
+    return documents.read_cluster_id(path, found.data)
+
+
+def register(
+    coordinator: Coordinator, registered: Registration, *, wait_s: float, time_ms: int
+) -> int:
+    """Registers the broker; its epoch. Waits for the session of a predecessor to end.
+
+    A predecessor with our directory id is dead, since we hold the directory's lock: its node goes
+    at once. Raises StateRefused if another broker keeps the id for longer than `wait_s`.
+    """
+    path = documents.broker_path(registered.address.broker_id)
+    deadline = time.monotonic() + wait_s
+    waiting = False
+    while True:
+        with answered(coordinator) as client:
+            try:
+                content = documents.registration(registered, time_ms)
+                client.retry(client.create, path, content, ephemeral=True, makepath=True)
+            except NodeExistsError:
+                pass
+            try:
+                data, status = client.retry(client.get, path)
+            except NoNodeError:
+                continue
+            if status.ephemeralOwner == client.client_id[0]:
+                return int(status.czxid)
+            other = documents.read_registration(path, data)
+            if other.directory_id == registered.directory_id:
+                with contextlib.suppress(NoNodeError, BadVersionError):
+                    client.retry(client.delete, path, version=status.version)
+                continue
+        if time.monotonic() >= deadline:
+            raise StateRefused(
+                f"broker.id {registered.address.broker_id} is in use by the broker at "
+                f"{other.address.host}:{other.address.port}; give this one another"
+            )
+        if not waiting:
+            _log.warning("broker_id_in_use", path=path, waiting_s=wait_s)
+            waiting = True
+        time.sleep(_LOOK_AGAIN_S)
+
+
+def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> int:
+    """Becomes controller if there is none; the controller's broker id."""
+    path = documents.CONTROLLER
+    coordinator.create_if_absent(path, documents.controller(broker_id, time_ms), ephemeral=True)
+    found = coordinator.get(path)
+    return -1 if found is None else documents.read_controller(path, found.data)
+
+
+def create_topic(
+    coordinator: Coordinator,
+    topic: str,
+    topic_id: uuid.UUID,
+    partitions: Mapping[int, Sequence[int]],
+    configs: Mapping[str, str],
+) -> None:
+    """Creates a topic with its settings, both or none. Raises TopicExists."""
+    with answered(coordinator) as client:
+        if client.retry(client.exists, documents.deletion_path(topic)) is not None:
+            raise TopicExists(f"Topic '{topic}' is being deleted.")
+        for parent in (documents.TOPICS, documents.TOPIC_CONFIGS):
+            client.ensure_path(parent)
+        # Settings of a topic whose creation or deletion ended half-way are nobody's.
+        with contextlib.suppress(NoNodeError):
+            if client.retry(client.exists, documents.topic_path(topic)) is None:
+                client.retry(client.delete, documents.config_path(topic))
+        transaction = client.transaction()
+        transaction.create(documents.config_path(topic), documents.configs(configs))
+        transaction.create(documents.topic_path(topic), documents.topic(topic_id, partitions))
+        results = transaction.commit()
+    if not any(isinstance(each, Exception) for each in results):
+        return
+    found = coordinator.get(documents.topic_path(topic))
+    if found is None or documents.read_topic(topic, found.data)[0] != topic_id:
+        raise TopicExists(f"Topic '{topic}' already exists.")
+
+
+def add_partitions(
+    coordinator: Coordinator,
+    topic: str,
+    topic_id: uuid.UUID,
+    partitions: Mapping[int, Sequence[int]],
+) -> None:
+    """Sets the partitions of a topic, which only become more. Raises TopicGone."""
+    path = documents.topic_path(topic)
+    content = documents.topic(topic_id, partitions)
+    for _ in range(_ATTEMPTS_MAX):
+        found = coordinator.get(path)
+        if found is None or documents.read_topic(path, found.data)[0] != topic_id:
+            raise TopicGone(f"Topic '{topic}' is not there any more.")
+        known = documents.read_topic(path, found.data)[1]
+        if all(number in known for number in partitions):
+            return
+        if coordinator.set_versioned(path, content, found.version):
+            return
+    raise Unreachable(f"ZooKeeper's node {path} changes too often to be written")
+
+
+def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
+    """Says that a topic is being deleted: from now on nobody serves it."""
+    coordinator.create_if_absent(documents.deletion_path(topic), documents.deletion(topic_id))
+
+
+def remove_topic(coordinator: Coordinator, topic: str) -> None:
+    """Removes a topic that was marked, when its partitions are gone. Can be done again."""
+    with answered(coordinator) as client:
+        for path in (documents.topic_path(topic), documents.config_path(topic)):
+            with contextlib.suppress(NoNodeError):
+                client.retry(client.delete, path, recursive=True)
+        with contextlib.suppress(NoNodeError):
+            client.retry(client.delete, documents.deletion_path(topic))
+
+
+def lead(
+    coordinator: Coordinator, topic: str, partition: int, wanted: PartitionState
+) -> PartitionState:
+    """Writes the state of a partition; `wanted.version` -1 creates it. What is there afterwards.
+
+    Not what was wanted if somebody else wrote in between.
+    """
+    path = documents.state_path(topic, partition)
+    content = documents.state(wanted)
+    if wanted.version < 0:
+        coordinator.create_if_absent(path, content)
+    else:
+        coordinator.set_versioned(path, content, wanted.version)
+    found = coordinator.get(path)
+    if found is None:
+        raise TopicGone(f"Topic '{topic}' is not there any more.")
+    return documents.read_state(path, found.data, found.version)
+
+
+def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> tuple[int, int]:
+    """The first and last id of a new block, above every block before and above `above`."""
+    path = documents.PRODUCER_ID_BLOCK
+    for _ in range(_ATTEMPTS_MAX):
+        found = coordinator.get(path)
+        last = -1 if found is None else documents.read_producer_id_block(path, found.data)
+        first = max(last, above) + 1
+        end = first + PRODUCER_IDS_A_BLOCK - 1
+        content = documents.producer_id_block(broker_id, first, end)
+        if found is None:
+            done = coordinator.create_if_absent(path, content)
+        else:
+            done = coordinator.set_versioned(path, content, found.version)
+        # A lost answer may have been a success; that block is then never used.
+        if done:
+            return first, end
+    raise Unreachable(f"ZooKeeper's node {path} changes too often to be written")

@@ -1,0 +1,77 @@
+"""What the broker counts: plain numbers that the loop adds to, made into metrics when scraped.
+
+The endpoint's thread only reads them. Closed sets of reasons label what was refused or closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+@dataclass(slots=True)
+class Counts:
+    """Work done since the start."""
+
+    batches: int = 0
+    messages: int = 0
+    appended_bytes: int = 0
+    fetches: int = 0
+    fetched_bytes: int = 0
+    refused: dict[str, int] = field(default_factory=dict)
+
+    def count_refused(self, reason: str) -> None:
+        """One batch refused, for a reason from a small set."""
+        self.refused[reason] = self.refused.get(reason, 0) + 1
+
+
+class BrokerCollector(Collector):
+    """The metrics of one broker."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def collect(self) -> Iterator[Metric]:
+        """All of them, as they are now."""
+        broker, counts, traffic = self._broker, self._broker.counts, self._broker.loop.traffic
+        flushes = broker.partitions.flushes
+        yield _counter("batches", "Batches appended.", counts.batches)
+        yield _counter("messages", "Records appended.", counts.messages)
+        yield _counter("appended_bytes", "Bytes appended.", counts.appended_bytes)
+        yield _counter("fetches", "Fetch requests.", counts.fetches)
+        yield _counter("fetched_bytes", "Bytes of batches handed out.", counts.fetched_bytes)
+        yield _counter("requests", "Requests of all APIs.", traffic.requests)
+        yield _counter("received_bytes", "Bytes received.", traffic.received_bytes)
+        yield _counter("connections_accepted", "Connections accepted.", traffic.accepted)
+        yield _counter("connections_refused", "Connections over a limit.", traffic.refused)
+        yield _counter("flushes", "Flushes of a log.", flushes.count)
+        yield _counter("flush_seconds", "Time spent waiting for flushes.", flushes.seconds)
+        yield _counter("flushes_failed", "Flushes that the disk refused.", flushes.failed)
+        yield _reasons("batches_refused", "Batches refused.", counts.refused)
+        yield _reasons("connections_closed", "Connections closed.", traffic.closed)
+        yield _gauge("connections", "Open connections.", len(broker.loop.connections))
+        yield _gauge("partitions", "Partitions served.", len(broker.partitions.replicas))
+        yield _gauge("partitions_stopped", "Partitions not served.", len(broker.logs.stopped))
+        yield _gauge("requests_waiting", "Parked requests.", len(broker.purgatory))
+
+
+def _counter(name: str, help_text: str, value: float) -> Metric:
+    return CounterMetricFamily(f"skidway_broker_{name}_total", help_text, value=value)
+
+
+def _gauge(name: str, help_text: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"skidway_broker_{name}", help_text, value=value)
+
+
+def _reasons(name: str, help_text: str, values: dict[str, int]) -> Metric:
+    metric = CounterMetricFamily(f"skidway_broker_{name}_total", help_text, labels=["reason"])
+    for reason, value in tuple(values.items()):
+        metric.add_metric([reason], value)
+    return metric

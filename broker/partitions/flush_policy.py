@@ -1,0 +1,33 @@
+"""When a log is flushed. Pure.
+
+At once when somebody waits for it, so that waiting costs one fsync and not a timer; otherwise after
+`flush.messages` records or `flush.ms`, so that what nobody waits for is written in large pieces. At
+most one flush of a partition runs at a time; what comes meanwhile is in the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker.log.config import LogConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Flushing:
+    """What the decision needs; times in ms."""
+
+    unflushed_messages: int
+    running: bool
+    awaited: bool
+    waited_ms: float
+
+
+def must_flush(state: Flushing, config: LogConfig) -> bool:
+    """Whether to begin a flush now."""
+    if state.running or not state.unflushed_messages:
+        return False
+    return (
+        state.awaited
+        or state.unflushed_messages >= config.flush_messages
+        or state.waited_ms >= config.flush_ms
+    )

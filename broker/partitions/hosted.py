@@ -1,0 +1,191 @@
+"""All partitions that this broker leads: appends of a turn, flushes, watermarks, failures.
+
+Within a turn `touch` remembers which logs got something; `write` puts it into the files. Flushes
+run on the disk worker; when one is done the high watermark moves and whoever waited is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from broker.log.files import DamagedLog, StorageFailed
+from broker.log.flusher import DiskWorker, Outcome, sync
+from broker.log.log_manager import LogManager
+from broker.log.partition_log import Flush
+from broker.network.timers import Timers
+from broker.partitions.flush_policy import Flushing, must_flush
+from broker.partitions.replica import Replica
+from broker.purgatory import Purgatory
+from skidway import log
+from skidway.clock import Clock
+from skidway.kafka.types import TopicPartition
+
+SLOW_FLUSH_S = 1.0
+_log = log.get(__name__)
+
+
+@dataclass(slots=True)
+class FlushCounts:
+    """What flushing cost so far; read by the metrics endpoint from its own thread."""
+
+    count: int = 0
+    seconds: float = 0.0
+    failed: int = 0
+
+
+class HostedPartitions:
+    """Owned by the loop."""
+
+    def __init__(
+        self,
+        logs: LogManager,
+        purgatory: Purgatory,
+        worker: DiskWorker,
+        timers: Timers,
+        clock: Clock,
+    ) -> None:
+        self.replicas: dict[TopicPartition, Replica] = {}
+        self.logs = logs
+        self.flushes = FlushCounts()
+        self._purgatory = purgatory
+        self._worker = worker
+        self._timers = timers
+        self._clock = clock
+        self._touched: dict[Replica, None] = {}
+        self._unflushed_since: dict[Replica, float] = {}
+        self._idle: list[Callable[[], None]] = []
+
+    def get(self, partition: TopicPartition) -> Replica | None:
+        """The partition's replica if it is served here."""
+        return self.replicas.get(partition)
+
+    def host(self, replica: Replica) -> None:
+        """Serves a partition from now on."""
+        self.replicas[replica.partition] = replica
+
+    def drop(self, partition: TopicPartition) -> None:
+        """Serves a partition no longer; whoever waits for it is told."""
+        replica = self.replicas.pop(partition, None)
+        if replica is not None:
+            self._touched.pop(replica, None)
+            self._unflushed_since.pop(replica, None)
+        self._purgatory.check(partition)
+        self._tell_if_idle()
+
+    def touch(self, replica: Replica) -> None:
+        """Notes that the replica's log has something to write."""
+        self._touched[replica] = None
+
+    def write(self) -> None:
+        """Writes what the turn appended. What failed is taken back by its log, and reported."""
+        touched, self._touched = self._touched, {}
+        for replica in touched:
+            try:
+                replica.log.write()
+            except StorageFailed as error:
+                self.storage_failed(error)
+            if replica.log.unflushed_messages:
+                self._unflushed_since.setdefault(replica, self._clock.monotonic())
+                self.flush_if_due(replica)
+
+    def flush_if_due(self, replica: Replica) -> None:
+        """Begins a flush if the policy says so, else makes sure that it is asked again in time."""
+        since = self._unflushed_since.get(replica)
+        if since is None or replica.log.flush_running:
+            return
+        waited_ms = (self._clock.monotonic() - since) * 1000
+        state = Flushing(
+            replica.log.unflushed_messages,
+            running=replica.log.flush_running,
+            awaited=self._purgatory.waits_for(replica.partition),
+            waited_ms=waited_ms,
+        )
+        if must_flush(state, replica.log.config):
+            self._begin_flush(replica)
+        elif not replica.flush_timer:
+            self._set_timer(replica, since)
+
+    def flush_all(self, idle: Callable[[], None]) -> None:
+        """Flushes every log, and calls `idle` once nothing is left; for the clean stop."""
+        self._idle.append(idle)
+        for replica in list(self.replicas.values()):
+            if replica.log.unflushed_messages and not replica.log.flush_running:
+                self._begin_flush(replica)
+        self._tell_if_idle()
+
+    def storage_failed(self, failure: StorageFailed) -> None:
+        """Takes a log directory offline, unless the failure is one that passes."""
+        if failure.is_passing:
+            _log.error("append_refused", reason=str(failure))
+            return
+        for partition in self.logs.fail(failure):
+            self.drop(partition)
+
+    def damaged(self, partition: TopicPartition, damage: DamagedLog) -> None:
+        """Stops a partition whose log turned out to be damaged."""
+        self.logs.stop(partition, str(damage))
+        self.drop(partition)
+
+    def _set_timer(self, replica: Replica, since: float) -> None:
+        def due() -> None:
+            replica.flush_timer = False
+            if replica.partition in self.replicas:
+                self.flush_if_due(replica)
+
+        replica.flush_timer = True
+        self._timers.call_at(since + replica.log.config.flush_ms / 1000, due)
+
+    def _begin_flush(self, replica: Replica) -> None:
+        try:
+            flush = replica.log.begin_flush()
+        except StorageFailed as error:
+            # Not begun, nothing lost: no descriptor was left, most likely. Asked again in time.
+            self.storage_failed(error)
+            self._unflushed_since[replica] = self._clock.monotonic()
+            self._set_timer(replica, self._clock.monotonic())
+            return
+        if flush is not None:
+            self._unflushed_since.pop(replica, None)
+            self._submit(replica, flush)
+
+    def _submit(self, replica: Replica, flush: Flush) -> None:
+        def done(outcome: Outcome) -> None:
+            self._flushed(replica, flush, outcome)
+
+        self._worker.submit(lambda: sync(flush), done)
+
+    def _flushed(self, replica: Replica, flush: Flush, outcome: Outcome) -> None:
+        self.flushes.count += 1
+        self.flushes.seconds += outcome.seconds
+        partition = replica.partition
+        if outcome.error is not None:
+            self.flushes.failed += 1
+            if self.replicas.get(partition) is replica:
+                # Whatever the error: the pages may be gone, and a second fsync would not say so.
+                failure = StorageFailed("flush", replica.log.directory, outcome.error, final=True)
+                self.storage_failed(failure)
+            return
+        if outcome.seconds > SLOW_FLUSH_S:
+            _log.warning("slow_flush", partition=str(partition), seconds=round(outcome.seconds, 3))
+        replica.log.finish_flush(flush)
+        if self.replicas.get(partition) is replica:
+            if replica.advance():
+                self._purgatory.check(partition)
+            if replica.log.unflushed_messages:
+                self._unflushed_since.setdefault(replica, self._clock.monotonic())
+                self.flush_if_due(replica)
+        self._tell_if_idle()
+
+    def _tell_if_idle(self) -> None:
+        if not self._idle:
+            return
+        for replica in self.replicas.values():
+            if replica.log.unflushed_messages and replica.log.flush_running:
+                return
+            if replica.log.unflushed_messages:
+                self._begin_flush(replica)
+                return
+        idle, self._idle = self._idle, []
+        for each in idle:
+            each()

@@ -1,0 +1,43 @@
+"""One partition as its leader sees it: log, leader epoch, high watermark.
+
+The high watermark moves when a flush is done (ours, later a follower's); consumers read below it,
+acks=all is answered at it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+
+from broker.log.partition_log import LogPosition, PartitionLog
+from skidway.kafka.types import TopicPartition
+
+
+@dataclass(slots=True, eq=False)
+class Replica:
+    """A partition that we lead. `followers`: flushed positions of the other in-sync replicas."""
+
+    partition: TopicPartition
+    topic_id: uuid.UUID
+    log: PartitionLog
+    leader_epoch: int
+    followers: dict[int, LogPosition] = field(default_factory=dict)
+    high_watermark: LogPosition = field(init=False)
+    flush_timer: bool = False
+    """Whether a timer will ask again whether to flush."""
+
+    def __post_init__(self) -> None:
+        self.high_watermark = self.log.flushed
+
+    @property
+    def offset(self) -> int:
+        """The high watermark's offset."""
+        return self.high_watermark.offset
+
+    def advance(self) -> bool:
+        """Takes what the in-sync replicas have flushed; whether the high watermark moved."""
+        least = min((self.log.flushed, *self.followers.values()))
+        if least.offset <= self.high_watermark.offset:
+            return False  # a follower that came back into sync may stand below it for a while
+        self.high_watermark = least
+        return True

@@ -1,0 +1,275 @@
+"""`skidway broker run`: from settings to a broker that serves, and back to files that are whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import REGISTRY
+
+from broker.broker import Broker
+from broker.coordination import store
+from broker.coordination.documents import Registration
+from broker.coordination.producer_ids import Block, ProducerIds
+from broker.coordination.session import Session
+from broker.log.files import StorageFailed
+from broker.log.flusher import Flusher
+from broker.log.log_manager import LogManager
+from broker.metrics import BrokerCollector
+from broker.network.listener import Listener
+from broker.network.loop import Limits, Loop
+from broker.partitions.hosted import HostedPartitions
+from broker.purgatory import Purgatory
+from broker.settings import BrokerSettings
+from broker.topics.administration import Topics
+from broker.topics.catalog import BrokerAddress, Catalog
+from skidway import log
+from skidway.clock import Clock, SystemClock
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError
+from skidway.service import Shutdown
+from skidway.telemetry import Health, TelemetryServer
+
+STOP_WITHIN_MS = 10_000
+"""How long a stop waits for the last flushes and answers."""
+
+_log = log.get(__name__)
+
+
+def run(settings: BrokerSettings, shutdown: Shutdown, clock: Clock | None = None) -> int:
+    """Serves until shutdown; the exit status. Raises SkidwayError if it cannot start."""
+    program = Program(settings, clock or SystemClock())
+    try:
+        program.start()
+        program.loop.watch(shutdown.fileno(), program.stop)
+        program.loop.run()
+    finally:
+        program.close()
+    return 0
+
+
+class Program:
+    """A broker with everything around it; `start`, run the loop, `close`."""
+
+    def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+        self.loop = Loop(
+            clock,
+            Limits(
+                request_bytes_max=settings.request_bytes_max,
+                requests_max=settings.queued_requests_max,
+                connections_max=settings.connections_max,
+                idle_ms_max=settings.connections_idle_ms_max,
+            ),
+        )
+        self._flusher = Flusher(self.loop.post, threads=settings.flush_threads)
+        self.logs = LogManager(clock, self._flusher)
+        self._purgatory = Purgatory(self.loop.timers)
+        self.partitions = HostedPartitions(
+            self.logs, self._purgatory, self._flusher, self.loop.timers, clock
+        )
+        self._listeners: list[Listener] = []
+        self._telemetry: TelemetryServer | None = None
+        self._collector: BrokerCollector | None = None
+        self._session: Session | None = None
+        self._coordinator: Coordinator | None = None
+        self.broker: Broker | None = None
+        self._serving = False
+        self._stopping = False
+
+    def start(self) -> None:
+        """Everything up to accepting clients. Raises SkidwayError."""
+        settings = self._settings
+        self._listeners = [
+            Listener(
+                each.host,
+                each.port,
+                send_buffer=settings.send_buffer_bytes,
+                receive_buffer=settings.receive_buffer_bytes,
+            )
+            for each in settings.endpoints()
+        ]
+        self._start_telemetry()
+        self.logs.open_directories(settings.log_dirs)
+        self._coordinator = Coordinator(
+            settings.zookeeper_connect,
+            session_timeout_s=settings.zookeeper_session_timeout_ms / 1000,
+            connect_timeout_s=settings.zookeeper_connection_timeout_ms / 1000,
+        )
+        cluster_id = store.cluster_id(self._coordinator)
+        directory_id = self.logs.claim(settings.broker_id, cluster_id)
+        self._session = Session(
+            self._coordinator,
+            self._clock,
+            self.loop.post,
+            cluster_id=cluster_id,
+            on_catalog=self._catalog_changed,
+        )
+        self._session.register(
+            self._registration(directory_id),
+            wait_s=settings.zookeeper_session_timeout_ms / 1000 + 1,
+        )
+        self._load(self._session.read_catalog(settings.broker_id))
+        self._session.start()
+        self._serve(cluster_id)
+
+    def stop(self) -> None:
+        """Stops in order: no new clients, everything flushed and answered, then the loop."""
+        if self._stopping:
+            return
+        self._stopping = True
+        if self.broker is not None:
+            self.broker.stopping = True
+        _log.info("broker_stopping")
+        self.loop.close_listeners()
+        self.loop.call_later(STOP_WITHIN_MS, self.loop.stop)
+        self.partitions.flush_all(self._flushed)
+
+    def close(self) -> None:
+        """Frees everything; after a stop in order the files say that it was one."""
+        session, self._session = self._session, None
+        epoch = -1 if session is None else session.broker_epoch
+        if session is not None:
+            session.close()
+        elif self._coordinator is not None:
+            self._coordinator.close()
+        self._flusher.close()
+        self.loop.close()
+        for listener in self._listeners:
+            listener.close()
+        clean = self._serving and self._stopping and not self._unflushed()
+        if clean:
+            self.logs.close(epoch)
+        else:
+            self.logs.release()
+        self._stop_telemetry()
+        if self._serving:
+            _log.info("broker_stopped", clean=clean)
+
+    def _load(self, catalog: Catalog) -> None:
+        session = self._session
+        assert session is not None
+        settings = self._settings
+        topics = Topics(
+            settings.broker_id,
+            settings.log_defaults(),
+            self.loop,
+            self.logs,
+            self.partitions,
+            catalog,
+        )
+        topics.use(session)
+        topics.load(self.logs.discover())
+        self.logs.loaded()
+        self.broker = Broker(
+            settings,
+            self._clock,
+            self.loop,
+            self.logs,
+            self.partitions,
+            self._purgatory,
+            topics,
+            ProducerIds(self._take_block),
+        )
+
+    def _serve(self, cluster_id: str) -> None:
+        assert self.broker is not None
+        self._collector = BrokerCollector(self.broker)
+        REGISTRY.register(self._collector)
+        self.loop.serve(self.broker)
+        for listener in self._listeners:
+            self.loop.add_listener(listener)
+        self._every(self._settings.checkpoint_ms, self.logs.checkpoint)
+        self._every(self._settings.retention_check_ms, self._expire)
+        self._serving = True
+        _log.info(
+            "broker_started",
+            broker_id=self._settings.broker_id,
+            cluster=self._settings.cluster_name,
+            cluster_id=cluster_id,
+            host=self._listeners[0].host,
+            port=self._listeners[0].port,
+            partitions=len(self.partitions.replicas),
+            stopped=len(self.logs.stopped),
+        )
+
+    def _registration(self, directory_id: str) -> Registration:
+        told = self._settings.advertised(self._listeners[0].port)
+        address = BrokerAddress(self._settings.broker_id, told.host, told.port)
+        return Registration(address, directory_id)
+
+    def _catalog_changed(self, catalog: Catalog) -> None:
+        if self.broker is not None and not self._stopping:
+            self.broker.topics.apply(catalog)
+
+    def _take_block(self, taken: Any) -> None:
+        session = self._session
+        broker_id, above = self._settings.broker_id, self.logs.highest_producer_id()
+
+        def work(coordinator: Coordinator) -> Block:
+            return store.producer_id_block(coordinator, broker_id, above)
+
+        if session is None:
+            taken(SkidwayError("the broker stops"))
+        else:
+            session.submit(work, taken)
+
+    def _every(self, interval_ms: int, action: Any) -> None:
+        def again() -> None:
+            if not self._stopping:
+                action()
+                self.loop.call_later(interval_ms, again)
+
+        self.loop.call_later(interval_ms, again)
+
+    def _expire(self) -> None:
+        try:
+            expired = self.logs.expire(
+                lambda _partition: None, self._settings.producer_expiration_ms
+            )
+        except StorageFailed as error:
+            self.partitions.storage_failed(error)
+            return
+        if expired:
+            delay_ms = self._settings.segment_delete_delay_ms
+            self.loop.call_later(delay_ms, lambda: self._remove(expired))
+
+    def _remove(self, paths: list[Path]) -> None:
+        self.logs.remove(paths)
+
+    def _flushed(self) -> None:
+        """Everything is durable: who still waits is answered as well as can be, and it ends."""
+        self._purgatory.expire_all()
+        self.loop.call_later(0, self.loop.stop)
+
+    def _unflushed(self) -> bool:
+        return any(each.log.unflushed_messages for each in self.partitions.replicas.values())
+
+    def _health(self) -> Health:
+        stopped = {str(tp): reason for tp, reason in tuple(self.logs.stopped.items())}
+        offline = {str(d.path): d.offline for d in self.logs.directories if d.offline is not None}
+        session = self._session
+        connected = session is not None and session.is_connected
+        detail = {
+            "serving": self._serving and not self._stopping,
+            "zookeeper": "connected" if connected else "away",
+            "partitions": len(self.partitions.replicas),
+            "stopped_partitions": stopped,
+            "offline_log_dirs": offline,
+        }
+        ok = self._serving and not self._stopping and not stopped and not offline
+        return Health(ok, detail)
+
+    def _start_telemetry(self) -> None:
+        if self._settings.metrics_listener:
+            self._telemetry = TelemetryServer(self._settings.metrics_listener, self._health)
+            self._telemetry.start()
+
+    def _stop_telemetry(self) -> None:
+        if self._collector is not None:
+            REGISTRY.unregister(self._collector)
+            self._collector = None
+        if self._telemetry is not None:
+            self._telemetry.stop()
+            self._telemetry = None

@@ -1,0 +1,81 @@
+"""Operations that cannot be answered yet: fetches for which there is too little, produce requests
+that wait for the high watermark (Kafka's name for the idea, and its rule: complete exactly once).
+
+An operation is watched under its partitions. Whoever changes one of them calls `check`, which asks
+each of its operations whether it can complete now; at its deadline an operation is told to expire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from broker.network.timers import Timer, Timers
+from skidway.kafka.types import TopicPartition
+
+
+class Delayed(Protocol):
+    """An operation that waits. Identity is its key."""
+
+    def try_complete(self) -> bool:
+        """Completes if it can; whether it is complete (then nothing is asked again)."""
+        ...
+
+    def expire(self) -> None:
+        """Completes as well as it can, now."""
+        ...
+
+
+class Purgatory:
+    """All operations that wait; owned by the loop."""
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._watched: dict[TopicPartition, dict[Delayed, None]] = {}
+        self._waiting: dict[Delayed, tuple[Sequence[TopicPartition], Timer]] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def watch(
+        self, operation: Delayed, partitions: Sequence[TopicPartition], deadline: float
+    ) -> None:
+        """Keeps an operation until it completes, or expires at `deadline` (monotonic seconds)."""
+        timer = self._timers.call_at(deadline, lambda: self._expire(operation))
+        self._waiting[operation] = (partitions, timer)
+        for partition in partitions:
+            self._watched.setdefault(partition, {})[operation] = None
+
+    def waits_for(self, partition: TopicPartition) -> bool:
+        """Whether somebody waits for something to change on this partition."""
+        return partition in self._watched
+
+    def check(self, partition: TopicPartition) -> None:
+        """Asks the partition's operations whether they can complete now."""
+        for operation in tuple(self._watched.get(partition, ())):
+            if operation in self._waiting and operation.try_complete():
+                self.forget(operation)
+
+    def forget(self, operation: Delayed) -> None:
+        """Drops an operation; harmless when it is complete."""
+        found = self._waiting.pop(operation, None)
+        if found is None:
+            return
+        partitions, timer = found
+        self._timers.cancel(timer)
+        for partition in partitions:
+            watched = self._watched.get(partition)
+            if watched is not None:
+                watched.pop(operation, None)
+                if not watched:
+                    del self._watched[partition]
+
+    def expire_all(self) -> None:
+        """Completes everything as well as it can, because the broker stops."""
+        for operation in tuple(self._waiting):
+            self._expire(operation)
+
+    def _expire(self, operation: Delayed) -> None:
+        if operation in self._waiting:
+            self.forget(operation)
+            operation.expire()

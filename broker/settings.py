@@ -1,0 +1,282 @@
+"""Every setting of the broker, by Kafka's names where Kafka has one."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker.log.config import FOREVER_MS, UNLIMITED, LogConfig
+from skidway.coordination import check_connect
+from skidway.errors import ConfigurationRefused
+from skidway.settings import setting
+
+_HOUR_MS = 3_600_000
+_INT_MAX = (1 << 31) - 1
+_WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+PLAINTEXT = "PLAINTEXT"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address with its security protocol; port 0 = any that is free."""
+
+    protocol: str
+    host: str
+    port: int
+
+
+def parse_endpoint(text: str, key: str) -> Endpoint:
+    """ "PLAINTEXT://host:port". Raises ConfigurationRefused naming `key`."""
+    protocol, separator, address = text.strip().partition("://")
+    host, colon, port = address.rpartition(":")
+    if not separator or not colon or not port.isdigit() or int(port) > 65535:
+        raise ConfigurationRefused(f"{key}: {text!r} is not PROTOCOL://host:port")
+    if protocol.upper() != PLAINTEXT:
+        raise ConfigurationRefused(f"{key}: {text!r}: the only protocol so far is {PLAINTEXT}")
+    return Endpoint(PLAINTEXT, host.strip("[]"), int(port))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerSettings:
+    """Settings of `skidway broker run`."""
+
+    broker_id: int = setting(
+        "broker.id", 1, help="Number of this broker in its cluster.", at_least=0, at_most=_INT_MAX
+    )
+    cluster_name: str = setting(
+        "cluster.name",
+        "main",
+        help="Name of the cluster, without a dot; what mirrors call its topics by.",
+    )
+    listeners: list[str] = setting(  # noqa: RUF009 - setting copies its default
+        "listeners",
+        ["PLAINTEXT://127.0.0.1:9092"],
+        help="Addresses to listen on: PLAINTEXT://host:port.",
+        at_least=1,
+    )
+    advertised_listeners: list[str] = setting(  # noqa: RUF009 - as above
+        "advertised.listeners",
+        [],
+        help="Addresses that clients are told; default: those of listeners.",
+    )
+    log_dirs: list[Path] = setting(  # noqa: RUF009 - as above
+        "log.dirs",
+        [Path("/var/lib/skidway/broker")],
+        help="Directories of the partitions, best on disks of their own.",
+        at_least=1,
+    )
+    zookeeper_connect: str = setting(
+        "zookeeper.connect",
+        "127.0.0.1:2181",
+        help="ZooKeeper's addresses, with the chroot of the cluster: host:port,.../dc1.",
+    )
+    zookeeper_session_timeout_ms: int = setting(
+        "zookeeper.session.timeout.ms",
+        10_000,
+        help="Time without an answer after which ZooKeeper takes this broker for dead.",
+        at_least=1000,
+    )
+    zookeeper_connection_timeout_ms: int = setting(
+        "zookeeper.connection.timeout.ms",
+        15_000,
+        help="How long the start waits for ZooKeeper.",
+        at_least=100,
+    )
+    metrics_listener: str = setting(
+        "metrics.listener", "127.0.0.1:9102", help='host:port of /metrics and /health; "" for none.'
+    )
+    num_partitions: int = setting(
+        "num.partitions", 1, help="Partitions of a topic that asks for none.", at_least=1
+    )
+    default_replication_factor: int = setting(
+        "default.replication.factor",
+        1,
+        help="Replicas of a topic that asks for none.",
+        at_least=1,
+        at_most=1,
+    )
+    min_insync_replicas: int = setting(
+        "min.insync.replicas", 1, help="In-sync replicas that acks=all needs.", at_least=1
+    )
+    auto_create_topics: bool = setting(
+        "auto.create.topics.enable", True, help="Whether asking for an unknown topic creates it."
+    )
+    delete_topic: bool = setting("delete.topic.enable", True, help="Whether topics can be deleted.")
+    message_bytes_max: int = setting(
+        "message.max.bytes", 1_048_588, help="Largest record batch.", at_least=0, at_most=_INT_MAX
+    )
+    segment_bytes: int = setting(
+        "log.segment.bytes", 1 << 30, help="Size of a segment.", at_least=1024, at_most=_INT_MAX
+    )
+    roll_hours: int = setting("log.roll.hours", 168, help="As log.roll.ms, in hours.", at_least=1)
+    roll_ms: int | None = setting(
+        "log.roll.ms",
+        None,
+        help="Time after a segment's first append at which it is rolled; before log.roll.hours.",
+        at_least=1,
+    )
+    retention_hours: int = setting(
+        "log.retention.hours",
+        168,
+        help="As log.retention.ms, in hours; -1 = no limit.",
+        at_least=-1,
+    )
+    retention_ms: int | None = setting(
+        "log.retention.ms",
+        None,
+        help="Age by time of appending at which segments go; before log.retention.hours.",
+        at_least=-1,
+    )
+    retention_bytes: int = setting(
+        "log.retention.bytes",
+        UNLIMITED,
+        help="Size of a partition above which its oldest segments go; -1 = no limit.",
+        at_least=-1,
+    )
+    retention_check_ms: int = setting(
+        "log.retention.check.interval.ms",
+        300_000,
+        help="Time between two looks for expired segments.",
+        at_least=1,
+    )
+    segment_delete_delay_ms: int = setting(
+        "log.segment.delete.delay.ms",
+        60_000,
+        help="Time between taking a segment out and removing its files.",
+        at_least=0,
+    )
+    index_interval_bytes: int = setting(
+        "log.index.interval.bytes", 4096, help="Bytes of log for one index entry.", at_least=0
+    )
+    index_bytes_max: int = setting(
+        "log.index.size.max.bytes",
+        10 << 20,
+        help="Size of an index at which its segment is rolled.",
+        at_least=4096,
+    )
+    flush_messages: int = setting(
+        "log.flush.interval.messages",
+        10_000,
+        help="Records after which a log is flushed although nobody waits.",
+        at_least=1,
+    )
+    flush_ms: int = setting(
+        "log.flush.interval.ms",
+        50,
+        help="Time after which a log is flushed although nobody waits.",
+        at_least=0,
+    )
+    flush_threads: int = setting(
+        "log.flush.threads", 2, help="Threads that wait for the disk.", at_least=1, at_most=64
+    )
+    checkpoint_ms: int = setting(
+        "log.flush.offset.checkpoint.interval.ms",
+        60_000,
+        help="Time between two checkpoints of what is flushed.",
+        at_least=1,
+    )
+    timestamp_before_max_ms: int = setting(
+        "log.message.timestamp.before.max.ms",
+        FOREVER_MS,
+        help="How far behind the clock event times may be.",
+        at_least=0,
+    )
+    timestamp_after_max_ms: int = setting(
+        "log.message.timestamp.after.max.ms",
+        FOREVER_MS,
+        help="How far ahead of the clock event times may be; agents bring old logs.",
+        at_least=0,
+    )
+    producer_expiration_ms: int = setting(
+        "producer.id.expiration.ms",
+        86_400_000,
+        help="Time after its last append at which an idempotent producer is forgotten.",
+        at_least=1,
+    )
+    request_bytes_max: int = setting(
+        "socket.request.max.bytes",
+        104_857_600,
+        help="Largest request.",
+        at_least=1024,
+        at_most=_INT_MAX,
+    )
+    send_buffer_bytes: int = setting(
+        "socket.send.buffer.bytes", -1, help="SO_SNDBUF of connections; -1 = the kernel's."
+    )
+    receive_buffer_bytes: int = setting(
+        "socket.receive.buffer.bytes", -1, help="SO_RCVBUF of connections; -1 = the kernel's."
+    )
+    queued_requests_max: int = setting(
+        "queued.max.requests",
+        500,
+        help="Requests of one connection that may wait for their answers.",
+        at_least=1,
+    )
+    connections_max: int = setting(
+        "max.connections", 100_000, help="Connections at a time; more are closed.", at_least=1
+    )
+    connections_idle_ms_max: int = setting(
+        "connections.max.idle.ms",
+        600_000,
+        help="Time after which an idle connection is closed.",
+        at_least=1,
+    )
+    fetch_bytes_max: int = setting(
+        "fetch.max.bytes", 57_671_680, help="Most that one fetch is answered with.", at_least=1024
+    )
+
+    def check(self) -> None:
+        """Refuses what no single setting can know."""
+        if not self.cluster_name or "." in self.cluster_name:
+            raise ConfigurationRefused(
+                f"cluster.name: {self.cluster_name!r} must be a name without a dot"
+            )
+        check_connect(self.zookeeper_connect)
+        listening = self.endpoints()
+        for text in self.advertised_listeners:
+            parse_endpoint(text, "advertised.listeners")
+        if not self.advertised_listeners and listening[0].host in _WILDCARDS:
+            raise ConfigurationRefused(
+                "advertised.listeners must say what clients shall be told, because listeners "
+                "binds to every address"
+            )
+        if len(set(self.log_dirs)) != len(self.log_dirs):
+            raise ConfigurationRefused("log.dirs names a directory twice")
+        if self.min_insync_replicas > self.default_replication_factor:
+            raise ConfigurationRefused(
+                f"min.insync.replicas {self.min_insync_replicas} can never be met with "
+                f"default.replication.factor {self.default_replication_factor}"
+            )
+
+    def endpoints(self) -> list[Endpoint]:
+        """Where to listen."""
+        return [parse_endpoint(text, "listeners") for text in self.listeners]
+
+    def advertised(self, port: int) -> Endpoint:
+        """What clients are told; `port` is the one bound. Never `localhost`: clients try ::1."""
+        if self.advertised_listeners:
+            told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")
+            return Endpoint(told.protocol, told.host, told.port or port)
+        first = self.endpoints()[0]
+        host = "127.0.0.1" if first.host == "localhost" else first.host or socket.gethostname()
+        return Endpoint(first.protocol, host, port)
+
+    def log_defaults(self) -> LogConfig:
+        """The settings of a topic that has none of its own."""
+        hours = self.retention_hours
+        by_hours = UNLIMITED if hours < 0 else hours * _HOUR_MS
+        return LogConfig(
+            segment_bytes=self.segment_bytes,
+            segment_ms=self.roll_hours * _HOUR_MS if self.roll_ms is None else self.roll_ms,
+            index_interval_bytes=self.index_interval_bytes,
+            segment_index_bytes=self.index_bytes_max,
+            retention_ms=by_hours if self.retention_ms is None else self.retention_ms,
+            retention_bytes=self.retention_bytes,
+            file_delete_delay_ms=self.segment_delete_delay_ms,
+            max_message_bytes=self.message_bytes_max,
+            flush_messages=self.flush_messages,
+            flush_ms=self.flush_ms,
+            timestamp_before_max_ms=self.timestamp_before_max_ms,
+            timestamp_after_max_ms=self.timestamp_after_max_ms,
+        )

@@ -1,0 +1,301 @@
+"""Topics as this broker lives with them: created, extended, deleted, and hosted where assigned.
+
+The order is what makes a crash harmless:
+
+    create   the topic's node and settings (one transaction) -> directories -> partition states;
+             a partition is served once its state says that we lead it
+    delete   a mark -> no longer served, directories renamed -> the nodes and the mark go
+    start    a marked topic is deleted to the end; an assigned partition without state gets its
+             directory; one *with* state whose directory is missing has lost data, and is stopped
+             by name rather than begun again at offset 0
+
+A directory that belongs to no topic known is set aside, never deleted.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from broker.coordination import store
+from broker.coordination.session import Session
+from broker.log import names
+from broker.log.config import LogConfig
+from broker.log.log_manager import Found, LogManager, NewLog
+from broker.network.loop import Loop
+from broker.partitions.hosted import HostedPartitions
+from broker.partitions.replica import Replica
+from broker.topics import configs
+from broker.topics.catalog import Catalog, PartitionState, Topic, TopicPartitionInfo
+from skidway import log
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError
+from skidway.kafka.types import TopicPartition
+
+TRY_AGAIN_MS = 1000
+Done = Callable[[SkidwayError | None], None]
+_log = log.get(__name__)
+
+
+class Topics:
+    """Owned by the loop."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        defaults: LogConfig,
+        loop: Loop,
+        logs: LogManager,
+        partitions: HostedPartitions,
+        catalog: Catalog,
+    ) -> None:
+        self.catalog = catalog
+        self._broker_id = broker_id
+        self._defaults = defaults
+        self._loop = loop
+        self._logs = logs
+        self._partitions = partitions
+        self._session: Session | None = None
+        self._preparing: set[TopicPartition] = set()
+        self._when_ready: dict[str, list[Done]] = {}
+        self._creating: set[str] = set()
+
+    @property
+    def session(self) -> Session:
+        """The session with ZooKeeper."""
+        assert self._session is not None
+        return self._session
+
+    def use(self, session: Session) -> None:
+        """Sets the session, which needs this object's `apply` first."""
+        self._session = session
+
+    def log_config(self, topic: Topic) -> LogConfig:
+        """What the logs of a topic act on."""
+        return configs.log_config(self._defaults, topic.configs)
+
+    def load(self, found: Mapping[TopicPartition, Found]) -> None:
+        """At the start, on the calling thread: opens what is there and ours. SkidwayError."""
+        deleting = self.catalog.deleting
+        for partition, each in found.items():
+            topic = self.catalog.topics.get(partition.topic)
+            info = None if topic is None else topic.partitions.get(partition.partition)
+            if topic is None or info is None or each.topic_id not in (None, topic.topic_id):
+                gone = partition.topic in deleting and each.topic_id == deleting[partition.topic]
+                self._logs.set_aside(partition, each, delete=gone)
+                continue
+            if each.topic_id is None:
+                self._logs.adopt(partition, each, topic.topic_id)
+            self._logs.load(partition, each, self.log_config(topic))
+        for name in deleting:
+            self._finish_deletion(name, _ignore)
+        self._lead_again()
+        self.apply(self.catalog)
+
+    def apply(self, catalog: Catalog) -> None:
+        """Takes over what ZooKeeper says now: hosts what is new, drops what is gone."""
+        self.catalog = catalog
+        self._drop_vanished()
+        wanted: dict[str, list[int]] = {}
+        for topic in catalog.topics.values():
+            for number, info in topic.partitions.items():
+                if info.replicas[:1] == (self._broker_id,):
+                    self._host(topic, number, info, wanted)
+        for name, numbers in wanted.items():
+            self._prepare(catalog.topics[name], numbers)
+
+    def create(
+        self, name: str, assignment: Mapping[int, tuple[int, ...]], settings: Mapping[str, str],
+        done: Done,
+    ) -> uuid.UUID:  # fmt: skip
+        """Creates a topic, whose request was found good; its id. `done` once it can be used."""
+        topic_id = uuid.uuid4()
+        self._creating.add(name)
+
+        def work(coordinator: Coordinator) -> None:
+            store.create_topic(coordinator, name, topic_id, assignment, settings)
+
+        def created(outcome: SkidwayError | None) -> None:
+            self._creating.discard(name)
+            if outcome is not None:
+                done(outcome)
+                return
+            infos = {number: TopicPartitionInfo(each) for number, each in assignment.items()}
+            self._learn(Topic(name, topic_id, infos, dict(settings)))
+            self._ready(name, done)
+
+        self.session.submit(work, created)
+        return topic_id
+
+    def is_creating(self, name: str) -> bool:
+        """Whether a topic's creation is under way here."""
+        return name in self._creating
+
+    def extend(self, topic: Topic, assignment: Mapping[int, tuple[int, ...]], done: Done) -> None:
+        """Gives a topic more partitions; `assignment` has all of them."""
+
+        def work(coordinator: Coordinator) -> None:
+            store.add_partitions(coordinator, topic.name, topic.topic_id, assignment)
+
+        def extended(outcome: SkidwayError | None) -> None:
+            if outcome is not None:
+                done(outcome)
+                return
+            known = dict(topic.partitions)
+            for number, each in assignment.items():
+                known.setdefault(number, TopicPartitionInfo(each))
+            self._learn(replace(topic, partitions=known))
+            self._ready(topic.name, done)
+
+        self.session.submit(work, extended)
+
+    def delete(self, topic: Topic, done: Done) -> None:
+        """Deletes a topic and its data."""
+
+        def work(coordinator: Coordinator) -> None:
+            store.mark_deletion(coordinator, topic.name, topic.topic_id)
+
+        def marked(outcome: SkidwayError | None) -> None:
+            if outcome is not None:
+                done(outcome)
+                return
+            known = {each: self.catalog.topics[each] for each in self.catalog.topics}
+            known.pop(topic.name, None)
+            self.catalog = replace(self.catalog, topics=known)
+            for number in topic.partitions:
+                self._take_out(TopicPartition(topic.name, number), names.DELETED_DIRECTORY)
+            self._finish_deletion(topic.name, done)
+
+        self.session.submit(work, marked)
+
+    def _learn(self, topic: Topic) -> None:
+        """Acts on what we wrote ourselves, without waiting for a watch to say it."""
+        self.apply(replace(self.catalog, topics={**self.catalog.topics, topic.name: topic}))
+
+    def _ready(self, name: str, done: Done) -> None:
+        """Calls `done` once every partition of a topic that is ours is served."""
+        if any(each.topic == name for each in self._preparing):
+            self._when_ready.setdefault(name, []).append(done)
+        else:
+            done(None)
+
+    def _finish_deletion(self, name: str, done: Done) -> None:
+        def work(coordinator: Coordinator) -> None:
+            store.remove_topic(coordinator, name)
+
+        self.session.submit(work, done)
+
+    def _drop_vanished(self) -> None:
+        deleting = self.catalog.deleting
+        for partition, replica in list(self._partitions.replicas.items()):
+            topic = self.catalog.topics.get(partition.topic)
+            if topic is None or topic.topic_id != replica.topic_id:
+                marked = deleting.get(partition.topic) == replica.topic_id
+                suffix = names.DELETED_DIRECTORY if marked else names.STRAY_DIRECTORY
+                self._take_out(partition, suffix)
+
+    def _take_out(self, partition: TopicPartition, suffix: str) -> None:
+        self._logs.delete(partition, suffix=suffix)
+        self._partitions.drop(partition)
+
+    def _host(
+        self, topic: Topic, number: int, info: TopicPartitionInfo, wanted: dict[str, list[int]]
+    ) -> None:
+        partition = TopicPartition(topic.name, number)
+        if partition in self._preparing or partition in self._logs.stopped:
+            return
+        replica = self._partitions.get(partition)
+        config = self.log_config(topic)
+        if replica is not None:
+            replica.log.config = config
+            return
+        known = self._logs.logs.get(partition)
+        if known is not None and info.state is not None and info.state.leader == self._broker_id:
+            self._partitions.host(
+                Replica(partition, topic.topic_id, known, info.state.leader_epoch)
+            )
+        elif info.state is None:
+            wanted.setdefault(topic.name, []).append(number)
+        elif known is None:
+            self._logs.stop(
+                partition,
+                f"the directory of {partition} is missing; bring it back, or delete the topic",
+            )
+
+    def _prepare(self, topic: Topic, numbers: list[int]) -> None:
+        """Makes the logs of new partitions, then says in ZooKeeper that we lead them."""
+        partitions = [TopicPartition(topic.name, number) for number in numbers]
+        self._preparing.update(partitions)
+        missing = [
+            NewLog(each, topic.topic_id, self.log_config(topic))
+            for each in partitions
+            if each not in self._logs.logs
+        ]
+
+        def made(error: OSError | None) -> None:
+            if error is None:
+                self._lead(topic, numbers)
+                return
+            _log.error("partitions_not_created", topic=topic.name, reason=str(error))
+            self._preparing.difference_update(partitions)
+            failure = SkidwayError(
+                f"cannot create the partitions of {topic.name}: {error.strerror or error}"
+            )
+            self._tell(topic.name, failure)
+
+        if missing:
+            self._logs.create(missing, made)
+        else:
+            made(None)
+
+    def _lead(self, topic: Topic, numbers: list[int]) -> None:
+        wanted = PartitionState(self._broker_id, 0, (self._broker_id,))
+
+        def work(coordinator: Coordinator) -> dict[int, PartitionState]:
+            return {each: store.lead(coordinator, topic.name, each, wanted) for each in numbers}
+
+        def led(outcome: dict[int, PartitionState] | SkidwayError) -> None:
+            known = self.catalog.topics.get(topic.name)
+            gone = known is None or known.topic_id != topic.topic_id
+            if isinstance(outcome, SkidwayError) and not gone:
+                # The topic stays ours; only ZooKeeper has to be there again.
+                self._loop.call_later(TRY_AGAIN_MS, lambda: self._lead(topic, numbers))
+                return
+            self._preparing.difference_update(TopicPartition(topic.name, n) for n in numbers)
+            if known is None or gone or isinstance(outcome, SkidwayError):
+                for number in numbers:
+                    self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
+                self._tell(topic.name, SkidwayError(f"Topic '{topic.name}' was deleted."))
+                return
+            partitions = dict(known.partitions)
+            for number, state in outcome.items():
+                partitions[number] = replace(partitions[number], state=state)
+            self._learn(replace(known, partitions=partitions))
+            self._tell(topic.name, None)
+
+        self.session.submit(work, led)
+
+    def _tell(self, name: str, error: SkidwayError | None) -> None:
+        for done in self._when_ready.pop(name, []):
+            done(error)
+
+    def _lead_again(self) -> None:
+        """After an unclean stop: unflushed records may be gone, and their offsets are given again.
+
+        A new leader epoch tells them apart. On the calling thread, at the start.
+        """
+        for partition in sorted(self._logs.unclean & set(self._logs.logs)):
+            topic = self.catalog.topics[partition.topic]
+            info = topic.partitions[partition.partition]
+            if info.state is None or info.state.leader != self._broker_id:
+                continue
+            wanted = replace(info.state, leader_epoch=info.state.leader_epoch + 1)
+            state = self.session.lead(partition, wanted)
+            partitions = {**topic.partitions, partition.partition: replace(info, state=state)}
+            known = {**self.catalog.topics, topic.name: replace(topic, partitions=partitions)}
+            self.catalog = replace(self.catalog, topics=known)
+
+
+def _ignore(_error: SkidwayError | None) -> None:
+    """Deletions that are finished at the start are nobody's request."""

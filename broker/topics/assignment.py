@@ -1,0 +1,18 @@
+"""Which broker gets which partition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def assign(
+    count: int, brokers: Sequence[int], start: int, first: int = 0
+) -> dict[int, tuple[int, ...]]:
+    """Partitions `first` to `first + count - 1`, one replica each, round the brokers from `start`.
+
+    `brokers` ascending and not empty.
+    """
+    return {
+        number: (brokers[(start + number) % len(brokers)],)
+        for number in range(first, first + count)
+    }

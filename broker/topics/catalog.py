@@ -1,0 +1,63 @@
+"""Brokers, topics and partitions of the cluster: an immutable picture of what ZooKeeper says."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+NO_LEADER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress:
+    """A live broker and where it can be reached."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionState:
+    """Who leads a partition; `isr` the in-sync replicas. `version` is for conditional writes."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPartitionInfo:
+    """One partition: its replicas, the preferred leader first; state None = not led yet."""
+
+    replicas: tuple[int, ...]
+    state: PartitionState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as it was created, with its settings."""
+
+    name: str
+    topic_id: uuid.UUID
+    partitions: Mapping[int, TopicPartitionInfo]
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Everything that Metadata answers from."""
+
+    cluster_id: str
+    brokers: Mapping[int, BrokerAddress] = field(default_factory=dict)
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+    controller_id: int = NO_LEADER
+    deleting: Mapping[str, uuid.UUID | None] = field(default_factory=dict)
+    """Topics that are being deleted, which are no more among `topics`."""
+
+    def by_id(self, topic_id: uuid.UUID) -> Topic | None:
+        """The topic with an id."""
+        return next((each for each in self.topics.values() if each.topic_id == topic_id), None)
