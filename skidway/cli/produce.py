@@ -1,0 +1,250 @@
+"""`skidway produce --topic T`: lines from standard input, each one record.
+
+Every line that was taken is acknowledged by the broker when the command ends with 0. A line that
+the broker refuses (too large) is counted and makes it end with 1; the others are sent all the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from skidway.cli.options import add_bootstrap_option
+from skidway.cli.topics import connect, existing
+from skidway.errors import SkidwayError, Unreachable, UsageError
+from skidway.kafka.batch import EncodedBatch
+from skidway.kafka.client import Client, Delivery, Drained, Producer
+from skidway.kafka.columns import cuts, encode
+from skidway.kafka.types import TopicPartition
+
+BATCH_BYTES = 900_000
+READ_BYTES = 1 << 20
+LINE_BYTES_MAX = 64 << 20
+LOOK_EVERY_MS = 1000
+
+
+def register(subparsers: Any) -> None:
+    """Adds the noun `produce`."""
+    parser = subparsers.add_parser("produce", help="send lines from standard input to a topic")
+    add_bootstrap_option(parser)
+    parser.add_argument("--topic", required=True)
+    parser.add_argument(
+        "--partition", type=int, metavar="N", help="else by key as Kafka does, or in turn"
+    )
+    parser.add_argument(
+        "--key-separator", metavar="TEXT", help="what stands before its first occurrence is the key"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=60.0,
+        metavar="S",
+        help="give up when nothing was acknowledged for so many seconds (60)",
+    )
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    with connect(args) as client:
+        sender = _sender(client, args)
+        source = Input(sys.stdin.fileno())
+        try:
+            while not source.ended:
+                sender.turn(source)
+            sender.finish()
+        except KeyboardInterrupt:
+            sender.finish()
+            return 130
+        finally:
+            sys.stderr.write(sender.summary() + "\n")
+    return 1 if sender.refused else 0
+
+
+def _sender(client: Client, args: argparse.Namespace) -> Sender:
+    (topic,) = existing(client, [args.topic])
+    count = len(topic.partitions)
+    if args.partition is not None and not 0 <= args.partition < count:
+        raise UsageError(f"topic {args.topic} has the partitions 0 to {count - 1} only")
+    limit = int(client.topic_configs([args.topic])[args.topic].get("max.message.bytes", "1000000"))
+    separator = None if args.key_separator is None else args.key_separator.encode()
+    if separator == b"":
+        raise UsageError("--key-separator must not be empty")
+    return Sender(
+        Producer(client),
+        args.topic,
+        range(count) if args.partition is None else [args.partition],
+        batch_bytes=min(BATCH_BYTES, limit),
+        separator=separator,
+        timeout_s=args.timeout,
+    )
+
+
+class Input:
+    """Lines of a descriptor, as they come. LF and CRLF end a line; so does the end of the input."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.descriptor = descriptor
+        self.ended = False
+        # A regular file cannot be waited for, and never needs to be.
+        self.wake = () if stat.S_ISREG(os.fstat(descriptor).st_mode) else (descriptor,)
+        self._rest = bytearray()
+
+    def read(self) -> list[bytes]:
+        """The lines that one read completes; waits if nothing is there."""
+        chunk = os.read(self.descriptor, READ_BYTES)
+        if not chunk:
+            self.ended = True
+            last = bytes(self._rest).removesuffix(b"\r")
+            return [last] if self._rest else []
+        self._rest += chunk
+        whole, newline, self._rest = self._rest.rpartition(b"\n")
+        if len(self._rest) > LINE_BYTES_MAX:
+            raise SkidwayError(f"a line is longer than {LINE_BYTES_MAX >> 20} MiB")
+        return [bytes(line.removesuffix(b"\r")) for line in whole.split(b"\n")] if newline else []
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    tp: TopicPartition
+    encoded: EncodedBatch
+
+
+class Sender:
+    """Makes batches of lines, sends them, and keeps count of what became of them."""
+
+    def __init__(
+        self,
+        producer: Producer,
+        topic: str,
+        partitions: range | list[int],
+        *,
+        batch_bytes: int,
+        separator: bytes | None,
+        timeout_s: float,
+    ) -> None:
+        self._producer = producer
+        self._topic = topic
+        self._partitions = partitions
+        self._batch_bytes = batch_bytes
+        self._separator = separator
+        self._timeout_s = timeout_s
+        self._turn = 0
+        self._lines = 0
+        self._heard_at = time.monotonic()
+        self.acknowledged = 0
+        self.refused = 0
+        self.first_refusal = ""
+
+    def turn(self, source: Input) -> None:
+        """Waits for input or for an acknowledgement, whichever is first, and takes it."""
+        if not self._producer.has_room:
+            self._hear(self._producer.poll(LOOK_EVERY_MS))
+            return
+        if source.wake:
+            self._hear(self._producer.poll(LOOK_EVERY_MS, *source.wake))
+            if not _readable(source.descriptor):
+                return
+        for batch in self._batches(source.read()):
+            while not self._producer.has_room:
+                self._hear(self._producer.poll(LOOK_EVERY_MS))
+            self._producer.send(batch.tp, batch.encoded, batch)
+        self._hear(self._producer.poll(0))
+
+    def finish(self) -> None:
+        """Waits until every line is acknowledged or refused. Raises Unreachable if it stalls."""
+        while self._producer.pending_count:
+            self._hear(self._producer.poll(LOOK_EVERY_MS))
+
+    def summary(self) -> str:
+        """What became of the lines, in words."""
+        words = f"{self.acknowledged:,} lines acknowledged in {self._topic}"
+        if self.refused:
+            words += f", {self.refused:,} refused: {self.first_refusal}"
+        missing = self._lines - self.acknowledged - self.refused
+        return words + (f", {missing:,} not acknowledged" if missing else "")
+
+    def _batches(self, lines: list[bytes]) -> Iterator[_Sent]:
+        now_ms = time.time_ns() // 1_000_000
+        for partition, (keys, values) in self._by_partition(lines).items():
+            sizes = np.array([len(value) for value in values], np.int64)
+            if keys:
+                sizes += np.array([len(key) for key in keys], np.int64)
+            start = 0
+            for end in cuts(sizes, self._batch_bytes):
+                encoded = encode(
+                    pa.array(values[start:end], pa.binary()),
+                    np.full(end - start, now_ms, np.int64),
+                    keys=pa.array(keys[start:end], pa.binary()) if keys else None,
+                )
+                yield _Sent(TopicPartition(self._topic, partition), encoded)
+                start = end
+
+    def _by_partition(self, lines: list[bytes]) -> dict[int, tuple[list[bytes], list[bytes]]]:
+        """Keys and values of each partition, in the order of the lines."""
+        groups: dict[int, tuple[list[bytes], list[bytes]]] = {}
+        if not lines:
+            return groups
+        self._turn += 1
+        in_turn = self._partitions[self._turn % len(self._partitions)]
+        for line in lines:
+            self._lines += 1
+            if self._separator is None:
+                groups.setdefault(in_turn, ([], []))[1].append(line)
+                continue
+            key, found, value = line.partition(self._separator)
+            if not found:
+                self._lines -= 1
+                raise UsageError(f"line {self._lines + 1} has no {self._separator.decode()!r}")
+            partition = self._partitions[partition_of(key, len(self._partitions))]
+            keys, values = groups.setdefault(partition, ([], []))
+            keys.append(key)
+            values.append(value)
+        return groups
+
+    def _hear(self, deliveries: list[Delivery]) -> None:
+        now = time.monotonic()
+        if deliveries or not self._producer.pending_count:
+            self._heard_at = now
+        for delivery in deliveries:
+            sent = delivery.token
+            assert isinstance(sent, _Sent)
+            if delivery.error is None:
+                self.acknowledged += sent.encoded.count
+            elif isinstance(delivery.error, Drained):
+                self._producer.send(sent.tp, sent.encoded, sent)
+            else:
+                self.refused += sent.encoded.count
+                self.first_refusal = self.first_refusal or str(delivery.error)
+        if now - self._heard_at > self._timeout_s:
+            trouble = next(iter(self._producer.troubles.values()), "no broker answers")
+            raise Unreachable(f"nothing was acknowledged for {self._timeout_s:g} s: {trouble}")
+
+
+def partition_of(key: bytes, count: int) -> int:
+    """The partition of a key, as Kafka's own producers choose it (murmur2, seed 0x9747b28c)."""
+    mask, m = 0xFFFFFFFF, 0x5BD1E995
+    h = 0x9747B28C ^ len(key)
+    whole = len(key) & ~3
+    for at in range(0, whole, 4):
+        k = int.from_bytes(key[at : at + 4], "little") * m & mask
+        h = (h * m & mask) ^ ((k ^ k >> 24) * m & mask)
+    if rest := key[whole:]:
+        h = (h ^ int.from_bytes(rest, "little")) * m & mask
+    h = (h ^ h >> 13) * m & mask
+    return ((h ^ h >> 15) & 0x7FFFFFFF) % count
+
+
+def _readable(descriptor: int) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
