@@ -21,7 +21,7 @@ from skidway.cli.produce import Input, partition_of
     ],
 )
 def test_partition_of_a_key_is_kafkas(key: bytes, murmur2: int) -> None:
-    """Our lines and those of a Java producer with the same key meet (values of Kafka's own hash)."""
+    """Our lines and a Java producer's with the same key meet (values of Kafka's own hash)."""
     assert partition_of(key, 1 << 31) == murmur2 & 0x7FFFFFFF
     assert partition_of(key, 7) == (murmur2 & 0x7FFFFFFF) % 7
 
