@@ -29,7 +29,7 @@ from skidway.kafka.protocol.fetch import (
     Piece,
 )
 from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX
-from support.messages import messages
+from support.messages import messages, wire
 
 every_version = pytest.mark.parametrize("version", range(4, 13))
 FLEXIBLE = 12
@@ -277,3 +277,58 @@ def test_partitions_are_bounded() -> None:
     topic = b"\0\x01t" + struct.pack(">i", each) + bytes(16 * each)
     with pytest.raises(BadValue):
         fetch.parse_request(memoryview(front + topic * 2), 4)
+
+
+FRONT = "ffffffff 000001f4 00000001 03200000 00"
+PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
+
+
+@pytest.mark.parametrize(
+    ("version", "body"),
+    [
+        (4, f"{FRONT} ffffffff"),  # null topics
+        (4, f"{FRONT} 00000001 ffff 00000000"),  # a null topic name
+        (4, f"{FRONT} 00000001 0001 74 ffffffff"),  # null partitions
+        (7, f"{FRONT} 00000000 ffffffff 00000000 ffffffff"),  # null forgotten topics
+        (7, f"{FRONT} 00000000 ffffffff 00000000 00000001 0001 74 ffffffff"),  # null partitions
+        (11, f"{FRONT} 00000000 ffffffff 00000000 00000000 ffff"),  # a null rack
+        (12, f"{FRONT} 00000000 ffffffff 00 01 01 00"),  # null topics
+        (12, f"{FRONT} 00000000 ffffffff 02 00 01 00 01 01 00"),  # a null topic name
+        (12, f"{FRONT} 00000000 ffffffff 02 02 74 00 00 01 01 00"),  # null partitions
+        (12, f"{FRONT} 00000000 ffffffff 01 00 01 00"),  # null forgotten topics
+        (12, f"{FRONT} 00000000 ffffffff 01 01 00 00"),  # a null rack
+    ],
+)
+def test_hostile_requests(version: int, body: str) -> None:
+    """Bodies that are wrong in one place are refused by both readers, for the same reason."""
+    with pytest.raises(ProtocolError) as by_hand:
+        fetch.parse_request(memoryview(wire(body)), version)
+    with pytest.raises(ProtocolError) as by_table:
+        decode(FetchRequest, wire(body), version)
+    assert by_hand.type is by_table.type
+
+
+@pytest.mark.parametrize(
+    ("version", "body"),
+    [
+        (5, "00000000 ffffffff"),  # null topics
+        (5, "00000000 00000001 ffff 00000000"),  # a null topic name
+        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} ffffffff fffffffe"),  # -2 bytes
+        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} ffffffff 00000001"),  # cut off
+        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} fffffffe 00000000"),  # -2 aborted
+        (5, f"00000000 00000001 0001 74 00000001 {PARTITION} 00000001 00000000"),  # one is missing
+        (12, "00000000 0000 00000000 00 00"),  # null topics
+        (
+            12,
+            f"00000000 0000 00000000 02 02 74 02 {PARTITION} 01 ffffffff 05 61 00 00 00",
+        ),  # cut off
+        (12, f"00000000 0000 00000000 02 02 74 02 {PARTITION} 03 ffffffff 01 00 00 00"),  # missing
+    ],
+)
+def test_hostile_responses(version: int, body: str) -> None:
+    """Bodies that are wrong in one place are refused by both readers, for the same reason."""
+    with pytest.raises(ProtocolError) as by_hand:
+        fetch.parse_response(memoryview(wire(body)), version)
+    with pytest.raises(ProtocolError) as by_table:
+        decode(FetchResponse, wire(body), version)
+    assert by_hand.type is by_table.type

@@ -184,3 +184,34 @@ def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None
         body = wire("ffff ffff 00000000") + struct.pack(">i", topics) + topic * topics
     with pytest.raises(BadValue):
         produce.parse_request(memoryview(body), version)
+
+
+@pytest.mark.parametrize(
+    ("version", "body"),
+    [
+        (3, "ffff ffff 00000000 ffffffff"),  # null topics
+        (3, "ffff ffff 00000000 00000001 ffff 00000000"),  # a null topic name
+        (3, "ffff ffff 00000000 00000001 fffe 00000000"),  # a name of -2 bytes
+        (3, "ffff ffff 00000000 00000001 0001 74 ffffffff"),  # null partitions
+        (
+            3,
+            "ffff ffff 00000000 00000001 0001 74 00000001 00000000 fffffffe",
+        ),  # -2 bytes of records
+        (3, "ffff ffff 00000000 00000001 0001 74 00000001 00000000 00000001"),  # records cut off
+        (3, "ffff ffff 00000000 00000001 0001 ff 00000000"),  # no UTF-8
+        (3, "fffe ffff 00000000 00000000"),  # a transactional id of -2 bytes
+        (9, "00 ffff 00000000 00 00"),  # null topics
+        (9, "00 ffff 00000000 02 00 01 00 00"),  # a null topic name
+        (9, "00 ffff 00000000 02 02 74 00 00 00"),  # null partitions
+        (9, "00 ffff 00000000 02 02 74 02 00000000 05 616263 00 00 00"),  # records cut off
+        (9, "00 ffff 00000000 02 02 ff 01 00 00"),  # no UTF-8
+        (9, "00 ffff 00000000 01 01 05"),  # a tag section that is not there
+    ],
+)
+def test_hostile_requests(version: int, body: str) -> None:
+    """Bodies that are wrong in one place are refused by both readers, for the same reason."""
+    with pytest.raises(ProtocolError) as by_hand:
+        produce.parse_request(memoryview(wire(body)), version)
+    with pytest.raises(ProtocolError) as by_table:
+        decode(ProduceRequest, wire(body), version)
+    assert by_hand.type is by_table.type
