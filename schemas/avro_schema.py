@@ -58,7 +58,10 @@ class Field:
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """A record; `is_error` marks the protocol's `error` type, which is a record otherwise."""
+    """A record; `is_error` marks the protocol's `error` type, which is a record otherwise.
+
+    `is_complete` is false only while its fields are being read.
+    """
 
     name: str
     fields: list[Field]
@@ -66,6 +69,7 @@ class Record:
     aliases: tuple[str, ...]
     properties: Mapping[str, Any]
     is_error: bool = False
+    is_complete: bool = True
     kind: str = "record"
 
 
@@ -241,6 +245,8 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
 
 
 def _record_default_fault(record: Record, value: Any) -> str | None:
+    if not record.is_complete:
+        return f"record {record.name} cannot be a default inside itself"
     if not isinstance(value, dict):
         return f"{_shown(value)} is no record {record.name}"
     for each in record.fields:
@@ -334,12 +340,14 @@ class _Parser:
             made = _fixed(value, path, name, doc, aliases)
         else:
             properties = _properties(value, _RESERVED["record"])
-            made = Record(name, [], doc, aliases, properties, is_error=kind == "error")
+            error = kind == "error"
+            made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
         self._names[name] = made  # before the fields, which may name it
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
+            made.is_complete = True
         return made
 
     def _fields(
@@ -414,7 +422,7 @@ def _alias_texts(value: dict[str, Any], path: str) -> tuple[str, ...]:
     aliases = value.get("aliases", [])
     if not isinstance(aliases, list) or not all(isinstance(each, str) for each in aliases):
         _refuse(path, '"aliases" is no list of names')
-    return tuple(aliases)
+    return tuple(dict.fromkeys(aliases))
 
 
 def _aliases(value: dict[str, Any], path: str, namespace: str | None) -> tuple[str, ...]:
@@ -422,7 +430,7 @@ def _aliases(value: dict[str, Any], path: str, namespace: str | None) -> tuple[s
     for alias in aliases:
         if not all(_NAME.match(part) for part in alias.split(".")):
             _refuse(path, f"{_shown(alias)} is no name")
-    return tuple(fullname(alias, namespace) for alias in aliases)
+    return tuple(dict.fromkeys(fullname(alias, namespace) for alias in aliases))
 
 
 def _full_name(value: dict[str, Any], path: str, namespace: str | None) -> str:

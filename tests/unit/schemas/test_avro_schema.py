@@ -55,6 +55,7 @@ FIXED = {"type": "fixed", "name": "F", "size": 2}
         (record(name="string"), "primitive"),
         (record(aliases=["a b"]), "no name"),
         (record(field(record())), "declared twice"),
+        (record(field("R", default={})), "inside itself"),
         (["int", "int"], "int twice"),
         (["null", ["int"]], "directly in a union"),
         ([ENUM, "E"], "E twice"),
