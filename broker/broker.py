@@ -75,17 +75,19 @@ class Broker:
                 f"{header.api_key.name} version {header.api_version} is not offered, only "
                 f"{api.versions}"
             )
-        api.handle(
-            self,
-            Exchange(
-                self.loop,
-                connection,
-                header.api_key,
-                header.api_version,
-                header.correlation_id,
-                body,
-            ),
+        exchange = Exchange(
+            self.loop,
+            connection,
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            body,
         )
+        try:
+            api.handle(self, exchange)
+        except ProtocolError as error:
+            what = f"{header.api_key.name} version {header.api_version}"
+            raise type(error)(f"{what} from {header.client_id!r}: {error}") from error
 
     def end_turn(self) -> None:
         """Writes what the turn appended, then answers those who waited for it."""

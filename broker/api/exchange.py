@@ -39,7 +39,7 @@ class Exchange:
 
     def decode(self, kind: type[R]) -> R:
         """The request. Raises ProtocolError."""
-        return decode(kind, self.body, self.version)
+        return decode(kind, self.body, self.version, may_have_more=True)
 
     def reply(self, response: Response) -> None:
         """Answers with a message in the request's version."""

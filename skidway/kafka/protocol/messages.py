@@ -137,14 +137,25 @@ def encode(message: Message, version: int) -> bytes:
     return bytes(out)
 
 
-def decode(cls: type[M], body: bytes | bytearray | memoryview, version: int) -> M:
+def decode(
+    cls: type[M],
+    body: bytes | bytearray | memoryview,
+    version: int,
+    *,
+    may_have_more: bool = False,
+) -> M:
     """The message that a whole body holds, in a version.
+
+    With `may_have_more`, bytes behind the message are passed over, as Apache Kafka does: librdkafka
+    2.16 asks for all topics (Metadata 9 and newer) with a null array of four bytes, of which the
+    protocol knows one, so that three are left over.
 
     Raises ProtocolError if the body is not exactly that, UnsupportedVersion if there is none such.
     """
     reader = Reader(memoryview(body), elements_max=cls.ELEMENTS_MAX)
     message = _compiled(cls, version).read(reader)
-    reader.finish()
+    if not may_have_more:
+        reader.finish()
     return typing.cast(M, message)
 
 

@@ -1,0 +1,52 @@
+"""The topic config `mirror.gaps`: offsets that a mirror could not have, as text.
+
+    0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+CONFIG = "mirror.gaps"
+GAPS_MAX = 1000
+"""A topic with more is stopped: its source loses records faster than anybody can look."""
+
+
+class Gap(NamedTuple):
+    """Offsets [first, end) of a partition that the source no longer had, and why."""
+
+    partition: int
+    first: int
+    end: int
+    reason: str
+
+
+def encode(gaps: Iterable[Gap]) -> str:
+    """The config's value."""
+    return ",".join(f"{gap.partition}:{gap.first}-{gap.end}:{gap.reason}" for gap in gaps)
+
+
+def decode(text: str) -> list[Gap]:
+    """The gaps of a config's value. ValueError when it is none."""
+    gaps = []
+    for part in text.split(",") if text else ():
+        partition, offsets, reason = part.split(":", 2)
+        first, _, end = offsets.partition("-")
+        gaps.append(Gap(int(partition), int(first), int(end), reason))
+    return gaps
+
+
+def refusal(text: str) -> str | None:
+    """What is wrong with a value, in words that follow its name; None if nothing."""
+    try:
+        decode(text)
+    except ValueError:
+        return f"must be partition:first-end:reason,..., not {text!r}"
+    return None
+
+
+def added(known: Iterable[Gap], gap: Gap) -> list[Gap]:
+    """The gaps with one more; one that is known already is not named twice."""
+    gaps = list(known)
+    return gaps if gap in gaps else [*gaps, gap]
