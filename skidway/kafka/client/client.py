@@ -148,9 +148,12 @@ class Client:
     def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:
         """Moves bytes until something happens, at most so long; True when a `wake` is readable."""
         now = self.clock.monotonic()
+        delivered_count = self.session.delivered_count
         self._network.turn(now)
         deadline = self.session.next_deadline
-        if deadline is not None:
+        if self.session.delivered_count != delivered_count:
+            timeout_s = 0  # something happened while sending or dialling
+        elif deadline is not None:
             timeout_s = min(timeout_s, deadline - now)
         woken = False
         ready = self._watcher.wait(timeout_s, wake)

@@ -85,6 +85,7 @@ class LoopClient:
         self._pump = FetchPump(self._fetching, self._session, self._picture)
         self._inbox: Inbox = deque()
         self._refused = -1
+        self._seen_count = 0
 
     @property
     def cluster(self) -> Cluster:
@@ -132,6 +133,7 @@ class LoopClient:
     def turn(self) -> Turn:
         """Takes what has come, sends what is due."""
         now = self._clock.monotonic()
+        self._seen_count = self._session.delivered_count
         self._pump.advance(now)
         fetched = self._fetching.take()
         if fetched:
@@ -147,7 +149,8 @@ class LoopClient:
     @property
     def next_deadline(self) -> float | None:
         """When the next turn is due though nothing has come (monotonic seconds)."""
-        if self._inbox or self._fetching.has_something:
+        news = self._session.delivered_count != self._seen_count
+        if news or self._inbox or self._fetching.has_something:
             return self._clock.monotonic()
         times = (self._session.next_deadline, self._pump.next_deadline(self._clock.monotonic()))
         return min((each for each in times if each is not None), default=None)

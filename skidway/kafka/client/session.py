@@ -124,6 +124,7 @@ class Session:
         self._dials: list[Link] = []
         self._hangups: list[Link] = []
         self.last_failure = ""
+        self.delivered_count = 0  # answers put into inboxes so far
 
     # for whoever has something to say to a broker
 
@@ -255,3 +256,4 @@ class Session:
         inbox = self._inboxes.pop(answer.ticket, None)
         if inbox is not None:
             inbox.append(answer)
+            self.delivered_count += 1

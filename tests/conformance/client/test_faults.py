@@ -1,0 +1,435 @@
+"""The blocking client on real sockets, against a broker that misbehaves as told."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.kafka import columns
+from skidway.kafka.batch import Codec, CorruptBatch, EncodedBatch, read_header
+from skidway.kafka.client import (
+    EARLIEST,
+    LATEST,
+    Client,
+    Delivery,
+    Drained,
+    Fetcher,
+    Producer,
+)
+from skidway.kafka.errors import (
+    BrokerUnreachable,
+    ErrorCode,
+    KafkaError,
+    OffsetOutOfRange,
+    UnsupportedVersion,
+)
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.types import TopicPartition
+from support.processes import free_port
+from support.scripted_broker import HangUp, PartitionLog, ScriptedBroker, Silence, scripted
+
+pytestmark = pytest.mark.conformance
+
+LOGS = TopicPartition("logs", 0)
+
+
+@pytest.fixture
+def broker() -> Iterator[ScriptedBroker]:
+    with scripted({"logs": 2}) as running:
+        yield running
+
+
+@pytest.fixture
+def client(broker: ScriptedBroker) -> Iterator[Client]:
+    with Client(broker.address, request_timeout_ms=10_000) as running:
+        yield running
+
+
+def encoded(number: int, count: int = 3, *, at_ms: int | None = None) -> EncodedBatch:
+    values = pa.array([b"%d.%d" % (number, i) for i in range(count)], pa.binary())
+    at_ms = time.time_ns() // 1_000_000 if at_ms is None else at_ms
+    return columns.encode(values, np.full(count, at_ms), codec=Codec.NONE)
+
+
+def values_in(log: PartitionLog) -> list[bytes]:
+    found: list[bytes] = []
+    for raw in log.batches:
+        found += columns.decode(raw).values.to_pylist()
+    return found
+
+
+def expected(numbers: range, count: int = 3) -> list[bytes]:
+    return [b"%d.%d" % (number, i) for number in numbers for i in range(count)]
+
+
+def deliveries_of(producer: Producer, count: int) -> list[Delivery]:
+    found: list[Delivery] = []
+    deadline = time.monotonic() + 30
+    while len(found) < count:
+        assert time.monotonic() < deadline, f"{len(found)} of {count}: {producer.troubles}"
+        found += producer.poll(1_000)
+    return found
+
+
+def send(client: Client, numbers: range) -> list[Delivery]:
+    producer = Producer(client)
+    for number in numbers:
+        producer.send(LOGS, encoded(number), number)
+    return deliveries_of(producer, len(numbers))
+
+
+def test_batches_arrive_in_order(broker: ScriptedBroker, client: Client) -> None:
+    """Without faults: every batch once, in order, acknowledged with its base offset."""
+    found = send(client, range(20))
+    assert [(each.token, each.base_offset, each.error) for each in found] == [
+        (number, 3 * number, None) for number in range(20)
+    ]
+    assert values_in(broker.logs[LOGS]) == expected(range(20))
+
+
+def test_one_in_flight_until_the_first_acknowledgement(
+    broker: ScriptedBroker, client: Client
+) -> None:
+    """The first Produce request is alone on the wire; the others follow its acknowledgement."""
+    broker.faults[ApiKey.PRODUCE].append(Silence)
+    producer = Producer(client)
+    for number in range(5):
+        producer.send(LOGS, encoded(number), number)
+    deadline = time.monotonic() + 30
+    while broker.count(ApiKey.PRODUCE) < 1 and time.monotonic() < deadline:
+        producer.poll(20)
+    producer.poll(200)
+    assert broker.count(ApiKey.PRODUCE) == 1
+
+
+@pytest.mark.parametrize("fault", [HangUp, *(ErrorCode(n) for n in (2, 3, 6, 7, 19, 20, 56))])
+def test_transient_refusals_are_retried(
+    broker: ScriptedBroker, client: Client, fault: ErrorCode | type[HangUp]
+) -> None:
+    """What may succeed later is tried again until it has, in order and once."""
+    broker.faults[ApiKey.PRODUCE] += [fault, fault]
+    found = send(client, range(8))
+    assert [each.token for each in found] == list(range(8))
+    assert all(each.error is None for each in found)
+    assert values_in(broker.logs[LOGS]) == expected(range(8))
+
+
+def test_a_lost_acknowledgement_makes_no_duplicate(broker: ScriptedBroker, client: Client) -> None:
+    """The broker appended and the connection broke: the same bytes again are a duplicate."""
+    broker.after[ApiKey.PRODUCE] += [HangUp, HangUp]
+    found = send(client, range(8))
+    assert [each.base_offset for each in found] == [3 * number for number in range(8)]
+    assert values_in(broker.logs[LOGS]) == expected(range(8))
+
+
+def test_a_silent_broker_is_left_after_the_timeout(broker: ScriptedBroker) -> None:
+    """A request without an answer ends the connection, and is sent again on another."""
+    with Client(broker.address, request_timeout_ms=300) as client:
+        broker.after[ApiKey.PRODUCE].append(Silence)
+        found = send(client, range(4))
+    assert [each.token for each in found] == list(range(4))
+    assert values_in(broker.logs[LOGS]) == expected(range(4))
+    assert broker.connections > 2
+
+
+def test_garbage_ends_the_connection(broker: ScriptedBroker, client: Client) -> None:
+    """A response that is none is not believed; everything goes on over a new connection."""
+    broker.faults[ApiKey.PRODUCE].append(lambda answer: b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    broker.faults[ApiKey.PRODUCE].append(lambda answer: answer[:4] + b"\x7f" * (len(answer) - 4))
+    broker.faults[ApiKey.METADATA].append(lambda answer: answer[:-3] + b"\xff\xff\xff")
+    found = send(client, range(6))
+    assert [each.token for each in found] == list(range(6))
+    assert values_in(broker.logs[LOGS]) == expected(range(6))
+
+
+@pytest.mark.parametrize("code", [45, 47, 59])
+def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, code: int) -> None:
+    """After 45, 47 or 59 everything unacknowledged goes again under another producer id."""
+    producer = Producer(client)
+    producer.send(LOGS, encoded(0), 0)
+    assert len(deliveries_of(producer, 1)) == 1
+    broker.faults[ApiKey.PRODUCE].append(ErrorCode(code))
+    for number in range(1, 9):
+        producer.send(LOGS, encoded(number), number)
+    found = deliveries_of(producer, 8)
+    assert [(each.token, each.error) for each in found] == [(n, None) for n in range(1, 9)]
+    assert values_in(broker.logs[LOGS]) == expected(range(9))
+    ids = {read_header(raw).producer_id for raw in broker.logs[LOGS].batches}
+    assert len(ids) == 2
+
+
+@pytest.mark.parametrize("code", [10, 32, 76, 87])
+def test_a_batch_refused_for_good_comes_back(
+    broker: ScriptedBroker, client: Client, code: int
+) -> None:
+    """The refused batch comes back with its error, all behind it as drained; then it goes on."""
+    producer = Producer(client)
+    producer.send(LOGS, encoded(0), 0)
+    deliveries_of(producer, 1)
+    broker.faults[ApiKey.PRODUCE].append(ErrorCode(code))
+    for number in range(1, 6):
+        producer.send(LOGS, encoded(number), number)
+    found = deliveries_of(producer, 5)
+    assert [each.token for each in found] == [1, 2, 3, 4, 5]
+    assert found[0].error is not None
+    assert found[0].error.code == code
+    assert not isinstance(found[0].error, Drained)
+    assert all(isinstance(each.error, Drained) for each in found[1:])
+    for number in range(2, 6):
+        producer.send(LOGS, encoded(number), number)
+    assert [each.error for each in deliveries_of(producer, 4)] == [None] * 4
+    values = [value for value in values_in(broker.logs[LOGS]) if value is not None]
+    assert list(dict.fromkeys(values)) == expected(range(1)) + expected(range(2, 6))
+    assert producer.pending_count == producer.buffered_bytes == 0
+
+
+def test_no_acknowledgements_wanted(broker: ScriptedBroker, client: Client) -> None:
+    """With acks 0 a batch is delivered once its bytes have left, without an offset."""
+    producer = Producer(client, acks=0, idempotent=False)
+    for number in range(5):
+        producer.send(LOGS, encoded(number), number)
+    found = deliveries_of(producer, 5)
+    assert [(each.token, each.base_offset) for each in found] == [(n, -1) for n in range(5)]
+    assert client.list_offsets({LOGS: LATEST})[LOGS].offset >= 0
+
+
+def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client) -> None:
+    """A missing right is shown and not given up on."""
+    producer = Producer(client)
+    broker.faults[ApiKey.PRODUCE] += [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2
+    producer.send(LOGS, encoded(0), 0)
+    deadline = time.monotonic() + 30
+    while not producer.troubles and time.monotonic() < deadline:
+        producer.poll(10)
+    assert producer.troubles[LOGS].code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert [each.error for each in deliveries_of(producer, 1)] == [None]
+    assert producer.troubles == {}
+
+
+def test_poll_wakes_on_other_descriptors(client: Client) -> None:
+    """A readable descriptor of the owner ends a poll early, and again while it is readable."""
+    producer, fetcher = Producer(client), Fetcher(client)
+    readable, writable = os.pipe()
+    try:
+        os.write(writable, b"x")
+        begin = time.monotonic()
+        assert producer.poll(60_000, readable) == []
+        assert fetcher.poll(60_000, readable) == []
+        assert producer.poll(60_000, readable) == []
+        assert time.monotonic() - begin < 30
+    finally:
+        os.close(readable)
+        os.close(writable)
+
+
+def test_a_broker_that_comes_later_is_found() -> None:
+    """Nobody listens at first: the producer waits, and delivers once somebody does."""
+    with Client(f"127.0.0.1:{free_port()}", request_timeout_ms=500) as client:
+        producer = Producer(client)
+        producer.send(LOGS, encoded(0), 0)
+        assert producer.poll(100) == []
+        assert producer.pending_count == 1
+        with pytest.raises(BrokerUnreachable, match="Connection refused"):
+            client.metadata()
+
+
+def test_an_unreachable_leader_is_looked_up_again(broker: ScriptedBroker, client: Client) -> None:
+    """Metadata names a leader where nobody listens; the next answer names the right one."""
+    broker.leader_port = free_port()
+    producer = Producer(client)
+    producer.send(LOGS, encoded(0), 0)
+    deadline = time.monotonic() + 30
+    while not client.session.last_failure and time.monotonic() < deadline:
+        producer.poll(10)
+    broker.leader_port = broker.port
+    assert [each.error for each in deliveries_of(producer, 1)] == [None]
+
+
+# --- fetching ---------------------------------------------------------------------------------
+
+
+def fill(broker: ScriptedBroker, tp: TopicPartition, batches: int, first: int = 0) -> None:
+    from skidway.kafka.batch import seal
+
+    for number in range(first, first + batches):
+        broker.logs[tp].append(seal(encoded(number)))
+
+
+def read(fetcher: Fetcher, tp: TopicPartition, until: int, start: int = 0) -> list[bytes]:
+    """Values from an offset on, with the check that batches neither skip nor repeat."""
+    found: list[bytes] = []
+    position = start
+    deadline = time.monotonic() + 30
+    while position < until:
+        assert time.monotonic() < deadline, f"{position} of {until}"
+        for fetched in fetcher.poll(1_000):
+            assert fetched.tp == tp
+            for raw in fetched.batches:
+                decoded = columns.decode(raw)
+                assert decoded.header.base_offset <= position <= decoded.header.last_offset
+                rows = decoded.values.to_pylist()
+                found += rows[position - decoded.header.base_offset :]
+                position = decoded.header.last_offset + 1
+            assert fetcher.positions[tp] == position
+    return found
+
+
+@pytest.mark.parametrize("fault", [None, HangUp, *(ErrorCode(n) for n in (-1, 3, 5, 6, 9, 74, 78))])
+def test_everything_is_fetched_once(
+    broker: ScriptedBroker, client: Client, fault: ErrorCode | type[HangUp] | None
+) -> None:
+    """Every record from the position on, in order, whatever passes in between."""
+    fill(broker, LOGS, 10)
+    fetcher = Fetcher(client, max_wait_ms=50, max_bytes=300)
+    fetcher.seek(LOGS, 0)
+    if fault is not None:
+        broker.faults[ApiKey.FETCH] += [fault, fault]
+    assert read(fetcher, LOGS, 30) == expected(range(10))
+    fill(broker, LOGS, 5, first=10)
+    assert read(fetcher, LOGS, 45, start=30) == expected(range(10, 15))
+    assert fetcher.high_watermarks == {LOGS: 45}
+
+
+def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> None:
+    """The batch that contains the position comes whole."""
+    fill(broker, LOGS, 4)
+    fetcher = Fetcher(client, max_wait_ms=50)
+    fetcher.seek(LOGS, 4)
+    assert read(fetcher, LOGS, 12, start=4) == expected(range(4))[4:]
+
+
+def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> None:
+    """An offset that the log does not hold is an error with the log's bounds; others go on."""
+    fill(broker, LOGS, 2)
+    other = TopicPartition("logs", 1)
+    fill(broker, other, 2)
+    broker.logs[LOGS].start = 3
+    fetcher = Fetcher(client, max_wait_ms=50)
+    fetcher.seek(LOGS, 0)
+    fetcher.seek(other, 0)
+    caught: list[OffsetOutOfRange] = []
+    seen = 0
+    deadline = time.monotonic() + 30
+    while (not caught or not seen) and time.monotonic() < deadline:
+        try:
+            seen += len(fetcher.poll(200))
+        except OffsetOutOfRange as error:
+            caught.append(error)
+    assert [(e.tp, e.requested, e.log_start_offset, e.high_watermark) for e in caught] == [
+        (LOGS, 0, 3, 6)
+    ]
+    assert seen
+    fetcher.remove(other)
+    fetcher.seek(LOGS, 3)
+    assert read(fetcher, LOGS, 6, start=3) == expected(range(1, 2))
+
+
+def test_a_cut_last_batch_is_fetched_again(broker: ScriptedBroker, client: Client) -> None:
+    """A response that ends within a batch gives the whole ones; the rest comes next time."""
+    fill(broker, LOGS, 3)
+    whole = broker.logs[LOGS].read
+
+    def cut(offset: int, max_bytes: int) -> list[bytes]:
+        return [b"".join(whole(offset, 1 << 20))[: max(max_bytes, 1)]]
+
+    broker.logs[LOGS].read = cut  # type: ignore[method-assign]
+    fetcher = Fetcher(client, max_wait_ms=50, max_bytes=40)
+    fetcher.seek(LOGS, 0)
+    assert read(fetcher, LOGS, 9) == expected(range(3))
+
+
+def test_damaged_batches_stop_the_partition_by_name(broker: ScriptedBroker, client: Client) -> None:
+    """A header that is none is not passed over: the error names partition and offset."""
+    fill(broker, LOGS, 3)
+    broken = bytearray(broker.logs[LOGS].batches[1])
+    broken[16] = 9
+    fetcher = Fetcher(client, max_wait_ms=50)
+    fetcher.seek(LOGS, 0)
+    whole = broker.logs[LOGS].read
+
+    def damaged(offset: int, max_bytes: int) -> list[bytes]:
+        return [bytes(broken) if raw[:8] == broken[:8] else raw for raw in whole(offset, max_bytes)]
+
+    broker.logs[LOGS].read = damaged  # type: ignore[method-assign]
+    assert read(fetcher, LOGS, 3) == expected(range(1))
+    with pytest.raises(CorruptBatch, match="logs-0 cannot be read at offset 3"):
+        fetcher.poll(5_000)
+    assert fetcher.positions == {LOGS: 3}
+
+
+def test_seek_drops_what_was_fetched(broker: ScriptedBroker, client: Client) -> None:
+    """After a seek nothing of before comes, though it was on its way or here already."""
+    fill(broker, LOGS, 6)
+    fetcher = Fetcher(client, max_wait_ms=50, max_bytes=1)
+    fetcher.seek(LOGS, 0)
+    assert read(fetcher, LOGS, 3) == expected(range(1))
+    fetcher.seek(LOGS, 12)
+    assert read(fetcher, LOGS, 18, start=12) == expected(range(4, 6))
+    fetcher.remove(LOGS)
+    assert fetcher.positions == {}
+    assert fetcher.poll(100) == []
+
+
+def test_partitions_take_turns(broker: ScriptedBroker, client: Client) -> None:
+    """With room for one batch a response, both partitions advance."""
+    tps = [TopicPartition("logs", 0), TopicPartition("logs", 1)]
+    for tp in tps:
+        fill(broker, tp, 6)
+    fetcher = Fetcher(client, max_wait_ms=50, max_bytes=1)
+    for tp in tps:
+        fetcher.seek(tp, 0)
+    order: list[int] = []
+    deadline = time.monotonic() + 30
+    while len(order) < 8 and time.monotonic() < deadline:
+        order += [fetched.tp.partition for fetched in fetcher.poll(1_000)]
+    assert order.count(0) >= 3
+    assert order.count(1) >= 3
+
+
+# --- asking -----------------------------------------------------------------------------------
+
+
+def test_unknown_topics_are_errors(client: Client) -> None:
+    """A topic that does not exist has an error in metadata, and offsets of it are refused."""
+    assert client.metadata(["none"]).topics["none"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    with (
+        Client(client.bootstrap, request_timeout_ms=300) as hasty,
+        pytest.raises(KafkaError, match="none"),
+    ):
+        hasty.list_offsets({TopicPartition("none", 0): LATEST})
+    with (
+        Client(client.bootstrap, request_timeout_ms=300) as hasty,
+        pytest.raises(KafkaError, match="logs-9"),
+    ):
+        hasty.list_offsets({TopicPartition("logs", 9): LATEST})
+
+
+def test_offsets_are_listed(broker: ScriptedBroker, client: Client) -> None:
+    """Earliest and latest of several partitions, again where a leader was not ready."""
+    fill(broker, LOGS, 2)
+    broker.faults[ApiKey.LIST_OFFSETS].append(ErrorCode.OFFSET_NOT_AVAILABLE)
+    other = TopicPartition("logs", 1)
+    found = client.list_offsets({LOGS: LATEST, other: LATEST})
+    assert (found[LOGS].offset, found[other].offset) == (6, 0)
+    assert client.list_offsets({LOGS: EARLIEST})[LOGS].offset == 0
+
+
+def test_an_old_broker_is_asked_in_its_words(broker: ScriptedBroker, client: Client) -> None:
+    """A broker that knows only ApiVersions 0 and old versions of the rest is served."""
+    broker.ranges = {
+        ApiKey.API_VERSIONS: VersionRange(0, 2),
+        ApiKey.METADATA: VersionRange(0, 5),
+        ApiKey.PRODUCE: VersionRange(0, 7),
+        ApiKey.FETCH: VersionRange(4, 10),
+        ApiKey.INIT_PRODUCER_ID: VersionRange(0, 1),
+    }
+    found = send(client, range(3))
+    assert [each.error for each in found] == [None] * 3
+    assert {h.api_version for h in broker.requests if h.api_key is ApiKey.PRODUCE} == {7}
+    with pytest.raises(UnsupportedVersion, match="LIST_OFFSETS"):
+        client.list_offsets({LOGS: LATEST})
