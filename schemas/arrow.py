@@ -77,6 +77,8 @@ def arrow_schema(avro: AvroType) -> pa.Schema:
     """The columns of a record. Raises `SchemaUnsupported`; only a record has columns."""
     if not isinstance(avro, Record):
         raise SchemaUnsupported(f"Only a record has columns; this schema is a {avro.kind}.")
+    if not avro.fields:
+        raise SchemaUnsupported(f"Record {avro.name} has no fields: no columns.")
     return pa.schema(_fields(avro, "", ()))
 
 

@@ -8,7 +8,6 @@ are different schemas (a default decides what a reader sees).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from schemas.avro_schema import (
@@ -88,11 +87,7 @@ def _field(field: Field, namespace: str | None, declared: set[str]) -> dict[str,
         made["order"] = field.order
     if field.aliases:
         made["aliases"] = list(field.aliases)
-    return made | _plain(field.properties)
-
-
-def _plain(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(properties)
+    return {**made, **field.properties}
 
 
 def _relative(alias: str, own: str | None) -> str:

@@ -224,6 +224,8 @@ def _checked(url: str) -> SplitResult:
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         good = False
+    if "@" in parts.netloc:
+        raise ConfigurationRefused("A URL of a schema registry takes no user and password.")
     if not good or parts.query or parts.fragment:
         raise ConfigurationRefused(f"{url!r} is no URL of a schema registry (http://host:port).")
     return parts

@@ -27,7 +27,13 @@ __all__ = ["NOT_UTF8", "Codec", "ColumnsRefused", "Decoded", "EncodeRefused"]
 BATCH_BYTES_MAX: Final = 1 << 30
 """Largest batch in memory, so that no array of datums passes Arrow's 2 GiB."""
 
+SLOW_PIECE: Final = 32
+"""Datums that are not worth another attempt of the fast path."""
+NO_VALUE: Final = "there is no value"
+
 Refused = list[tuple[int, str]]
+Places = np.ndarray[Any, np.dtype[np.int64]]
+Pieces = list[list[pa.Array]]
 
 
 class EncodeRefused(SkidwayError):
@@ -115,14 +121,40 @@ class Codec:
         """The rows of all good datums, and which were bad and why. A null is a bad datum."""
         if datums.type != pa.binary():
             datums = datums.cast(pa.binary())
-        if self._fast is not None and not datums.null_count:
+        count, places, faults = len(datums), np.arange(len(datums)), {}
+        if datums.null_count:
+            valid = np.asarray(datums.is_valid())
+            places, datums = np.flatnonzero(valid), datums.drop_null()
+            faults = dict.fromkeys(np.flatnonzero(~valid).tolist(), NO_VALUE)
+        pieces: list[list[pa.Array]] = []
+        self._decode_piece(datums, places, pieces, faults)
+        good = np.ones(count, bool)
+        good[list(faults)] = False
+        columns = [pa.concat_arrays(each) for each in zip(*pieces, strict=True)]
+        batch = pa.RecordBatch.from_arrays(columns, schema=self.arrow_schema)
+        return Decoded(batch, good, sorted(faults.items()))
+
+    def _decode_piece(
+        self, datums: pa.BinaryArray, places: Places, pieces: Pieces, faults: dict[int, str]
+    ) -> None:
+        """Adds the columns of `datums`, and the faults of those at `places`.
+
+        By halves where the fast path refuses: a few bad datums make a few slow ones.
+        """
+        if self._fast is not None:
             try:
-                columns = self._fast.decode(datums)
-                return self._decoded(columns, len(datums), {})
+                pieces.append(self._fast.decode(datums))
             except NotProven:
-                pass  # the slow path finds out which datum it was, if any
-        columns, faults = self._slow.decode(datums.to_pylist())
-        return self._decoded(columns, len(datums), faults)
+                half = len(datums) // 2
+                if half >= SLOW_PIECE:
+                    self._decode_piece(datums.slice(0, half), places[:half], pieces, faults)
+                    self._decode_piece(datums.slice(half), places[half:], pieces, faults)
+                    return
+            else:
+                return
+        columns, found = self._slow.decode(datums.to_pylist())
+        pieces.append(columns)
+        faults.update((int(places[index]), reason) for index, reason in found.items())
 
     def _datums(self, columns: list[pa.Array], rows: int) -> tuple[pa.BinaryArray, dict[int, str]]:
         if self._fast is not None:
@@ -132,12 +164,6 @@ class Codec:
                 pass
         datums, faults = self._slow.encode(columns, rows)
         return pa.array(datums, pa.binary()), faults
-
-    def _decoded(self, columns: list[pa.Array], count: int, faults: dict[int, str]) -> Decoded:
-        good = np.ones(count, bool)
-        good[list(faults)] = False
-        batch = pa.RecordBatch.from_arrays(columns, schema=self.arrow_schema)
-        return Decoded(batch, good, sorted(faults.items()))
 
 
 def _spread(datums: pa.BinaryArray, fit: np.ndarray[Any, np.dtype[np.bool_]]) -> pa.BinaryArray:

@@ -55,7 +55,7 @@ class SlowPath:
                 faults[index] = malformed_reason(error)
         return datums, faults
 
-    def decode(self, datums: list[bytes | None]) -> tuple[list[pa.Array], Faults]:
+    def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
         """(columns of the good datums, reason by index of the others)."""
         rows: dict[int, dict[str, Any]] = {}
         faults: Faults = {}
@@ -72,9 +72,7 @@ class SlowPath:
                 raise ValueError(f"field {name}: {value.reason}")  # noqa: TRY004
         return write_datum(self._plain, row)
 
-    def _read(self, datum: bytes | None) -> dict[str, Any]:
-        if datum is None:
-            raise ValueError("there is no value")
+    def _read(self, datum: bytes) -> dict[str, Any]:
         row: dict[str, Any] = read_datum(self._record, self._plain, datum)
         return {
             name: value if (convert := self._incoming[name]) is None else convert(value)

@@ -25,6 +25,7 @@ class ZookeeperLog:
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
+        self._wake: Callable[[], None] = _nobody
         coordinator.create_if_absent(ROOT)
 
     @property
@@ -53,14 +54,26 @@ class ZookeeperLog:
         _answer(self._coordinator.client.sync_async(ROOT))
 
     def watch(self, number: int, wake: Callable[[], None]) -> None:
-        """Calls `wake` on a thread of kazoo's when that entry comes; at once if it is there."""
+        """Calls `wake` on a thread of kazoo's when that entry comes; at once if it is there.
+
+        Only the last `wake` is called, however often somebody watches.
+        """
+        self._wake = wake
         exists = self._coordinator.client.exists_async
-        if _answer(exists(_path(number), watch=lambda _event: wake())) is not None:
+        if _answer(exists(_path(number), watch=self._on_event)) is not None:
             wake()
 
     def on_session(self, wake: Callable[[], None]) -> None:
         """Calls `wake` on a thread of kazoo's whenever the session's state changes."""
         self._coordinator.on_state(lambda _state: wake())
+
+    def _on_event(self, _event: Any) -> None:
+        # kazoo keeps a set of watchers per node: one and the same method is one watcher.
+        self._wake()
+
+
+def _nobody() -> None:
+    """Woken before anybody watches."""
 
 
 def _answer(pending: Any) -> Any:

@@ -161,6 +161,13 @@ def test_urls_that_are_none_are_refused(urls: str) -> None:
         RegistryClient(urls)
 
 
+def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
+    """They would end in logs and error messages."""
+    with pytest.raises(ConfigurationRefused, match="user and password") as caught:
+        RegistryClient("http://me:secret@one:8081")
+    assert "secret" not in str(caught.value)
+
+
 def test_the_subject_of_a_topic() -> None:
     """Confluent's default strategy."""
     assert subject_of("hdfs-logs") == "hdfs-logs-value"

@@ -9,8 +9,10 @@ from decimal import Decimal
 from typing import Any
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyruhvro
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,7 +20,7 @@ from hypothesis import strategies as st
 from schemas.arrow import SchemaUnsupported
 from schemas.avro_schema import SchemaInvalid
 from schemas.codec import NOT_UTF8, Codec, ColumnsRefused, EncodeRefused
-from schemas.columns import NotProven
+from schemas.columns import NotProven, _guarded
 from support.avro import batches, records
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -156,6 +158,37 @@ def test_a_bad_datum_is_set_apart_and_the_rest_decodes() -> None:
         (2, "there is no value"),
         (4, "it ends too early"),
     ]
+
+
+def test_a_few_bad_datums_among_many_cost_only_themselves() -> None:
+    """The fast path goes on around them, and places stay right."""
+    codec = Codec(record(("n", "long"), ("a", ["null", "string"])))
+    rows = [{"n": at, "a": None if at % 3 else str(at)} for at in range(5000)]
+    datums = codec.encode(pa.RecordBatch.from_pylist(rows, codec.arrow_schema)).to_pylist()
+    bad = {0: b"", 1234: None, 1235: datums[7] + b"x", 4999: b"\xff"}
+    for at, value in bad.items():
+        datums[at] = value
+    slow_datums = 0
+    decode_slowly = codec._slow.decode
+
+    def counted(some: list[bytes]) -> Any:
+        nonlocal slow_datums
+        slow_datums += len(some)
+        return decode_slowly(some)
+
+    codec._slow.decode = counted  # type: ignore[method-assign]
+    decoded = codec.decode(pa.array(datums, pa.binary()).slice(0))
+    assert [index for index, _ in decoded.refused] == sorted(bad)
+    assert decoded.batch.to_pylist() == [row for row in rows if row["n"] not in bad]
+    assert np.flatnonzero(~decoded.good).tolist() == sorted(bad)
+    assert slow_datums < 3 * 64
+
+
+def test_a_panic_of_the_fast_codec_is_caught() -> None:
+    """pyruhvro panics on bytes, by a BaseException: the guard makes it an ordinary refusal."""
+    schema = json.dumps(record(("a", "bytes")))
+    with pytest.raises(NotProven):
+        _guarded(lambda: pyruhvro.deserialize_array([b"\x02x"], schema))
 
 
 @pytest.mark.parametrize(
@@ -340,6 +373,7 @@ def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], w
     [
         ("{", SchemaInvalid, "no JSON"),
         ('"string"', SchemaUnsupported, "Only a record"),
+        (record(), SchemaUnsupported, "has no fields"),
         (record(("a", ["long", "string"])), SchemaUnsupported, "Field a is a union of several"),
         (record(("a", ["null", "R"])), SchemaUnsupported, "Field a contains itself"),
         (record(("a", {"type": "array", "items": "null"})), SchemaUnsupported, "take no bytes"),
@@ -369,19 +403,13 @@ def test_the_bytes_are_avros() -> None:
 
 def test_no_rows_are_no_datums() -> None:
     """Empty in, empty out, with the right types."""
-    for schema in (
-        record(("a", "string")),
-        record(("a", {"type": "array", "items": "long"})),
-        record(),
-    ):
-        codec = Codec(schema)
-        none = codec.arrow_schema.empty_table().to_batches() or [
-            pa.RecordBatch.from_arrays(
-                [pa.array([], each.type) for each in codec.arrow_schema], schema=codec.arrow_schema
-            )
-        ]
-        assert codec.encode(none[0]).to_pylist() == []
-        assert codec.decode(pa.array([], pa.binary())).batch.num_rows == 0
+    for avro in ("string", {"type": "array", "items": "long"}):
+        codec = Codec(record(("a", avro)))
+        none = pa.RecordBatch.from_pylist([], codec.arrow_schema)
+        assert codec.encode(none).to_pylist() == []
+        decoded = codec.decode(pa.array([], pa.binary()))
+        assert decoded.batch.schema == codec.arrow_schema
+        assert decoded.batch.num_rows == len(decoded.good) == 0
 
 
 def test_datums_of_a_large_array_are_read() -> None:
