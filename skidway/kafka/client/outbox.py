@@ -219,7 +219,8 @@ class Outbox:
             return True
         error = error_for(code, message)
         self.trouble = error
-        self.retry_at = now + self._backoff.next_s()
+        if now >= self.retry_at:  # one wait, for however many that were in flight
+            self.retry_at = now + self._backoff.next_s()
         if self._idempotent and known_code in IDENTITY_LOST:
             entry.state, self._draining = State.REFUSED, True
         elif self._is_refused_for_good(entry, known_code):
