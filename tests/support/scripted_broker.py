@@ -140,6 +140,7 @@ class ScriptedBroker:
                     return
                 if key.fileobj is self._server:
                     connection, _ = self._server.accept()
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     self.connections += 1
                     selector.register(connection, selectors.EVENT_READ, FrameReader())
                 else:

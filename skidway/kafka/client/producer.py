@@ -147,6 +147,7 @@ class Producer:
         if self._dispatch.has_stale_leaders:
             self._dispatch.has_stale_leaders = False
             picture.is_stale()
+        picture.advance(session, now)  # what has been learned counts already for this plan
 
         def usable(address: Address) -> bool:
             return session.usable(address, Channel.PRODUCE, now)

@@ -37,6 +37,7 @@ class FetchPump:
         if fetching.has_stale_leaders:
             fetching.has_stale_leaders = False
             picture.is_stale()
+        picture.advance(session, now)  # what has been learned counts already for this plan
 
         def usable(address: Address) -> bool:
             return session.usable(address, Channel.FETCH, now)
