@@ -57,6 +57,7 @@ version (v0 body, error 35) included; its response header never has a tag sectio
 ``response_frame`` knows that. ``apis.code_for`` gives an old client the error code that it knows.
 A request whose key is unknown, whose version was not offered, or whose body is refused closes its
 connection, and only that one; Produce 0-2 is answered with UNSUPPORTED_VERSION.
+A broker decodes requests with ``may_have_more=True``: librdkafka leaves bytes behind one of them.
 A connection whose request waits (a long poll) must not be served out of order: copy the frames that
 are left of a ``received`` before the shared buffer is used again.
 

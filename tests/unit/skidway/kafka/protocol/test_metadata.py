@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from skidway.kafka.errors import UnsupportedVersion
+from skidway.kafka.errors import TrailingBytes, Truncated, UnsupportedVersion
 from skidway.kafka.protocol import decode, encode
 from skidway.kafka.protocol.metadata import (
     OPERATIONS_UNKNOWN,
@@ -15,6 +15,7 @@ from skidway.kafka.protocol.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
+from support.messages import wire
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,29 @@ def test_topic_ids(version: int, told: bool) -> None:
     assert (topic_id.bytes in body) is told
     again = decode(MetadataResponse, body, version)
     assert again.topics[0].topic_id == (topic_id if told else uuid.UUID(int=0))
+
+
+LIBRDKAFKA_ALL = wire("""
+    00 000000           # null, in the four bytes reserved for a count
+    00                  # do not create topics
+    00 00               # no authorized operations
+    00                  # no tags
+""")
+
+
+def test_librdkafka_asks_for_all() -> None:
+    """librdkafka's request for all topics is read although it is three bytes too long, but only by
+    whoever allows for bytes behind a message."""
+    request = decode(MetadataRequest, LIBRDKAFKA_ALL, 9, may_have_more=True)
+    assert request.wants_all(9)
+    assert not request.allow_auto_topic_creation
+    with pytest.raises(TrailingBytes):
+        decode(MetadataRequest, LIBRDKAFKA_ALL, 9)
+
+
+def test_more_is_not_less() -> None:
+    """Allowing for bytes behind a message allows for no message cut short."""
+    body = encode(MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), 9)
+    for end in range(len(body)):
+        with pytest.raises(Truncated):
+            decode(MetadataRequest, body[:end], 9, may_have_more=True)
