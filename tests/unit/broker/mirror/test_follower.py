@@ -1,0 +1,103 @@
+"""A mirror goes on only where the source is provably the same, and names what is missing."""
+
+from __future__ import annotations
+
+from broker.mirror.follower import Append, Below, Follower, NameGap, Phase, Stop, Unverifiable
+from skidway.kafka.batch import BatchHeader
+
+
+def header(base: int, count: int, *, epoch: int = 1, crc: int = 7) -> BatchHeader:
+    return BatchHeader(
+        base_offset=base, length=100, leader_epoch=epoch, magic=2, crc=crc, attributes=0,
+        last_offset_delta=count - 1, base_timestamp=0, max_timestamp=0, producer_id=-1,
+        producer_epoch=-1, base_sequence=-1, count=count,
+    )  # fmt: skip
+
+
+def test_an_empty_mirror_begins_at_offset_0_and_follows() -> None:
+    """Nothing lies below an empty log: it is followed from the first batch on."""
+    follower = Follower(0, None)
+    assert follower.position() == 0
+    assert follower.fetched([header(0, 5), header(5, 5)]) == Append(0, 2)
+    assert follower.phase is Phase.FOLLOWING
+
+
+def test_the_batch_below_is_compared_and_not_copied_again() -> None:
+    """After an interruption the batch just below our end is read again, and only compared."""
+    below = header(5, 5, crc=9)
+    follower = Follower(10, Below.of(below))
+    assert follower.position() == 9
+    assert follower.fetched([below, header(10, 3)]) == Append(1, 1)
+
+
+def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
+    """With nothing new in the source the check passes and the mirror waits."""
+    below = header(5, 5, crc=9)
+    follower = Follower(10, Below.of(below))
+    assert follower.fetched([below]) is None
+    assert follower.phase is Phase.FOLLOWING
+
+
+def test_another_crc_below_stops_the_partition() -> None:
+    """A diverged source is never followed: the partition stops and says how they differ."""
+    follower = Follower(10, Below.of(header(5, 5, crc=9)))
+    action = follower.fetched([header(5, 5, crc=8), header(10, 1)])
+    assert isinstance(action, Stop)
+    assert "diverged" in action.reason
+    assert follower.fetched([header(10, 1)]) is None
+
+
+def test_another_epoch_below_stops_the_partition() -> None:
+    """The same bytes under another leader epoch are another history."""
+    follower = Follower(10, Below.of(header(5, 5, epoch=1)))
+    assert isinstance(follower.fetched([header(5, 5, epoch=2)]), Stop)
+
+
+def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> None:
+    """A source that begins above our end is a gap, written down first."""
+    follower = Follower(10, Below.of(header(5, 5)))
+    assert follower.out_of_range(20, 30) == NameGap(10, 20, "expired")
+    assert follower.fetched([header(20, 1)]) is None, "nothing is copied while the gap is unnamed"
+    follower.gap_named(20)
+    assert follower.position() == 20
+    assert follower.fetched([header(20, 1)]) == Append(0, 1)
+
+
+def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
+    """Where the batch below is gone but nothing is missing, going on is said to be unverified."""
+    follower = Follower(10, Below.of(header(5, 5)))
+    assert follower.out_of_range(10, 30) == Unverifiable(10)
+    assert follower.position() == 10
+    assert follower.fetched([header(10, 1)]) == Append(0, 1)
+
+
+def test_a_source_that_ends_below_us_has_lost_something() -> None:
+    """A source whose end is below ours is not followed."""
+    follower = Follower(10, Below.of(header(5, 5)))
+    assert isinstance(follower.out_of_range(0, 7), Stop)
+
+
+def test_a_hole_between_batches_is_named_where_it_is() -> None:
+    """What stands before a hole is copied, the hole is named, then what stands behind it."""
+    follower = Follower(0, None)
+    batches = [header(0, 5), header(8, 2)]
+    assert follower.fetched(batches) == Append(0, 1)
+    follower.appended(batches[0])
+    assert follower.fetched(batches[1:]) == NameGap(5, 8, "missing-in-source")
+
+
+def test_a_batch_that_overlaps_ours_stops_the_partition() -> None:
+    """Other batch boundaries than ours are another history."""
+    follower = Follower(10, None)
+    assert isinstance(follower.fetched([header(8, 5)]), Stop)
+
+
+def test_an_interruption_while_a_gap_is_being_named_changes_nothing() -> None:
+    """The gap is written down exactly as it was found."""
+    follower = Follower(10, None)
+    follower.out_of_range(20, 30)
+    follower.interrupted(10, None)
+    assert follower.phase is Phase.NAMING
+    follower.gap_not_named()
+    assert follower.phase is Phase.CHECKING
+    assert follower.position() == 10

@@ -1,0 +1,57 @@
+"""Which topics are mirrored, and that mirrors never feed each other in a circle."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from broker.mirror import gaps, selection
+from broker.mirror.gaps import Gap
+
+ALL = [re.compile(".*")]
+
+
+def test_patterns_match_whole_names() -> None:
+    """A pattern is for the whole name, not a part of it."""
+    assert selection.wanted(["logs", "logs2"], [re.compile("logs")], "off") == ["logs"]
+
+
+def test_internal_topics_never_match_but_the_audit_topic_always() -> None:
+    """`_skidway_audit` is followed whatever the patterns say; no other topic of ours is."""
+    names = ["__consumer_offsets", "_skidway_audit", "dc2._skidway_audit", "a"]
+    assert selection.wanted(names, ALL, "off") == ["_skidway_audit", "a"]
+    assert selection.wanted(names, [], "off") == ["_skidway_audit"]
+
+
+def test_what_came_from_here_is_not_copied_back() -> None:
+    """Two clusters that mirror each other do not multiply their topics."""
+    assert selection.wanted(["off.logs", "logs"], ALL, "off") == ["logs"]
+    assert selection.is_mirror({"mirror.source.cluster": "dc2"})
+    assert not selection.is_mirror({"mirror.source.cluster": ""})
+
+
+def test_a_name_that_would_be_too_long_is_refused_in_words() -> None:
+    """Kafka's limit of 249 characters holds for the mirror's name."""
+    assert selection.name_refusal("dc1", "x" * 245) is None
+    assert "250" in str(selection.name_refusal("dc1", "x" * 246))
+
+
+def test_gaps_come_back_as_they_were_written() -> None:
+    """The config's text is the gaps, and nothing else is taken for them."""
+    known = [Gap(0, 120, 300, "expired"), Gap(2, 0, 17, "missing-in-source")]
+    assert gaps.decode(gaps.encode(known)) == known
+    assert gaps.decode("") == []
+    assert gaps.refusal(gaps.encode(known)) is None
+
+
+@pytest.mark.parametrize("text", ["x", "0:1", "0:a-b:why", "0-1-2"])
+def test_what_is_no_gap_is_refused(text: str) -> None:
+    """A value that cannot be read is refused with a sentence."""
+    assert gaps.refusal(text)
+
+
+def test_a_gap_is_named_once() -> None:
+    """The same gap, found again after a restart, is not a second one."""
+    gap = Gap(0, 1, 2, "expired")
+    assert gaps.added([gap], gap) == [gap]
