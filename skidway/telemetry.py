@@ -9,6 +9,7 @@ binds to loopback.
 from __future__ import annotations
 
 import json
+import select
 import socket
 import sys
 import threading
@@ -21,6 +22,7 @@ import prometheus_client
 
 from skidway import log, ports
 from skidway.errors import ConfigurationRefused
+from skidway.service import Shutdown
 
 CLIENT_TIMEOUT_S = 5.0
 LOOPBACK = "127.0.0.1"
@@ -55,6 +57,7 @@ class TelemetryServer:
         self._health = health
         self._server: HTTPServer | None = None
         self._thread: threading.Thread | None = None
+        self._end = Shutdown()
 
     @property
     def port(self) -> int:
@@ -72,8 +75,9 @@ class TelemetryServer:
             key = "metrics.listener"
             raise ports.cannot_listen(self._host, self._port, key, error) from error
         self._port = self._server.server_address[1]
+        self._end = Shutdown()
         self._thread = threading.Thread(
-            target=self._server.serve_forever, name="telemetry", daemon=True
+            target=_serve, args=(self._server, self._end), name="telemetry", daemon=True
         )
         self._thread.start()
         _log.info("telemetry_started", host=self._host, port=self._port)
@@ -81,14 +85,26 @@ class TelemetryServer:
     def stop(self) -> None:
         """Stops answering and frees the port; harmless when not started."""
         if self._server is not None and self._thread is not None:
-            self._server.shutdown()
-            self._server.server_close()
+            self._end.request()
             self._thread.join(CLIENT_TIMEOUT_S)
+            self._server.server_close()
             self._server = self._thread = None
+
+
+def _serve(server: HTTPServer, end: Shutdown) -> None:
+    """Sleeps until a client comes or the end does; http.server's own loop would wake up by time."""
+    poll = select.poll()
+    poll.register(server, select.POLLIN)
+    poll.register(end, select.POLLIN)
+    while not end.requested:
+        poll.poll()
+        if not end.requested:
+            server.handle_request()
 
 
 class _Server(HTTPServer):
     allow_reuse_address = True
+    timeout = 0
 
     def server_bind(self) -> None:
         # HTTPServer's own looks the host's name up, which can hang on a host without DNS.

@@ -96,7 +96,7 @@ def _describe(args: argparse.Namespace) -> int:
             print()
         print(f"{document['topic']}  (id {document['topic_id'] or 'unknown'})")
         for key, value in document["configs"].items():
-            if key.startswith(CONFIGS_SHOWN):
+            if value and key.startswith(CONFIGS_SHOWN):
                 print(f"  {key} = {value}")
         table(document["partitions"], list(document["partitions"][0]))
     return 0
