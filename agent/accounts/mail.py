@@ -17,13 +17,13 @@ class Mail:
         self._durable = deque(waiting)
         self._last_id = max([last_id, *(message.id for message in self._durable)])
         self._staged: list[Message] = []
-        self._forgotten: list[Message] = []
+        self._forgetting: list[Message] = []
         self._published: list[Message] = []
 
     @property
     def is_empty(self) -> bool:
         """Whether everything was published."""
-        return not self._durable and not self._staged
+        return not (self._durable or self._staged or self._published or self._forgetting)
 
     def stage(
         self, message: Announcement | Delta | Seal | Heartbeat, *, number: int | None = None
@@ -37,19 +37,23 @@ class Mail:
         """Adds what entered and what was published to the transaction."""
         for message in self._staged:
             changes.put_message(message.id, message.value, number=message.number, file=message.file)
-        changes.forget_messages(message.id for message in self._forgotten)
+        changes.forget_messages(message.id for message in self._forgetting)
 
     def committed(self) -> None:
         """The transaction is durable."""
         self._durable.extend(self._staged)
         self._staged = []
-        self._forgotten = []
+        self._forgetting = []
 
     def take_published(self) -> list[Message]:
         """What was published since the last call, and leaves with the next transaction."""
-        taken = self._published
+        self._forgetting += self._published
         self._published = []
-        return taken
+        return self._forgetting
+
+    def announced_files(self) -> set[int]:
+        """Files whose announcement waits to be published."""
+        return {message.file for message in self._durable if message.file is not None}
 
     # --- audit.publisher.Outbox ---------------------------------------------------------------
 
@@ -66,6 +70,4 @@ class Mail:
     def published(self, up_to: int) -> None:
         """All in-sync replicas have the messages up to this id."""
         while self._durable and self._durable[0].id <= up_to:
-            message = self._durable.popleft()
-            self._published.append(message)
-            self._forgotten.append(message)
+            self._published.append(self._durable.popleft())

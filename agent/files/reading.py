@@ -37,11 +37,12 @@ ACTIVE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A reading, and the flight that it begins."""
+    """A reading, and the flight that it begins. is_new: it was not promised before the start."""
 
     tracked: TrackedFile
     reading: Reading
     flight: Flight
+    is_new: bool = True
 
 
 class Reader:
@@ -75,6 +76,11 @@ class Reader:
     def has_ready(self) -> bool:
         """Whether the next turn has something to look at."""
         return bool(self._ready)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether files were read lately."""
+        return bool(self._active)
 
     def look_again(self, now: float) -> None:
         """Wakes the files that were read lately, and those with something due."""

@@ -52,7 +52,6 @@ class SetApart:
 class News:
     """What has changed since it was last taken; the owner writes it down."""
 
-    changed: dict[int, TrackedFile] = field(default_factory=dict)
     born: list[TrackedFile] = field(default_factory=list)
     set_apart: list[SetApart] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
@@ -73,6 +72,7 @@ class Tracker:
         self.files: dict[int, TrackedFile] = {}
         self.unreadable: dict[str, dict[str, str]] = {}  # topic: path: reason
         self.news = News()
+        self._changed: dict[int, TrackedFile] = {}
         self.on_growth: Callable[[TrackedFile], None] = lambda _tracked: None
 
     def load(self, files: Iterable[TrackedFile], promised: Mapping[int, int]) -> None:
@@ -88,6 +88,15 @@ class Tracker:
         """What has changed since the last call."""
         news, self.news = self.news, News()
         return news
+
+    def note(self, tracked: TrackedFile) -> None:
+        """What is durable of the file has changed."""
+        self._changed[tracked.file] = tracked
+
+    def take_changed(self) -> list[TrackedFile]:
+        """The files noted since the last call."""
+        changed, self._changed = self._changed, {}
+        return [tracked for tracked in changed.values() if tracked.file in self.files]
 
     def reconcile(self, now: float) -> None:
         """Looks through all patterns: what makes tailing correct."""
@@ -141,7 +150,7 @@ class Tracker:
         tracked.source = index
         if tracked.location != found.path:
             tracked.location = found.path
-            self._note(tracked)
+            self.note(tracked)
         tracked.rotated = shown(found.path) != tracked.birth.path
         if found.size < tracked.size:
             reason = f"it was cut to {found.size} bytes, {tracked.size} were there"
@@ -202,7 +211,7 @@ class Tracker:
         found = Found(tracked.location, status.key, status.size, status.changed_ns)
         opened = self._open(found, index)
         if opened is not None:
-            self._succeed(tracked, found, source, opened, now)
+            self._succeed(tracked, found, index, opened, now)
 
     def _succeed(
         self,
@@ -270,7 +279,7 @@ class Tracker:
         self.files[tracked.file] = self._by_key[found.key] = tracked
         self._handles.keep(tracked.file, handle)
         self.news.born.append(tracked)
-        self._note(tracked)
+        self.note(tracked)
         self.grew(tracked, found.size, found.changed_ns, now)
         return tracked
 
@@ -285,7 +294,7 @@ class Tracker:
             return
         if path is not None and path != tracked.location:
             tracked.location = path
-            self._note(tracked)
+            self.note(tracked)
         if tracked.is_replaying:
             return
         status = self._status_if_held(tracked)
@@ -350,7 +359,7 @@ class Tracker:
 
     def _end(self, tracked: TrackedFile) -> None:
         tracked.end()
-        self._note(tracked)
+        self.note(tracked)
         self._handles.drop(tracked.file)
 
     def finish(self, tracked: TrackedFile) -> None:
@@ -404,18 +413,15 @@ class Tracker:
         reasons = self.unreadable.setdefault(tracked.birth.topic, {})
         reasons[tracked.location] = error.strerror or str(error)
 
-    def _note(self, tracked: TrackedFile) -> None:
-        self.news.changed[tracked.file] = tracked
-
     def _topic(self, index: int) -> tuple[str, str]:
         return self.sources[index].topic, self.sources[index].topic_id
 
     def _source_of(self, tracked: TrackedFile) -> int | None:
         """The source that means a file which no pattern leads to, by the name it was born with."""
         for index, source in enumerate(self.sources):
-            if source.topic == tracked.birth.topic:
-                if any(pattern.means(tracked.birth.path) for pattern in source.patterns):
-                    return index
+            same_topic = source.topic == tracked.birth.topic
+            if same_topic and any(p.means(tracked.birth.path) for p in source.patterns):
+                return index
         return None
 
 

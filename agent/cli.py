@@ -1,0 +1,79 @@
+"""`skidway agent run | validate | state show | state adopt`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from skidway import service
+from skidway.cli.options import add_config_options, add_json_option, load_settings
+from skidway.cli.output import print_json, table
+
+PROGRAM = "agent"
+
+
+def register(subparsers: Any) -> None:
+    """Adds the noun `agent`."""
+    from agent.settings import AgentSettings
+
+    noun = subparsers.add_parser(
+        PROGRAM, help="tail log files of this host and publish them", description=__doc__
+    )
+    verbs = noun.add_subparsers(dest="verb", metavar="VERB")
+    run = verbs.add_parser("run", help="tail and publish, in the foreground")
+    add_config_options(run, AgentSettings)
+    run.set_defaults(run=_run)
+    validate = verbs.add_parser("validate", help="say whether a configuration can be run")
+    add_config_options(validate)
+    validate.set_defaults(run=_validate)
+    state = verbs.add_parser("state", help="the agent's state")
+    state_verbs = state.add_subparsers(dest="state_verb", metavar="VERB", required=True)
+    show = state_verbs.add_parser("show", help="what became of every byte, file by file")
+    add_config_options(show)
+    add_json_option(show)
+    show.set_defaults(run=_show)
+    adopt = state_verbs.add_parser("adopt", help="bind the state to this machine")
+    add_config_options(adopt)
+    adopt.set_defaults(run=_adopt)
+
+
+def _settings(args: argparse.Namespace) -> Any:
+    from agent.settings import AgentSettings
+
+    return load_settings(AgentSettings, args, PROGRAM)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from agent import program
+
+    settings = _settings(args)
+    return service.run(
+        PROGRAM, lambda shutdown: program.run(settings, shutdown), level=args.log_level
+    )
+
+
+def _validate(args: argparse.Namespace) -> int:
+    from agent.validation import check_settings
+
+    check_settings(_settings(args))
+    print("the configuration is good")
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from agent import ledger
+
+    shown = ledger.show(_settings(args).state_dir)
+    if args.json:
+        print_json(shown)
+        return 0
+    columns = ("path", "bytes", *ledger.FATES, "state")
+    table(shown["files"], columns)
+    return 0
+
+
+def _adopt(args: argparse.Namespace) -> int:
+    from agent import ledger
+
+    print(ledger.adopt(_settings(args).state_dir))
+    return 0

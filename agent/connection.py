@@ -1,0 +1,183 @@
+"""The cluster and the registry, as far as a start needs them: topics, ids, schemas.
+
+Everything here may be down when the agent starts. Then it waits, reads nothing and says so; nothing
+is lost, because the files are the buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from agent.delivery.press import Press
+from agent.delivery.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
+from agent.destinations import Cluster, Destination
+from agent.settings import AgentSettings, SourceSettings
+from schemas.client import RegistryClient, RegistryRefused, subject_of
+from schemas.single_object import schema_text
+from skidway import log
+from skidway.errors import ConfigurationRefused, Unreachable
+from skidway.kafka.client import Client, NewTopic
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.source import Source
+
+DEFAULT_CLUSTER: Final = "main"
+CLUSTER_NAME: Final = "cluster.name"
+MESSAGE_BYTES_DEFAULT: Final = 1_048_588
+READY_WITHIN_S: Final = 30.0
+AFTER_MS_MIN: Final = 86_400_000
+
+_KAFKA_CONFIGS: Final = {
+    "retention.ms": "-1",
+    "message.timestamp.type": "CreateTime",
+    "message.timestamp.after.max.ms": str((1 << 63) - 1),
+}
+"""What Apache Kafka needs so that it does not delete by event time what nobody has read yet."""
+
+_log = log.get(__name__)
+
+Pause = Callable[[float], object]
+
+
+def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
+    """(the cluster, whether it is Apache Kafka). Raises Unreachable."""
+    configs = client.broker_configs()
+    cluster_id = client.metadata([]).cluster_id or ""
+    own = configs.get(CLUSTER_NAME)
+    return Cluster(name or own or DEFAULT_CLUSTER, cluster_id), own is None
+
+
+def ensure_topics(
+    client: Client, settings: AgentSettings, is_apache_kafka: bool, pause: Pause
+) -> None:
+    """Makes the topics that are missing, data and rejected ones, and waits for their leaders."""
+    names = _topics(settings.sources)
+    deadline = client.clock.monotonic() + READY_WITHIN_S
+    while missing := _not_ready(client, names):
+        new = [
+            NewTopic(
+                name,
+                settings.topic_partitions,
+                settings.topic_replication_factor,
+                dict(_KAFKA_CONFIGS) if is_apache_kafka else {},
+            )
+            for name, exists in missing.items()
+            if not exists
+        ]
+        for name, error in client.create_topics(new).items() if new else ():
+            if error is None:
+                _log.info("topic_created", topic=name)
+            elif error.code is not ErrorCode.TOPIC_ALREADY_EXISTS and not error.retriable:
+                raise error
+        if client.clock.monotonic() > deadline:
+            raise Unreachable(f"topic {next(iter(missing))} has no leader")
+        pause(0.1)
+    if is_apache_kafka:
+        _check_kafka_configs(client.topic_configs(names))
+
+
+def resolve(
+    client: Client, registry: RegistryClient, settings: AgentSettings, cluster: Cluster
+) -> list[Destination]:
+    """Every source with its topics and schemas. Raises Unreachable, ConfigurationRefused."""
+    names = _topics(settings.sources)
+    metadata = client.metadata(names)
+    configs = client.topic_configs(names)
+    sources, topics = {}, {}
+    for name in names:
+        topic = metadata.topics[name]
+        if not topic.partitions:
+            raise Unreachable(f"topic {name} has no partitions now")
+        topic_id = "" if topic.topic_id is None else topic.topic_id.hex
+        sources[name] = Source(cluster.name, cluster.id, name, topic_id)
+        limit = int(configs[name].get("max.message.bytes", MESSAGE_BYTES_DEFAULT))
+        topics[name] = Topic(name, len(topic.partitions), limit)
+    return [
+        Destination(
+            source,
+            _recipe(registry, source, topics, settings.batch_size),
+            sources[source.topic],
+            sources[source.rejected_topic],
+        )
+        for source in settings.sources
+    ]
+
+
+def check_recipes(destinations: Iterable[Destination]) -> None:
+    """Raises ConfigurationRefused where a parser and its schema disagree."""
+    for destination in destinations:
+        Press(destination.recipe)
+
+
+def _recipe(
+    registry: RegistryClient,
+    source: SourceSettings,
+    topics: Mapping[str, Topic],
+    batch_bytes: int,
+) -> Recipe:
+    try:
+        schema = _schema(registry, source)
+        rejected = _registered(registry, source.rejected_topic, schema_text("Rejected"))
+    except RegistryRefused as error:
+        raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
+    data, set_apart = topics[source.topic], topics[source.rejected_topic]
+    return recipe_of(source, data, set_apart, schema, rejected, batch_bytes)
+
+
+def _schema(registry: RegistryClient, source: SourceSettings) -> Schema:
+    if source.schema is None:
+        return _registered(registry, source.topic, derived_schema(source))
+    if source.schema.endswith(".avsc"):
+        return _registered(registry, source.topic, read_schema_file(Path(source.schema)))
+    latest = registry.latest(source.schema)
+    return Schema(latest.id, latest.schema)
+
+
+def read_schema_file(path: Path) -> str:
+    """The text of a schema file. Raises ConfigurationRefused."""
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationRefused(f"schema: cannot read {path}: {error}") from error
+
+
+def _registered(registry: RegistryClient, topic: str, text: str) -> Schema:
+    return Schema(registry.register(subject_of(topic), text), text)
+
+
+def _topics(sources: Sequence[SourceSettings]) -> list[str]:
+    names = dict.fromkeys(
+        name for source in sources for name in (source.topic, source.rejected_topic)
+    )
+    return list(names)
+
+
+def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
+    """Topics without a leader for every partition, and whether they exist."""
+    found = client.metadata(names).topics
+    waiting = {}
+    for name in names:
+        topic = found.get(name)
+        exists = topic is not None and topic.error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if topic is not None and topic.error is ErrorCode.INVALID_TOPIC_EXCEPTION:
+            raise KafkaError(topic.error, f"the cluster does not take the name {name}")
+        ready = topic is not None and bool(topic.partitions)
+        if topic is None or not ready or any(p.leader < 0 for p in topic.partitions):
+            waiting[name] = exists
+    return waiting
+
+
+def _check_kafka_configs(configs: Mapping[str, Mapping[str, str]]) -> None:
+    """Apache Kafka deletes and refuses by event time, unless its topics are told otherwise."""
+    for topic, known in configs.items():
+        for key in ("retention.ms", "message.timestamp.type"):
+            wanted = _KAFKA_CONFIGS[key]
+            if known.get(key, wanted) != wanted:
+                raise ConfigurationRefused(
+                    f"topic {topic}: {key} is {known[key]}, it must be {wanted}; otherwise old "
+                    "lines are deleted before anyone reads them (limit it with retention.bytes)"
+                )
+        after = known.get("message.timestamp.after.max.ms")
+        if after is not None and int(after) < AFTER_MS_MIN:
+            _log.warning("topic_refuses_future_times", topic=topic, after_max_ms=int(after))

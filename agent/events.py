@@ -1,0 +1,110 @@
+"""What the agent tells Prometheus and its log. Logic says what happened, here it is counted.
+
+Nothing is logged per record or per batch: the agent's own log may be one of the files it tails.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from agent.delivery.press import Pressed
+from agent.files.tracking import SetApart
+from audit.messages import Certainty
+from skidway import log
+
+_log = log.get(__name__)
+
+_RECORDS = Counter("skidway_agent_records_total", "Records made of lines, rejects not among them.")
+_REJECTED = Counter("skidway_agent_rejected_lines_total", "Lines set apart.", ["reason"])
+_UNBELIEVED = Counter(
+    "skidway_agent_unbelieved_times_total",
+    "Records whose own time was over an hour ahead, or before 1970; they got the time of reading.",
+)
+_BATCHES = Counter("skidway_agent_acknowledged_batches_total", "Batches acknowledged.")
+_SETTLED = Counter("skidway_agent_settled_bytes_total", "Bytes of files passed by the checkpoint.")
+_SET_APART = Counter(
+    "skidway_agent_set_apart_ranges_total", "Ranges lost or uncertain.", ["certainty"]
+)
+_PENDING = Gauge("skidway_agent_pending_bytes", "Bytes of files that are not settled yet.")
+_FILES = Gauge("skidway_agent_open_file_ids", "File ids that may still be read.")
+_UNREADABLE = Gauge(
+    "skidway_agent_unreadable_paths", "Paths that cannot be read; they hold seals back."
+)
+_COMMIT = Histogram(
+    "skidway_agent_commit_seconds",
+    "How long a transaction of the state took.",
+    buckets=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3),
+)
+_FULL = Counter("skidway_agent_state_full_total", "Transactions for which the disk had no room.")
+
+
+def pressed(result: Pressed) -> None:
+    """Batches were made."""
+    _RECORDS.inc(result.records)
+    for reason in result.reasons:
+        _REJECTED.labels(reason).inc()
+    if result.unbelieved_times:
+        _UNBELIEVED.inc(result.unbelieved_times)
+
+
+def acknowledged(batches: int) -> None:
+    """Brokers have them."""
+    _BATCHES.inc(batches)
+
+
+def settled(count: int) -> None:
+    """The checkpoint passed that many bytes."""
+    _SETTLED.inc(count)
+
+
+def set_apart(range_: SetApart) -> None:
+    """Bytes that will not be delivered, or not surely once."""
+    _SET_APART.labels(range_.certainty.value.lower()).inc()
+    write = _log.error if range_.certainty is Certainty.LOST else _log.warning
+    write(
+        "bytes_set_apart",
+        certainty=range_.certainty.value.lower(),
+        path=range_.tracked.birth.path,
+        file=range_.tracked.file,
+        first=range_.first,
+        end=range_.end,
+        reason=range_.reason,
+    )
+
+
+def committed(seconds: float) -> None:
+    """A transaction is durable."""
+    _COMMIT.observe(seconds)
+
+
+def state_full(reason: str) -> None:
+    """The disk of the state is full; nothing is read until there is room."""
+    _FULL.inc()
+    _log.error("state_full", reason=reason)
+
+
+def state_has_room() -> None:
+    """The transaction that had no room went through."""
+    _log.info("state_has_room")
+
+
+def sizes(files: int, pending: int, unreadable: int) -> None:
+    """How much there is to do."""
+    _FILES.set(files)
+    _PENDING.set(pending)
+    _UNREADABLE.set(unreadable)
+
+
+def file_began(path: str, file: int, begin: int, predecessor: int | None) -> None:
+    """A file id was given."""
+    _log.info("file_began", path=path, file=file, begin=begin, predecessor=predecessor)
+
+
+def file_closed(path: str, file: int, length: int) -> None:
+    """A file id is closed."""
+    _log.info("file_closed", path=path, file=file, length=length)
+
+
+def unreadable(topic: str, path: str, reason: str) -> None:
+    """A path that cannot be read; its topic is not sealed meanwhile."""
+    _log.error("unreadable", topic=topic, path=path, reason=reason)

@@ -1,0 +1,156 @@
+"""Events of the operating system about log files: they only make the agent faster.
+
+watchdog's thread hands over paths through a bounded set and a descriptor; the agent's loop takes
+them. Whatever is lost here (too many events, no watches left, a file system without events) the
+next look through the patterns finds.
+
+Each event costs more than reading the line that caused it. So the watch rests when there are many:
+files that are written all the time are looked at all the time anyway.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+
+from watchdog.events import (
+    DirCreatedEvent,
+    DirMovedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import Observer
+
+from agent.files.patterns import Pattern
+from skidway import log
+
+PATHS_MAX = 10_000
+"""Paths handed over at a time; more of them mean: look through everything."""
+
+RATE_MAX = 400.0
+"""Events a second above which the watch rests."""
+
+RATE_WINDOW_S = 1.0
+REST_S = 10.0
+
+_log = log.get(__name__)
+
+_EVENTS: list[type[FileSystemEvent]] = [
+    DirCreatedEvent,
+    DirMovedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+]
+
+
+class Inbox(FileSystemEventHandler):
+    """What watchdog's thread puts and the loop takes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._paths: dict[str, None] = {}
+        self._everything = False
+        self._count = 0
+        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def fileno(self) -> int:
+        """Readable when something is there."""
+        return self._reader
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        """On watchdog's thread."""
+        names = [os.fsdecode(event.src_path)]
+        if event.dest_path:
+            names.insert(0, os.fsdecode(event.dest_path))
+        with self._lock:
+            is_first = not self._paths and not self._everything
+            self._count += 1
+            if event.is_directory or len(self._paths) >= PATHS_MAX:
+                self._everything = True
+            else:
+                self._paths.update(dict.fromkeys(names))
+        if is_first:
+            os.write(self._writer, b"\0")
+
+    def take(self) -> tuple[list[str], bool, int]:
+        """(paths, whether everything should be looked through, how many events there were)."""
+        with self._lock:
+            taken = list(self._paths), self._everything, self._count
+            self._paths, self._everything, self._count = {}, False, 0
+        try:
+            os.read(self._reader, 4096)
+        except BlockingIOError:
+            pass
+        return taken
+
+    def close(self) -> None:
+        """Gives the descriptors back; no event may come any more."""
+        os.close(self._reader)
+        os.close(self._writer)
+
+
+class Watch:
+    """Watches the directories of some patterns; rests when events come too fast."""
+
+    def __init__(self, patterns: Iterable[Pattern]) -> None:
+        self.inbox = Inbox()
+        self._roots: dict[str, bool] = {}
+        for pattern in patterns:
+            self._roots[pattern.root] = self._roots.get(pattern.root, False) or pattern.is_deep
+        self._observer = Observer()
+        self._watched: set[str] = set()
+        self._window_end = 0.0
+        self._window_count = 0
+        self._rest_until = 0.0
+        self._failed: set[str] = set()
+
+    def start(self) -> None:
+        """Begins; directories that are not there yet are tried again by `mind`."""
+        self._observer.start()
+        self._watch_all()
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._observer.stop()
+        self._observer.join(5)
+        self.inbox.close()
+
+    def mind(self, events: int, now: float) -> None:
+        """Counts events, rests and begins again; called by the loop every turn."""
+        if self._rest_until:
+            if now >= self._rest_until:
+                self._rest_until = 0.0
+                self._watch_all()
+            return
+        self._window_count += events
+        if now < self._window_end:
+            return
+        if self._window_end and self._window_count > RATE_MAX * RATE_WINDOW_S:
+            self._observer.unschedule_all()
+            self._watched.clear()
+            self._rest_until = now + REST_S
+        elif len(self._watched) + len(self._failed) < len(self._roots):
+            self._watch_all()
+        self._window_end, self._window_count = now + RATE_WINDOW_S, 0
+
+    def _watch_all(self) -> None:
+        for root, deep in self._roots.items():
+            if root in self._watched or not os.path.isdir(root):
+                continue
+            try:
+                self._observer.schedule(self.inbox, root, recursive=deep, event_filter=_EVENTS)
+            except OSError as error:
+                if root not in self._failed:
+                    self._failed.add(root)
+                    reason = error.strerror or str(error)
+                    _log.warning("watch_refused", directory=root, reason=reason)
+                continue
+            self._watched.add(root)
+            self._failed.discard(root)

@@ -1,0 +1,279 @@
+"""`skidway agent run`: from settings to a running loop, and to an orderly end.
+
+    state (locked) -> metrics -> registry and cluster (waited for) -> restored? -> loop
+
+One thread does all of it; watchdog's and the metrics' threads only hand over and read values.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from agent import connection, identity
+from agent.destinations import Cluster, Destination
+from agent.files.host import FileKey, Host, OperatingSystem
+from agent.files.patterns import Pattern
+from agent.files.watching import Watch
+from agent.loop import Loop
+from agent.settings import AgentSettings
+from agent.state.database import State, check_machine, open_state
+from audit import topic
+from audit.messages import TOPIC, Tier
+from audit.publisher import Publisher, check_restored, newest_own
+from schemas.client import RegistryClient
+from skidway import log
+from skidway.clock import Clock, SystemClock
+from skidway.errors import ConfigurationRefused, Unreachable
+from skidway.files import DirectoryLock
+from skidway.kafka.client import Client, Fetcher, Producer
+from skidway.kafka.errors import KafkaError
+from skidway.kafka.types import TopicPartition
+from skidway.service import Shutdown
+from skidway.telemetry import Health, TelemetryServer
+
+WAIT_FIRST_S = 0.5
+WAIT_MAX_S = 10.0
+DRAIN_S = 10.0
+"""How long a stopping agent waits for what is on its way; the rest is sent again at the start."""
+
+REFRESH_S = 30.0
+"""How often topics are asked for new partitions."""
+
+TROUBLED_AFTER_S = 10.0
+REGISTRY_TIMEOUT_S = 5.0
+
+_log = log.get(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Status:
+    """What /health says; replaced as a whole, read by another thread."""
+
+    health: Health
+
+
+def run(settings: AgentSettings, shutdown: Shutdown) -> int:
+    """Runs until the shutdown. Raises SkidwayError for what a person has to decide."""
+    status = _Status(Health(False, {"status": "starting"}))
+    clock = SystemClock()
+    with ExitStack() as stack:
+        stack.enter_context(DirectoryLock(settings.state_dir))
+        state = open_state(settings.state_dir)
+        stack.callback(state.close)
+        check_machine(state, identity.machine_id())
+        telemetry = TelemetryServer(settings.metrics_listener, lambda: status.health)
+        telemetry.start()
+        stack.callback(telemetry.stop)
+        client = stack.enter_context(Client(settings.bootstrap_servers, client_id="skidway-agent"))
+        _log.info("agent_started", agent=state.agent, epoch=state.epoch)
+        agent = _connect(settings, state, client, clock, shutdown, status)
+        if agent is None:
+            return 0
+        with agent:
+            agent.run()
+    _log.info("agent_stopped")
+    return 0
+
+
+def _connect(
+    settings: AgentSettings,
+    state: State,
+    client: Client,
+    clock: Clock,
+    shutdown: Shutdown,
+    status: _Status,
+) -> RunningAgent | None:
+    """Waits for cluster and registry; None if the end was asked for before they were there."""
+
+    def pause(seconds: float) -> None:
+        shutdown.wait(seconds)
+
+    registry = RegistryClient(
+        settings.schema_registry_url, timeout_s=REGISTRY_TIMEOUT_S, pause=pause
+    )
+
+    def attempt() -> tuple[Cluster, list[Destination], int]:
+        cluster, is_kafka = connection.cluster_of(client, settings.cluster_name)
+        connection.ensure_topics(client, settings, is_kafka, pause)
+        partitions = topic.ensure(client, clock, pause)
+        destinations = connection.resolve(client, registry, settings, cluster)
+        fetcher = Fetcher(client)
+        newest = newest_own(client, fetcher, Tier.AGENT, str(state.agent), clock)
+        check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
+        return cluster, destinations, partitions
+
+    found = _insist(attempt, shutdown, status)
+    if found is None:
+        return None
+    cluster, destinations, partitions = found
+    connection.check_recipes(destinations)
+    partition = TopicPartition(TOPIC, topic.partition_of(str(state.agent), partitions))
+    return RunningAgent(
+        settings, state, client, registry, clock, shutdown, status, cluster, destinations, partition
+    )
+
+
+def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: _Status) -> T | None:
+    """Tries until it works; what is unreachable now may come."""
+    for pause_s in _pauses():
+        if shutdown.requested:
+            return None
+        try:
+            return attempt()
+        except (Unreachable, KafkaError) as error:
+            status.health = Health(False, {"status": "waiting", "reason": str(error)})
+            _log.error("waiting", reason=str(error))
+            shutdown.wait(pause_s)
+    return None
+
+
+def _pauses() -> Iterator[float]:
+    pause_s = WAIT_FIRST_S
+    while True:
+        yield pause_s
+        pause_s = min(pause_s * 2, WAIT_MAX_S)
+
+
+class RunningAgent:
+    """The loop with its sockets, its watch and its clock."""
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        state: State,
+        client: Client,
+        registry: RegistryClient,
+        clock: Clock,
+        shutdown: Shutdown,
+        status: _Status,
+        cluster: Cluster,
+        destinations: list[Destination],
+        audit_partition: TopicPartition,
+    ) -> None:
+        self._settings = settings
+        self._client = client
+        self._registry = registry
+        self._clock = clock
+        self._shutdown = shutdown
+        self._status = status
+        self._cluster = cluster
+        self._destinations = destinations
+        self._host: Host = OperatingSystem()
+        self._producer = Producer(client, max_buffered_bytes=settings.buffer_memory)
+        host_name = settings.host_name or socket.gethostname()
+        self._loop = Loop(
+            settings, state, self._host, clock, self._producer, cluster, destinations, host_name
+        )
+        self._publisher = Publisher(Producer(client), self._loop.mail, audit_partition, clock)
+        patterns = [
+            Pattern(path, tuple(source.exclude))
+            for source in settings.sources
+            for path in source.paths
+        ]
+        self._watch = Watch(patterns)
+        self._limits_stamp: tuple[int, int] | None = None
+        self._status_at = self._refresh_at = self._limits_at = 0.0
+        self._troubled_since: float | None = None
+
+    def __enter__(self) -> RunningAgent:
+        self._watch.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.stop()
+        self._loop.close()
+
+    def run(self) -> None:
+        """Turns until the shutdown, then until everything promised is settled, for a while."""
+        self._refresh_at = self._clock.monotonic() + REFRESH_S
+        while not self._shutdown.requested:
+            self._mind(self._clock.monotonic())
+            self._turn(self._watch.inbox.fileno(), self._shutdown.fileno())
+        self._loop.is_stopping = True
+        deadline = self._clock.monotonic() + DRAIN_S
+        while not self._loop.is_settled and self._clock.monotonic() < deadline:
+            self._turn()
+
+    def _turn(self, *wake: int) -> None:
+        timeout_ms = round(self._loop.patience_s() * 1000)
+        deliveries = self._producer.poll(timeout_ms, *wake)
+        self._publisher.poll(0)
+        paths, everything, events = self._watch.inbox.take()
+        self._watch.mind(events, self._clock.monotonic())
+        if paths or everything:
+            self._loop.touch(paths, everything=everything)
+        self._loop.turn(deliveries)
+
+    # --- now and then ---------------------------------------------------------------------------
+
+    def _mind(self, now: float) -> None:
+        if self._settings.read_until is not None and now >= self._limits_at:
+            self._limits_at = now + 0.2
+            self._read_limits(self._settings.read_until)
+        if now >= self._status_at:
+            self._status_at = now + 1.0
+            self._status.health = self._health(now)
+        if now >= self._refresh_at:
+            self._refresh_at = now + REFRESH_S
+            self._refresh()
+
+    def _health(self, now: float) -> Health:
+        troubles = {str(tp): str(error) for tp, error in self._producer.troubles.items()}
+        if not troubles:
+            self._troubled_since = None
+        elif self._troubled_since is None:
+            self._troubled_since = now
+        troubled = (
+            self._troubled_since is not None and now - self._troubled_since > TROUBLED_AFTER_S
+        )
+        detail: dict[str, Any] = {
+            "status": "running",
+            "pending_bytes": self._loop.pending_bytes,
+            "unreadable": self._loop.tracker.unreadable,
+            "troubles": troubles,
+        }
+        if self._loop.full_reason is not None:
+            detail["status"] = "state full, nothing is read"
+            detail["reason"] = self._loop.full_reason
+        return Health(self._loop.full_reason is None and not troubled, detail)
+
+    def _refresh(self) -> None:
+        """New partitions and limits; an unreachable cluster or registry changes nothing."""
+        try:
+            found = connection.resolve(self._client, self._registry, self._settings, self._cluster)
+        except (Unreachable, KafkaError, ConfigurationRefused) as error:
+            _log.warning("topics_not_refreshed", reason=str(error))
+            return
+        if found != self._destinations:
+            self._destinations = found
+            self._loop.update(found)
+            _log.info("topics_changed")
+
+    def _read_limits(self, path: Path) -> None:
+        try:
+            stamp = path.stat()
+            key = (stamp.st_mtime_ns, stamp.st_size)
+            if key == self._limits_stamp:
+                return
+            document = json.loads(path.read_text())
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError) as error:
+            _log.error("read_until_unreadable", path=str(path), reason=str(error))
+            return
+        limits: dict[FileKey, int] = {}
+        for name, size in document.items():
+            found = self._host.look(name)
+            if found is not None:
+                limits[found.key] = int(size)
+        self._limits_stamp = key
+        self._loop.limit(limits)
+        _log.info("read_until", files=len(limits))
