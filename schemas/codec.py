@@ -130,7 +130,9 @@ class Codec:
         self._decode_piece(datums, places, pieces, faults)
         good = np.ones(count, bool)
         good[list(faults)] = False
-        columns = [pa.concat_arrays(each) for each in zip(*pieces, strict=True)]
+        columns = pieces[0]
+        if len(pieces) > 1:
+            columns = [pa.concat_arrays(each) for each in zip(*pieces, strict=True)]
         batch = pa.RecordBatch.from_arrays(columns, schema=self.arrow_schema)
         return Decoded(batch, good, sorted(faults.items()))
 
