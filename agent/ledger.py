@@ -92,7 +92,7 @@ def adopt(directory: Path) -> str:
         state.close()
         return (
             f"the state of agent {state.agent} belongs to this machine now, in epoch "
-            f"{state.epoch + 1}; what happened between its last seal and its next one is unknown to the audit"
+            f"{state.epoch + 1}; what happened between its last seal and its next is unknown"
         )
 
 

@@ -44,9 +44,11 @@ class Birth:
     """What a file id was announced with; never changes.
 
     path: as text for people (a name that is no UTF-8 is escaped). topic_id: of the topic then.
+    serial: rises with every file id of this state.
     """
 
     file: int
+    serial: int
     topic: str
     topic_id: str
     host: str

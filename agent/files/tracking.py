@@ -69,6 +69,7 @@ class Tracker:
         self._host_name = host_name
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._forget_at = 0.0
+        self._serial = 0
         self.files: dict[int, TrackedFile] = {}
         self.unreadable: dict[str, dict[str, str]] = {}  # topic: path: reason
         self.news = News()
@@ -78,6 +79,7 @@ class Tracker:
     def load(self, files: Iterable[TrackedFile], promised: Mapping[int, int]) -> None:
         """Takes over the durable files; promised: where the last intent of each ends."""
         for tracked in files:
+            self._serial = max(self._serial, tracked.birth.serial)
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             tracked.source = self._source_of(tracked)
@@ -254,6 +256,7 @@ class Tracker:
             return None
         birth = Birth(
             file=identity.new_id(),
+            serial=self._serial + 1,
             topic=self.sources[index].topic,
             topic_id=self.sources[index].topic_id,
             host=self._host_name,
@@ -276,6 +279,7 @@ class Tracker:
             verified=True,
             source=index,
         )
+        self._serial += 1
         self.files[tracked.file] = self._by_key[found.key] = tracked
         self._handles.keep(tracked.file, handle)
         self.news.born.append(tracked)

@@ -23,7 +23,7 @@ Row = tuple[Any, ...]
 _MARK = struct.Struct("<qI")
 
 FILE_COLUMNS: Final = (
-    "file", "topic", "topic_id", "host", "path", "device", "inode",
+    "file", "serial", "topic", "topic_id", "host", "path", "device", "inode",
     "fingerprint_length", "fingerprint", "begin", "predecessor", "predecessor_position",
     "location", "state", "length", "announced", "announced_ms",
     "position", "prefix_crc", "guard_length", "guard_crc", "marks",
@@ -166,7 +166,7 @@ def file_row(file: TrackedFile) -> Row:
     """The columns of `files`."""
     birth, point, tally = file.birth, file.checkpoint, file.tally
     row = (
-        birth.file, birth.topic, birth.topic_id, birth.host, birth.path,
+        birth.file, birth.serial, birth.topic, birth.topic_id, birth.host, birth.path,
         birth.key.device, birth.key.inode,
         birth.fingerprint.length, birth.fingerprint.digest,
         birth.begin, birth.predecessor, birth.predecessor_position,

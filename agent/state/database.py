@@ -98,8 +98,8 @@ class State:
     # --- what is read at start ----------------------------------------------------------------
 
     def files(self) -> list[TrackedFile]:
-        """Every file id, with what is durable of it."""
-        return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY rowid")]
+        """Every file id, with what is durable of it, in the order of their birth."""
+        return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def intents(self) -> list[Intent]:
         """What was promised and is not passed yet, in the order of the promises."""
@@ -291,12 +291,13 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 
 def _tracked(values: list[Any]) -> TrackedFile:
     (
-        file, topic, topic_id, host, path, device, inode, fingerprint_length, fingerprint,
+        file, serial, topic, topic_id, host, path, device, inode, fingerprint_length, fingerprint,
         begin, predecessor, predecessor_position, location, state, length, announced,
         announced_ms, position, prefix_crc, guard_length, guard_crc, marks, *tally,
     ) = values  # fmt: skip
     birth = Birth(
         file=file,
+        serial=serial,
         topic=topic,
         topic_id=topic_id,
         host=host,

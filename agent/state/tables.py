@@ -20,7 +20,7 @@ CREATE TABLE offsets ( -- the last acknowledged one of each partition
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE files ( -- one row per file id; crc over the columns before it
-    file INTEGER PRIMARY KEY,
+    file INTEGER PRIMARY KEY, serial INTEGER NOT NULL,
     topic TEXT NOT NULL, topic_id TEXT NOT NULL, host TEXT NOT NULL, path TEXT NOT NULL,
     device INTEGER NOT NULL, inode INTEGER NOT NULL,
     fingerprint_length INTEGER NOT NULL, fingerprint BLOB NOT NULL,

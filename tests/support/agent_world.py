@@ -1,0 +1,406 @@
+"""The real agent on a host, a cluster and a clock of its own making, all in memory.
+
+`Files` is a host whose files can be written, renamed, truncated, deleted and cut back as a power
+loss does. `Cluster` keeps logs of records per partition; batches travel in order per connection and
+may arrive late, after the agent that sent them has died. `World` starts and kills agents over one
+SQLite database; nothing survives a kill but what was committed.
+"""
+
+from __future__ import annotations
+
+import collections
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.delivery.recipe import Schema, Topic, derived_schema, recipe_of
+from agent.destinations import Cluster as ClusterName
+from agent.destinations import Destination
+from agent.files.host import FileKey, Found, Scan, Status
+from agent.files.patterns import Pattern
+from agent.ledger import entry
+from agent.loop import Loop
+from agent.settings import AgentSettings, SourceSettings
+from agent.state.database import State, create_tables
+from audit import messages
+from schemas.single_object import schema_text
+from skidway.errors import SkidwayError
+from skidway.kafka.batch import EncodedBatch, seal
+from skidway.kafka.client import BufferFull, Delivery, Drained
+from skidway.kafka.columns import decode
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+
+LIMIT_BYTES = 1_048_588
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+@dataclass
+class MemoryFile:
+    inode: int
+    data: bytearray = field(default_factory=bytearray)
+    durable: int = 0
+    names: set[str] = field(default_factory=set)
+    changed_ns: int = 0
+    unreadable: bool = False
+
+
+class MemoryHandle:
+    def __init__(self, host: Files, file: MemoryFile) -> None:
+        self._host, self._file = host, file
+
+    def read(self, count: int, position: int) -> bytes:
+        return bytes(self._file.data[position : position + count])
+
+    def status(self) -> Status:
+        file = self._file
+        return Status(FileKey(1, file.inode), len(file.data), len(file.names), file.changed_ns)
+
+    def close(self) -> None:
+        self._host.open_count -= 1
+
+
+class Files:
+    """Implements agent.files.host.Host."""
+
+    def __init__(self) -> None:
+        self.by_path: dict[str, MemoryFile] = {}
+        self.open_count = 0
+        self._inode = self._tick = 0
+
+    # what programs and operators do
+
+    def append(self, path: str, data: bytes) -> MemoryFile:
+        file = self.by_path.get(path)
+        if file is None:
+            self._inode += 1
+            file = self.by_path[path] = MemoryFile(self._inode, names={path})
+        file.data += data
+        self._changed(file)
+        return file
+
+    def rename(self, old: str, new: str) -> None:
+        self.delete(new)
+        file = self.by_path.pop(old)
+        self.by_path[new] = file
+        file.names = {new}
+
+    def delete(self, path: str) -> None:
+        file = self.by_path.pop(path, None)
+        if file is not None:
+            file.names.discard(path)
+
+    def truncate(self, path: str, size: int = 0) -> None:
+        file = self.by_path[path]
+        del file.data[size:]
+        self._changed(file)
+
+    def overwrite(self, path: str, at: int, data: bytes) -> None:
+        file = self.by_path[path]
+        file.data[at : at + len(data)] = data
+        self._changed(file)
+
+    def sync(self) -> None:
+        for file in self.by_path.values():
+            file.durable = len(file.data)
+
+    def _changed(self, file: MemoryFile) -> None:
+        self._tick += 1
+        file.changed_ns = self._tick
+
+    # what the agent asks
+
+    def open(self, path: str) -> MemoryHandle:
+        file = self.by_path.get(path)
+        if file is None:
+            raise FileNotFoundError(2, "No such file or directory", path)
+        if file.unreadable:
+            raise PermissionError(13, "Permission denied", path)
+        self.open_count += 1
+        return MemoryHandle(self, file)
+
+    def scan(self, patterns: Sequence[Pattern]) -> Scan:
+        found = [
+            self.look(path)
+            for path in sorted(self.by_path)
+            if any(pattern.means(path) for pattern in patterns)
+        ]
+        return Scan([each for each in found if each is not None], [])
+
+    def look(self, path: str) -> Found | None:
+        file = self.by_path.get(path)
+        if file is None:
+            return None
+        return Found(path, FileKey(1, file.inode), len(file.data), file.changed_ns)
+
+    def find(self, directory: str, key: FileKey) -> str | None:
+        for path, file in self.by_path.items():
+            if path.rpartition("/")[0] == directory and file.inode == key.inode:
+                return path
+        return None
+
+
+# --- a cluster --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Record:
+    value: bytes
+    key: bytes | None
+    timestamp: int
+    agent: int
+    file: int
+    first: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        return self.first + self.length
+
+
+@dataclass
+class Sent:
+    tp: TopicPartition
+    encoded: EncodedBatch
+    token: object
+
+
+class Brokers:
+    """Logs per partition, and what is on its way to them."""
+
+    def __init__(self) -> None:
+        self.logs: dict[TopicPartition, list[Record]] = collections.defaultdict(list)
+        self.partitions: dict[str, int] = {}
+        self.late: dict[TopicPartition, list[Sent]] = collections.defaultdict(list)
+
+    def append(self, sent: Sent) -> int:
+        log = self.logs[sent.tp]
+        base = len(log)
+        log += records_of(sent.encoded)
+        return base
+
+    def arrive_late(self, tp: TopicPartition) -> None:
+        """The next batch of a connection whose agent is dead."""
+        self.append(self.late[tp].pop(0))
+
+    def records(self, topic: str) -> list[Record]:
+        return [r for tp in sorted(self.logs) if tp.topic == topic for r in self.logs[tp]]
+
+
+def records_of(encoded: EncodedBatch) -> list[Record]:
+    rows = decode(memoryview(seal(encoded)))
+    o = rows.origins
+    assert o is not None
+    columns = zip(
+        rows.values.to_pylist(), rows.keys.to_pylist(), rows.timestamps.tolist(), o.agent.tolist(),
+        o.file.tolist(), o.first.tolist(), o.length.tolist(), strict=True,
+    )  # fmt: skip
+    return [Record(*row) for row in columns]
+
+
+class Producer:
+    """Implements agent.delivery.outbound.Sink over Brokers; the test decides when things happen."""
+
+    def __init__(self, brokers: Brokers, room: int = 1_000) -> None:
+        self._brokers = brokers
+        self._room = room
+        self.sent: dict[TopicPartition, list[Sent]] = collections.defaultdict(list)
+        self.appended: list[tuple[Sent, int]] = []
+        self.refuse: dict[TopicPartition, Any] = {}  # tp: predicate over records -> refuse
+
+    @property
+    def pending_count(self) -> int:
+        return sum(map(len, self.sent.values())) + len(self.appended)
+
+    @property
+    def has_room(self) -> bool:
+        return self.pending_count < self._room
+
+    def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
+        if not self.has_room:
+            raise BufferFull("full")
+        self.sent[tp].append(Sent(tp, encoded, token))
+
+    def arrive(self, tp: TopicPartition) -> list[Delivery]:
+        """The oldest batch of a partition reaches the broker; its answer waits in `appended`."""
+        sent = self.sent[tp].pop(0)
+        predicate = self.refuse.get(tp)
+        if predicate is not None and any(predicate(r) for r in records_of(sent.encoded)):
+            error = KafkaError(ErrorCode.INVALID_RECORD)
+            found = [Delivery(sent.token, tp, -1, error)]
+            found += [Delivery(each.token, tp, -1, Drained(tp)) for each in self.sent.pop(tp, [])]
+            return found
+        self.appended.append((sent, self._brokers.append(sent)))
+        return []
+
+    def answer(self) -> list[Delivery]:
+        """The oldest acknowledgement comes back."""
+        if not self.appended:
+            return []
+        sent, base = self.appended.pop(0)
+        return [Delivery(sent.token, sent.tp, base, None)]
+
+    def deliver_all(self) -> list[Delivery]:
+        """Everything arrives and is answered."""
+        found: list[Delivery] = []
+        while any(self.sent.values()) or self.appended:
+            for tp in list(self.sent):
+                while self.sent.get(tp):
+                    found += [*self.answer_all(), *self.arrive(tp)]
+            found += self.answer_all()
+        return found
+
+    def answer_all(self) -> list[Delivery]:
+        found: list[Delivery] = []
+        while self.appended:
+            found += self.answer()
+        return found
+
+    def die(self, survivors: int) -> None:
+        """The agent was killed: that many batches of each connection are still under way."""
+        for tp, batches in self.sent.items():
+            self._brokers.late[tp] += batches[:survivors]
+
+
+# --- an agent ---------------------------------------------------------------------------------
+
+
+def settings(*sources: SourceSettings, **others: Any) -> AgentSettings:
+    """Fast ones: every interval is over at once unless a test says otherwise."""
+    fast: dict[str, Any] = {
+        "checkpoint_interval_ms": 1,
+        "idle_flush_ms": 1_000,
+        "close_rotated_ms": 5_000,
+        "linger_ms": 0,
+        "reconcile_interval_ms": 100,
+        "seal_interval_ms": 100,
+        "audit_interval_ms": 10,
+        "heartbeat_interval_ms": 3_600_000,
+        "audit_bucket_ms": 1_000,
+    }
+    return AgentSettings(
+        bootstrap_servers="nowhere:1",
+        schema_registry_url="http://nowhere:1",
+        state_dir="/nowhere",
+        sources=list(sources),
+        **{**fast, **others},
+    )
+
+
+def raw(topic: str = "logs", *paths: str, **others: Any) -> SourceSettings:
+    return SourceSettings(topic=topic, paths=list(paths) or ["/log/*.log"], **others)
+
+
+class World:
+    """A host, a cluster, a state, and at most one agent."""
+
+    def __init__(self, configured: AgentSettings, *, partitions: int = 1) -> None:
+        self.settings = configured
+        self.files = Files()
+        self.brokers = Brokers()
+        self.clock = ManualClock()
+        self.connection = sqlite3.connect(":memory:", isolation_level=None)
+        create_tables(self.connection, "machine")
+        self.published: list[messages.Message] = []
+        self.loop: Loop | None = None
+        self.producer = Producer(self.brokers)
+        self.limit_bytes = LIMIT_BYTES
+        for source in configured.sources:
+            self.brokers.partitions.setdefault(source.topic, partitions)
+            self.brokers.partitions.setdefault(source.rejected_topic, 1)
+
+    @property
+    def agent(self) -> Loop:
+        assert self.loop is not None
+        return self.loop
+
+    def destinations(self) -> list[Destination]:
+        cluster = ClusterName("main", "cluster-1")
+        found = []
+        for source in self.settings.sources:
+            topics = [
+                Topic(name, self.brokers.partitions[name], self.limit_bytes)
+                for name in (source.topic, source.rejected_topic)
+            ]
+            schema = source.schema or derived_schema(source)
+            recipe = recipe_of(
+                source, *topics, Schema(1, schema), Schema(2, schema_text("Rejected")),
+                self.settings.batch_size,
+            )  # fmt: skip
+            sources = [Source(cluster.name, cluster.id, t.name, f"id-{t.name}") for t in topics]
+            found.append(Destination(source, recipe, *sources))
+        return found
+
+    def start(self) -> Loop:
+        self.producer = Producer(self.brokers)
+        self.loop = Loop(
+            self.settings, State(self.connection), self.files, self.clock, self.producer,
+            ClusterName("main", "cluster-1"), self.destinations(), "host-1",
+        )  # fmt: skip
+        return self.loop
+
+    def kill(self, survivors: int = 0) -> None:
+        """Nothing is left but the database, the files, and what is on its way."""
+        self.producer.die(survivors)
+        self.loop = None
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def publish(self) -> None:
+        """The cluster takes the agent's audit messages."""
+        mail = self.agent.mail
+        for id_, value in mail.pending(-1, 1_000_000):
+            self.published.append(messages.decode(value))
+            mail.published(id_)
+
+    def turn(self, deliveries: Iterable[Delivery] = ()) -> None:
+        self.agent.turn(list(deliveries))
+
+    def tick(self, seconds: float = 0.1) -> None:
+        """Time passes and everything that is on its way arrives."""
+        self.clock.advance(seconds)
+        self.publish()
+        self.turn(self.producer.deliver_all())
+
+    def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
+        """Until nothing is under way any more, last lines included."""
+        for _ in range(rounds):
+            self.tick(seconds)
+        self.publish()
+
+    def values(self, topic: str = "logs") -> list[str]:
+        """The lines of a raw topic in the order of its logs."""
+        return [datum_text(record.value) for record in self.brokers.records(topic)]
+
+    def ledger(self) -> list[dict[str, Any]]:
+        state = State(self.connection)
+        promised = {intent.file: intent.end for intent in state.intents()}
+        return [entry(file, promised, self.files) for file in state.files()]
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        """Published messages of a kind."""
+        return [message for message in self.published if isinstance(message, kind)]
+
+
+def datum_text(value: bytes) -> str:
+    """The one string of a raw record's value."""
+    number = shift = 0
+    at = 5
+    while True:
+        byte = value[at]
+        number |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            break
+    size = number >> 1
+    assert at + size == len(value)
+    return value[at:].decode()
+
+
+class DiskFull(SkidwayError):
+    """For tests that make a disk full."""
