@@ -187,6 +187,13 @@ def sender_key(sender: Sender) -> SenderKey:
     return SenderKey(sender.tier, sender.producer, sender.epoch)
 
 
+def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
+    """A loss by its declaration. Somebody else's than the agent's own is older than any seal."""
+    if sender[:2] != (Tier.AGENT, str(loss.agent)):
+        return LossNote(0, 0, time_ms, loss)
+    return LossNote(sender.epoch, number, time_ms, loss)
+
+
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
     """A sender of which only a heartbeat is there: what it said before is gone."""
     return Numbers(cluster, host, number + 1, number, time_ms)
@@ -219,17 +226,18 @@ def identity_of(message: Announcement) -> FileIdentity | None:
     )
 
 
-def doublings(notes: Iterable[FileNote]) -> Iterator[tuple[int, str]]:
-    """Given the notes of one identity: the agents that announced it although another agent had,
-    with the reason in words. One agent knows its own files; another one means a deleted state."""
-    ordered = sorted(notes)
-    for note in ordered[1:]:
-        if note.agent != ordered[0].agent:
-            yield (
-                note.agent,
-                f"{note.path} was announced by agent {ordered[0].agent} before and again by agent"
-                f" {note.agent}, whose state may be a new one: its lines may count twice",
+def add_doublings(topic: TopicEvidence, notes: Iterable[FileNote]) -> None:
+    """Given the notes of one identity: notes the agents that announced it although another agent
+    had. One agent knows its own files; a second one means a deleted state."""
+    first, *others = sorted(notes)
+    for note in others:
+        if note.agent != first.agent:
+            reason = (
+                f"{note.path} was announced by agent {first.agent} and then by agent {note.agent},"
+                " whose state seems to be a new one: its lines may count twice"
             )
+            known = topic.doublings.get(note.agent, reason)
+            topic.doublings[note.agent] = min(known, reason)
 
 
 class Fold:
@@ -240,6 +248,7 @@ class Fold:
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
         self._claims: dict[SenderKey, Heartbeat] = {}
         self._files: dict[tuple[FileIdentity, Source], dict[tuple[int, int], FileNote]] = {}
+        self._hosts: dict[int, tuple[int, str]] = {}
         self._evidence = Evidence()
         for message in messages:
             self.apply(message)
@@ -253,7 +262,7 @@ class Fold:
         seen = self._evidence.last_seen
         seen[key[:2]] = max(seen.get(key[:2], message.time_ms), message.time_ms)
         if message.sender.tier is Tier.AGENT:
-            self._evidence.hosts[agent_of(message.sender)] = message.sender.host
+            self._host(agent_of(message.sender), message.time_ms, message.sender.host)
         if isinstance(message, Heartbeat):
             known_claim = self._claims.get(key, message)
             self._claims[key] = max(known_claim, message, key=lambda x: (x.number, x.time_ms))
@@ -266,7 +275,8 @@ class Fold:
 
     def evidence(self) -> Evidence:
         """What all messages so far say."""
-        found = Evidence(hosts=dict(self._evidence.hosts), last_seen=self._evidence.last_seen)
+        hosts = {agent: host for agent, (_, host) in self._hosts.items()}
+        found = Evidence(hosts=hosts, last_seen=dict(self._evidence.last_seen))
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents
         for key in self._messages:
@@ -277,7 +287,7 @@ class Fold:
                     claim.sender.cluster, claim.sender.host, claim.number, claim.time_ms
                 )
         for (_, source), notes in self._files.items():
-            found.topic(source).doublings.update(doublings(notes.values()))
+            add_doublings(found.topic(source), notes.values())
         return found
 
     def _add_sender(self, found: Evidence, key: SenderKey) -> None:
@@ -289,7 +299,7 @@ class Fold:
                 _add(found, key, message, counted=False)
 
     def _announced(self, message: Announcement) -> None:
-        self._evidence.hosts.setdefault(message.agent, message.host)
+        self._host(message.agent, message.time_ms, message.host)
         self._evidence.topic(message.source).agents.add(message.agent)
         identity = identity_of(message)
         if identity is not None:
@@ -297,6 +307,10 @@ class Fold:
             note = FileNote(message.time_ms, message.agent, message.file, message.path)
             file = (message.agent, message.file)
             notes[file] = min(notes.get(file, note), note)
+
+    def _host(self, agent: int, time_ms: int, host: str) -> None:
+        """The host that an agent named last."""
+        self._hosts[agent] = max(self._hosts.get(agent, (time_ms, host)), (time_ms, host))
 
     def _numbers(self, key: SenderKey) -> Numbers:
         messages = self._messages[key]
@@ -352,7 +366,7 @@ def _add_count(
 
 def _add_progress(found: Evidence, key: SenderKey, message: Delta) -> None:
     for loss in message.losses:
-        note = LossNote(key.epoch, message.number, message.time_ms, loss)
+        note = loss_note(key, message.number, message.time_ms, loss)
         found.topic(loss.source).losses.setdefault(loss.agent, []).append(note)
     for gap in message.gaps:
         found.topic(gap.source).gaps.append(GapNote(key, message.time_ms, gap))

@@ -118,7 +118,7 @@ class TopicJudgement:
             agent,
             self._evidence.hosts.get(agent, ""),
             status,
-            tuple(dict.fromkeys(x.reason for x in findings)),
+            _gravest_first(findings),
             sums,
         )
 
@@ -313,7 +313,7 @@ class TopicJudgement:
         senders = {key for x in self._places if x.place == place for key in x.senders}
         gaps = [note for note in self._topic.gaps if note.sender in senders]
         if gaps:
-            newest = max(gaps, key=lambda note: note.time_ms)
+            newest = max(gaps, key=lambda x: (x.time_ms, x.sender, x.gap.partition, x.gap.first))
             yield Finding(Status.INCOMPLETE, _gap_words(newest))
 
     # Who is expected.
@@ -489,6 +489,11 @@ def _gap_words(note: GapNote) -> str:
         f"{_sender_words(note.sender)} could not have offsets {gap.first} to {gap.end} of"
         f" partition {gap.partition}: {gap.reason}"
     )
+
+
+def _gravest_first(findings: Iterable[Finding]) -> tuple[str, ...]:
+    ordered = sorted(findings, key=lambda x: (-x.status, x.reason))
+    return tuple(dict.fromkeys(x.reason for x in ordered))
 
 
 def _reasons_by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:

@@ -1,0 +1,356 @@
+"""The ledger: the fold of all messages, kept in SQLite, and evidence for any window out of it.
+
+It holds what evidence.Fold holds, as rows: sums per (source topic, bucket, agent, sender), numbers
+with a digest of their content, seals, losses, gaps, coverage, files. A message and the position up
+to which its topic was read are taken in one transaction, so nothing counts twice; and if it did
+come twice, its number is known already. Everything can be rebuilt from the audit topics.
+
+Numbers of messages and their digests tell a repetition (same content) from a clone (another one).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from audit import checksum, ledger_evidence, messages
+from audit.counts import Sums
+from audit.database import IN_MEMORY, open_database, transaction
+from audit.evidence import (
+    Evidence,
+    SenderKey,
+    agent_of,
+    agents_in,
+    identity_of,
+    links_of,
+    sums_of,
+)
+from audit.ledger_evidence import FOREVER, Window
+from audit.messages import Announcement, Count, Delta, Heartbeat, MessageRefused, Seal, Sender, Tier
+from skidway import log
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+FORMAT = 1
+
+_log = log.get(__name__)
+
+_SCHEMA = """
+CREATE TABLE senders (
+    id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
+    first INTEGER, last INTEGER, known INTEGER, first_time INTEGER,
+    claimed INTEGER, claimed_time INTEGER, cloned_at INTEGER,
+    UNIQUE (tier, producer, epoch)
+);
+CREATE TABLE numbers (
+    sender INTEGER, number INTEGER, digest BLOB, PRIMARY KEY (sender, number)
+) WITHOUT ROWID;
+CREATE TABLE clones (
+    sender INTEGER, number INTEGER, digest BLOB, PRIMARY KEY (sender, number, digest)
+) WITHOUT ROWID;
+CREATE TABLE sources (
+    id INTEGER PRIMARY KEY, cluster TEXT, cluster_id TEXT, topic TEXT, topic_id TEXT,
+    UNIQUE (cluster, cluster_id, topic, topic_id)
+);
+CREATE TABLE tallies (
+    source INTEGER, bucket INTEGER, bucket_ms INTEGER, agent INTEGER, sender INTEGER,
+    count INTEGER, bytes INTEGER, checksum INTEGER, rejects INTEGER, repeats INTEGER,
+    first INTEGER, last INTEGER, links INTEGER,
+    PRIMARY KEY (source, bucket, bucket_ms, agent, sender)
+) WITHOUT ROWID;
+CREATE TABLE seals (
+    source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER, sealed_until INTEGER, at INTEGER,
+    PRIMARY KEY (source, agent, epoch, number)
+) WITHOUT ROWID;
+CREATE TABLE losses (
+    source INTEGER, sender INTEGER, number INTEGER, place INTEGER, time INTEGER,
+    agent INTEGER, file INTEGER, first INTEGER, end INTEGER, certainty TEXT, reason TEXT,
+    from_bucket INTEGER, to_bucket INTEGER,
+    PRIMARY KEY (source, sender, number, place)
+) WITHOUT ROWID;
+CREATE TABLE gaps (
+    source INTEGER, sender INTEGER, number INTEGER, place INTEGER, time INTEGER,
+    partition INTEGER, first INTEGER, end INTEGER, reason TEXT,
+    PRIMARY KEY (source, sender, number, place)
+) WITHOUT ROWID;
+CREATE TABLE coverage (
+    source INTEGER, sender INTEGER, partition INTEGER, first INTEGER, end INTEGER,
+    PRIMARY KEY (source, sender, partition)
+) WITHOUT ROWID;
+CREATE TABLE agents (source INTEGER, agent INTEGER, PRIMARY KEY (source, agent)) WITHOUT ROWID;
+CREATE TABLE hosts (agent INTEGER PRIMARY KEY, time INTEGER, host TEXT);
+CREATE TABLE last_seen (
+    tier TEXT, producer TEXT, time INTEGER, PRIMARY KEY (tier, producer)
+) WITHOUT ROWID;
+CREATE TABLE files (
+    source INTEGER, host TEXT, device INTEGER, inode INTEGER, length INTEGER, fingerprint BLOB,
+    agent INTEGER, file INTEGER, time INTEGER, path TEXT,
+    PRIMARY KEY (source, host, device, inode, length, fingerprint, agent, file)
+) WITHOUT ROWID;
+CREATE TABLE positions (
+    topic TEXT, partition INTEGER, next_offset INTEGER, PRIMARY KEY (topic, partition)
+) WITHOUT ROWID;
+CREATE TABLE refused (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER);
+INSERT INTO refused VALUES (1, 0)
+"""
+
+_TALLY_UPSERT = """
+INSERT INTO tallies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    count = count + excluded.count, bytes = bytes + excluded.bytes,
+    checksum = add64(checksum, excluded.checksum),
+    rejects = rejects + excluded.rejects, repeats = repeats + excluded.repeats,
+    first = min(first, excluded.first), last = max(last, excluded.last),
+    links = add64(links, excluded.links)
+"""
+
+_COVERAGE_UPSERT = """
+INSERT INTO coverage VALUES (?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)
+"""
+
+
+class Ledger:
+    """One database. A writer and readers in other threads each open their own."""
+
+    def __init__(self, path: Path | str = IN_MEMORY) -> None:
+        self._connection = open_database(path, _SCHEMA, FORMAT)
+        self._connection.create_function("add64", 2, checksum.add, deterministic=True)
+        self._sources: dict[Source, int] = {}
+        self._senders: dict[SenderKey, int] = {}
+
+    def close(self) -> None:
+        """Closes the database."""
+        self._connection.close()
+
+    # Writing.
+
+    def take(
+        self, values: Iterable[bytes], positions: Mapping[TopicPartition, int] | None = None
+    ) -> None:
+        """Takes records of the audit topics, and how far these were read, in one transaction."""
+        try:
+            with transaction(self._connection):
+                for value in values:
+                    self._take(value)
+                self._connection.executemany(
+                    "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
+                    ((tp.topic, tp.partition, at) for tp, at in (positions or {}).items()),
+                )
+        except BaseException:  # ids given in the lost transaction do not exist
+            self._sources, self._senders = {}, {}
+            raise
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """How far each partition of an audit topic was read."""
+        rows = self._connection.execute("SELECT topic, partition, next_offset FROM positions")
+        return {TopicPartition(topic, partition): at for topic, partition, at in rows}
+
+    @property
+    def refused_count(self) -> int:
+        """Records of the audit topics that were no messages."""
+        return int(self._connection.execute("SELECT count FROM refused").fetchone()[0])
+
+    def _take(self, value: bytes) -> None:
+        try:
+            message = messages.decode(value)
+        except MessageRefused as error:
+            _log.warning("message_refused", reason=str(error))
+            self._connection.execute("UPDATE refused SET count = count + 1")
+            return
+        if isinstance(message, Announcement):
+            self._take_announcement(message)
+        elif isinstance(message, Heartbeat):
+            self._take_heartbeat(message)
+        else:
+            self._take_numbered(message, value)
+
+    def _take_announcement(self, message: Announcement) -> None:
+        source = self._source(message.source)
+        self._take_host(message.agent, message.time_ms, message.host)
+        self._take_agent(source, message.agent)
+        identity = identity_of(message)
+        if identity is None:
+            return
+        self._connection.execute(
+            "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " path = CASE WHEN (excluded.time, excluded.path) < (time, path)"
+            " THEN excluded.path ELSE path END, time = min(time, excluded.time)",
+            (source, *identity, message.agent, message.file, message.time_ms, message.path),
+        )
+
+    def _take_heartbeat(self, message: Heartbeat) -> None:
+        self._seen(message.sender, message.time_ms)
+        self._connection.execute(
+            "UPDATE senders SET claimed = ?2, claimed_time = ?3"
+            " WHERE id = ?1 AND (claimed, claimed_time) < (?2, ?3)",
+            (self._sender(message.sender), message.number, message.time_ms),
+        )
+
+    def _take_numbered(self, message: Delta | Seal, value: bytes) -> None:
+        self._seen(message.sender, message.time_ms)
+        sender = self._sender(message.sender)
+        digest = hashlib.blake2b(value, digest_size=8).digest()
+        known = self._connection.execute(
+            "SELECT digest FROM numbers WHERE sender = ? AND number = ?", (sender, message.number)
+        ).fetchone()
+        if known is None:
+            self._take_number(sender, message, digest)
+            self._add(sender, message, counted=True)
+        elif known[0] != digest and self._is_new_clone(sender, message.number, digest):
+            self._add(sender, message, counted=False)
+
+    def _take_number(self, sender: int, message: Delta | Seal, digest: bytes) -> None:
+        database, number = self._connection, message.number
+        database.execute("INSERT INTO numbers VALUES (?, ?, ?)", (sender, number, digest))
+        database.execute(
+            "UPDATE senders SET known = known + 1, last = max(coalesce(last, ?2), ?2),"
+            " first_time = CASE WHEN first IS NULL OR first > ?2 THEN ?3 ELSE first_time END,"
+            " cluster = CASE WHEN first IS NULL OR first > ?2 THEN ?4 ELSE cluster END,"
+            " host = CASE WHEN first IS NULL OR first > ?2 THEN ?5 ELSE host END,"
+            " first = min(coalesce(first, ?2), ?2) WHERE id = ?1",
+            (sender, number, message.time_ms, message.sender.cluster, message.sender.host),
+        )
+
+    def _is_new_clone(self, sender: int, number: int, digest: bytes) -> bool:
+        changed = self._connection.execute(
+            "INSERT OR IGNORE INTO clones VALUES (?, ?, ?)", (sender, number, digest)
+        ).rowcount
+        self._connection.execute(
+            "UPDATE senders SET cloned_at = min(coalesce(cloned_at, ?2), ?2) WHERE id = ?1",
+            (sender, number),
+        )
+        return changed > 0
+
+    def _add(self, sender: int, message: Delta | Seal, *, counted: bool) -> None:
+        for source, agent in agents_in(message):
+            self._take_agent(self._source(source), agent)
+        if isinstance(message, Delta):
+            for count in message.counts:
+                self._add_count(sender, message.number, count, counted=counted)
+            if counted:
+                self._add_progress(sender, message)
+        elif counted:
+            self._add_seals(message)
+
+    def _add_count(self, sender: int, number: int, count: Count, *, counted: bool) -> None:
+        sums = sums_of(count) if counted else Sums()
+        links = links_of(number, count.previous) if counted else 0
+        self._connection.execute(
+            _TALLY_UPSERT,
+            (
+                self._source(count.source), count.bucket, count.bucket_ms, count.agent, sender,
+                sums.count, sums.bytes, sums.checksum, sums.rejects, sums.repeats,
+                number, number, links,
+            ),
+        )  # fmt: skip
+
+    def _add_progress(self, sender: int, message: Delta) -> None:
+        number, time_ms = message.number, message.time_ms
+        for place, loss in enumerate(message.losses):
+            self._connection.execute(
+                "INSERT INTO losses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    self._source(loss.source), sender, number, place, time_ms,
+                    loss.agent, loss.file, loss.first, loss.end, loss.certainty.value,
+                    loss.reason, loss.from_bucket, loss.to_bucket,
+                ),
+            )  # fmt: skip
+        for place, gap in enumerate(message.gaps):
+            self._connection.execute(
+                "INSERT INTO gaps VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    self._source(gap.source), sender, number, place, time_ms,
+                    gap.partition, gap.first, gap.end, gap.reason,
+                ),
+            )  # fmt: skip
+        self._connection.executemany(
+            _COVERAGE_UPSERT,
+            [(self._source(x.source), sender, x.partition, x.first, x.end) for x in message.ranges],
+        )
+
+    def _add_seals(self, message: Seal) -> None:
+        agent, epoch = agent_of(message.sender), message.sender.epoch
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (self._source(x.source), agent, epoch, message.number, x.sealed_until, x.at)
+                for x in message.topics
+            ],
+        )
+
+    def _seen(self, sender: Sender, time_ms: int) -> None:
+        self._connection.execute(
+            "INSERT INTO last_seen VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
+            (sender.tier.value, sender.producer, time_ms),
+        )
+        if sender.tier is Tier.AGENT:
+            self._take_host(agent_of(sender), time_ms, sender.host)
+
+    def _take_host(self, agent: int, time_ms: int, host: str) -> None:
+        self._connection.execute(
+            "INSERT INTO hosts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " time = excluded.time, host = excluded.host"
+            " WHERE (excluded.time, excluded.host) > (time, host)",
+            (agent, time_ms, host),
+        )
+
+    def _take_agent(self, source: int, agent: int) -> None:
+        self._connection.execute("INSERT OR IGNORE INTO agents VALUES (?, ?)", (source, agent))
+
+    def _source(self, source: Source) -> int:
+        if source not in self._sources:
+            parts = (source.cluster, source.cluster_id, source.topic, source.topic_id)
+            self._connection.execute(
+                "INSERT OR IGNORE INTO sources (cluster, cluster_id, topic, topic_id)"
+                " VALUES (?, ?, ?, ?)",
+                parts,
+            )
+            (self._sources[source],) = self._connection.execute(
+                "SELECT id FROM sources WHERE (cluster, cluster_id, topic, topic_id)"
+                " = (?, ?, ?, ?)",
+                parts,
+            ).fetchone()
+        return self._sources[source]
+
+    def _sender(self, sender: Sender) -> int:
+        key = SenderKey(sender.tier, sender.producer, sender.epoch)
+        if key not in self._senders:
+            parts = (sender.tier.value, sender.producer, sender.epoch)
+            self._connection.execute(
+                "INSERT OR IGNORE INTO senders (tier, producer, epoch, cluster, host, known,"
+                " claimed, claimed_time) VALUES (?, ?, ?, ?, ?, 0, 0, 0)",
+                (*parts, sender.cluster, sender.host),
+            )
+            (self._senders[key],) = self._connection.execute(
+                "SELECT id FROM senders WHERE (tier, producer, epoch) = (?, ?, ?)", parts
+            ).fetchone()
+        return self._senders[key]
+
+    # Reading.
+
+    def evidence(self, window: Window = FOREVER, topics: Sequence[str] | None = None) -> Evidence:
+        """All that bears on buckets whose start lies in [window[0], window[1]), of these topics
+        (by their names in the source cluster; None: all)."""
+        return ledger_evidence.read(self._connection, window, topics)
+
+    def topics(self) -> list[Source]:
+        """Every source topic that was ever spoken of."""
+        rows = self._connection.execute(
+            "SELECT cluster, cluster_id, topic, topic_id FROM sources ORDER BY cluster, topic"
+        )
+        return [Source(*row) for row in rows]
+
+    def newest_bucket(self) -> int | None:
+        """The start of the newest bucket in which anything was counted."""
+        (found,) = self._connection.execute("SELECT max(bucket) FROM tallies").fetchone()
+        return None if found is None else int(found)
+
+
+def ledger_of(values: Iterable[bytes]) -> Ledger:
+    """A ledger in memory of all these records."""
+    ledger = Ledger()
+    ledger.take(values)
+    return ledger

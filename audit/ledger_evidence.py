@@ -1,0 +1,188 @@
+"""Evidence out of the ledger's tables, for a window of buckets.
+
+Sums are read for the window only. What bears on every bucket (numbers, losses, gaps, coverage) is
+read whole; of the seals only those that a judgement can look at.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from audit.counts import Sums
+from audit.evidence import (
+    REJECTED_SUFFIX,
+    Coverage,
+    Evidence,
+    FileNote,
+    GapNote,
+    Numbers,
+    SealNote,
+    SenderKey,
+    Tally,
+    TopicEvidence,
+    add_doublings,
+    loss_note,
+    only_claimed,
+)
+from audit.messages import Certainty, Gap, Loss, Tier
+from skidway.kafka.source import Source
+
+Window = tuple[int, int]
+
+FOREVER: Window = (-(1 << 62), 1 << 62)
+"""A window with every bucket."""
+
+_NO_LIMIT = 1 << 62
+
+
+def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
+    """Reads one state of the database: a deferred transaction that the with block ends."""
+    connection.execute("BEGIN")
+    with connection:
+        return _Reader(connection, window).evidence(topics)
+
+
+class _Reader:
+    def __init__(self, connection: sqlite3.Connection, window: Window) -> None:
+        self._connection = connection
+        self._window = window
+        self._found = Evidence()
+        self._keys: dict[int, SenderKey] = {}
+
+    def evidence(self, topics: Sequence[str] | None) -> Evidence:
+        found, select = self._found, self._connection.execute
+        self._read_senders()
+        found.hosts = dict(select("SELECT agent, host FROM hosts"))
+        rows = select("SELECT tier, producer, time FROM last_seen")
+        found.last_seen = {(Tier(tier), producer): time for tier, producer, time in rows}
+        wanted = _with_parents(topics)
+        for number, *parts in select("SELECT * FROM sources").fetchall():
+            source = Source(*parts)
+            if wanted is None or source.topic in wanted:
+                self._read_topic(source, number, tallies=topics is None or source.topic in topics)
+        return found
+
+    def _read_senders(self) -> None:
+        rows = self._connection.execute("SELECT * FROM senders").fetchall()
+        for number, tier, producer, epoch, *rest in rows:
+            key = self._keys[number] = SenderKey(Tier(tier), producer, epoch)
+            numbers = self._numbers(number, *rest)
+            if numbers is not None:
+                self._found.senders[key] = numbers
+
+    def _numbers(
+        self, sender: int, cluster: str, host: str, first: int | None, last: int, known: int,
+        first_time: int, claimed: int, claimed_time: int, cloned_at: int | None,
+    ) -> Numbers | None:  # fmt: skip
+        if first is None:
+            return only_claimed(cluster, host, claimed, claimed_time) if claimed else None
+        missing = None
+        if known < last - first + 1:
+            (missing,) = self._connection.execute(
+                "SELECT min(number) + 1 FROM numbers AS x WHERE sender = ? AND NOT EXISTS"
+                " (SELECT 1 FROM numbers WHERE sender = x.sender AND number = x.number + 1)",
+                (sender,),
+            ).fetchone()
+        elif claimed > last:
+            missing = last + 1
+        return Numbers(cluster, host, first, max(last, claimed), first_time, missing, cloned_at)
+
+    def _read_topic(self, source: Source, number: int, *, tallies: bool) -> None:
+        topic = self._found.topic(source)
+        if tallies:
+            self._read_tallies(topic, number)
+        rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (number,))
+        topic.agents = {agent for (agent,) in rows}
+        self._read_losses(topic, source, number)
+        self._read_gaps(topic, source, number)
+        self._read_coverage(topic, number)
+        self._read_doublings(topic, number)
+        self._read_seals(topic, number)
+
+    def _read_tallies(self, topic: TopicEvidence, number: int) -> None:
+        rows = self._connection.execute(
+            "SELECT bucket, bucket_ms, agent, sender, count, bytes, checksum, rejects, repeats,"
+            " first, last, links FROM tallies WHERE source = ? AND bucket >= ? AND bucket < ?",
+            (number, *self._window),
+        )
+        for bucket, bucket_ms, agent, sender, *sums, first, last, links in rows:
+            by_agent = topic.tallies.setdefault((bucket, bucket_ms), {})
+            tally = Tally(Sums(*sums), first, last, links)
+            by_agent.setdefault(agent, {})[self._keys[sender]] = tally
+
+    def _read_losses(self, topic: TopicEvidence, source: Source, number: int) -> None:
+        rows = self._connection.execute(
+            "SELECT sender, number, time, agent, file, first, end, certainty, reason,"
+            " from_bucket, to_bucket FROM losses WHERE source = ?",
+            (number,),
+        )
+        for sender, told, time, agent, file, first, end, certainty, reason, *span in rows:
+            loss = Loss(source, agent, file, first, end, Certainty(certainty), reason, *span)
+            note = loss_note(self._keys[sender], told, time, loss)
+            topic.losses.setdefault(agent, []).append(note)
+
+    def _read_gaps(self, topic: TopicEvidence, source: Source, number: int) -> None:
+        rows = self._connection.execute(
+            "SELECT sender, time, partition, first, end, reason FROM gaps WHERE source = ?",
+            (number,),
+        )
+        for sender, time, *gap in rows:
+            topic.gaps.append(GapNote(self._keys[sender], time, Gap(source, *gap)))
+
+    def _read_coverage(self, topic: TopicEvidence, number: int) -> None:
+        rows = self._connection.execute(
+            "SELECT sender, partition, first, end FROM coverage WHERE source = ?", (number,)
+        )
+        for sender, partition, first, end in rows:
+            covered = topic.coverage.setdefault(self._keys[sender], {})
+            covered[partition] = Coverage(first, end)
+
+    def _read_doublings(self, topic: TopicEvidence, number: int) -> None:
+        identity = "source, host, device, inode, length, fingerprint"
+        rows = self._connection.execute(
+            f"SELECT {identity}, time, agent, file, path FROM files WHERE ({identity}) IN"  # noqa: S608
+            f" (SELECT {identity} FROM files WHERE source = ? GROUP BY {identity}"
+            " HAVING count(DISTINCT agent) > 1)",
+            (number,),
+        )
+        notes: dict[tuple[object, ...], list[FileNote]] = {}
+        for *key, time, agent, file, path in rows:
+            notes.setdefault(tuple(key), []).append(FileNote(time, agent, file, path))
+        for same in notes.values():
+            add_doublings(topic, same)
+
+    def _read_seals(self, topic: TopicEvidence, number: int) -> None:
+        """Per agent and epoch the first seal, the last, the last below a clone, and the last
+        before each loss."""
+        for key, numbers in self._found.senders.items():
+            if key.tier is not Tier.AGENT or not key.producer.isdigit():
+                continue
+            agent = int(key.producer)
+            limits = [x.number for x in topic.losses.get(agent, ()) if x.epoch == key.epoch]
+            limits += [_NO_LIMIT, numbers.cloned_at or _NO_LIMIT]
+            found = set(self._seals(number, agent, key.epoch, limits))
+            if found:
+                topic.seals.setdefault(agent, []).extend(found)
+
+    def _seals(
+        self, number: int, agent: int, epoch: int, limits: Sequence[int]
+    ) -> Iterator[SealNote]:
+        query = (
+            "SELECT epoch, number, sealed_until, at FROM seals"
+            " WHERE source = ? AND agent = ? AND epoch = ? AND number < ? ORDER BY number"
+        )
+        for limit in limits:
+            for row in self._connection.execute(
+                f"{query} DESC LIMIT 1", (number, agent, epoch, limit)
+            ):
+                yield SealNote(*row)
+        for row in self._connection.execute(f"{query} LIMIT 1", (number, agent, epoch, _NO_LIMIT)):
+            yield SealNote(*row)
+
+
+def _with_parents(topics: Sequence[str] | None) -> set[str] | None:
+    """The topics, and those whose rejects they hold."""
+    if topics is None:
+        return None
+    return set(topics) | {topic.removesuffix(REJECTED_SUFFIX) for topic in topics}

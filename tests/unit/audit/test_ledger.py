@@ -1,0 +1,197 @@
+"""The ledger: the fold in SQLite says what the fold in memory says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from audit import messages
+from audit.evidence import Fold
+from audit.ledger import Ledger, ledger_of
+from audit.messages import (
+    Announcement,
+    Certainty,
+    Count,
+    Delta,
+    Gap,
+    Heartbeat,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from audit.reconcile import judge, verdicts
+from audit.verdict import Policy
+from skidway.errors import StateRefused
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+LOGS = Source("dc1", "cid", "logs", "tid")
+REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
+POLICY = Policy(lateness_ms=0, silence_ms=500, ahead_ms=50)
+
+small = st.integers(0, 3)
+topics = st.sampled_from([LOGS, REJECTED])
+agents = st.sampled_from([0, 7, 8])
+buckets = st.sampled_from([0, 100, 200])
+times = st.integers(0, 400)
+senders = st.one_of(
+    st.builds(
+        Sender, st.just(Tier.AGENT), st.just("dc1"), st.sampled_from(["7", "8"]),
+        st.sampled_from(["h1", "h2"]), st.integers(1, 2),
+    ),
+    st.builds(
+        Sender, st.sampled_from([Tier.BROKER, Tier.MIRROR, Tier.HDFS]),
+        st.sampled_from(["dc1", "offline"]), st.sampled_from(["a", "b"]), st.just("h"),
+        st.integers(1, 2),
+    ),
+)  # fmt: skip
+counts = st.builds(
+    Count, topics, agents, buckets, st.just(100), small, small, st.integers(-(2**63), 2**63 - 1),
+    small, small, small,
+)  # fmt: skip
+losses = st.builds(
+    Loss, topics, st.sampled_from([7, 8]), small, small, st.none() | small,
+    st.sampled_from(Certainty), st.just("gone"), st.none() | buckets, st.none() | buckets,
+)  # fmt: skip
+deltas = st.builds(
+    Delta, senders, st.integers(1, 5), times,
+    st.lists(st.builds(Range, topics, st.integers(0, 1), small, small), max_size=2).map(tuple),
+    st.lists(counts, max_size=2, unique_by=lambda x: (x.source, x.agent, x.bucket)).map(tuple),
+    st.lists(losses, max_size=1).map(tuple),
+    st.lists(st.builds(Gap, topics, small, small, small, st.just("gap")), max_size=1).map(tuple),
+)  # fmt: skip
+seals = st.builds(
+    Seal, senders.filter(lambda x: x.tier is Tier.AGENT), st.integers(1, 5), times,
+    st.lists(
+        st.builds(SealedTopic, topics, times, st.integers(0, 5)), max_size=2,
+        unique_by=lambda x: x.source,
+    ).map(tuple),
+)  # fmt: skip
+announcements = st.builds(
+    Announcement, times, st.sampled_from([7, 8]), small, st.sampled_from(["h1", "h2"]),
+    st.just("/p"), st.just(1), small, st.sampled_from([b"f", b"g"]), st.sampled_from([0, 4]),
+    topics, st.just(0), st.none() | small,
+)  # fmt: skip
+any_message = st.one_of(
+    deltas, deltas, seals, st.builds(Heartbeat, senders, st.integers(0, 6), times), announcements
+)
+
+
+def _encoded(chosen: list[Message]) -> list[bytes]:
+    return [messages.encode(message) for message in chosen]
+
+
+@settings(max_examples=250)
+@given(st.lists(any_message, max_size=14), st.randoms())
+def test_the_ledger_and_the_fold_give_the_same_verdicts(
+    chosen: list[Message], random: object
+) -> None:
+    """Two ways from messages to a verdict; the second in another order and with repetitions."""
+    expected = judge(_without_clones(chosen), POLICY, 300)
+    again = _without_clones(chosen) * 2
+    random.shuffle(again)
+    ledger = ledger_of(_encoded(again))
+    assert verdicts(ledger.evidence(), POLICY, 300) == expected
+    ledger.close()
+
+
+def _without_clones(chosen: list[Message]) -> list[Message]:
+    """Of messages with one key the first: which of two contents counts depends on the order."""
+    kept: dict[object, Message] = {}
+    for message in chosen:
+        key: object = len(kept)
+        if isinstance(message, Delta | Seal):
+            sender = message.sender
+            key = (sender.tier, sender.producer, sender.epoch, message.number)
+        kept.setdefault(key, message)
+    return list(kept.values())
+
+
+@settings(max_examples=250)
+@given(st.lists(any_message, max_size=14))
+def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
+    """In the same order both count the first content and name the second."""
+    ledger = ledger_of(_encoded(chosen))
+    assert verdicts(ledger.evidence(), POLICY, 300) == judge(chosen, POLICY, 300)
+    ledger.close()
+
+
+@settings(max_examples=250)
+@given(st.lists(any_message, max_size=14), buckets, topics)
+def test_a_window_shows_what_the_whole_shows_of_it(
+    chosen: list[Message], start: int, source: Source
+) -> None:
+    """A page about one hour and one topic says the same as the page about everything."""
+    ledger = ledger_of(_encoded(chosen))
+    whole = verdicts(ledger.evidence(), POLICY, 300)
+    part = verdicts(ledger.evidence((start, start + 100), [source.topic]), POLICY, 300)
+    assert part == [x for x in whole if x.source == source and x.bucket == start]
+    ledger.close()
+
+
+def _delta(number: int) -> Delta:
+    sender = Sender(Tier.BROKER, "dc1", "a", "h", 1)
+    return Delta(sender, number, 5, counts=(Count(LOGS, 7, 0, 100, 1, 2, 3, previous=0),))
+
+
+def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
+    """After a restart the collector reads on, and repetitions change nothing."""
+    tp = TopicPartition("_skidway_audit", 0)
+    ledger = Ledger(tmp_path / "audit.db")
+    ledger.take([messages.encode(_delta(1))], {tp: 17})
+    before = ledger.evidence()
+    ledger.close()
+    again = Ledger(tmp_path / "audit.db")
+    assert again.positions() == {tp: 17}
+    again.take([messages.encode(_delta(1))], {tp: 18})
+    assert again.evidence() == before
+    again.close()
+
+
+def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
+    """Somebody else wrote to the topic."""
+    ledger = ledger_of([b"hello", messages.encode(_delta(1)), b""])
+    assert ledger.refused_count == 2
+    assert ledger.newest_bucket() == 0
+    assert ledger.topics() == [LOGS]
+    ledger.close()
+
+
+def test_a_failed_transaction_leaves_nothing_behind() -> None:
+    """Neither half a message nor ids that do not exist."""
+    ledger = Ledger()
+
+    def broken() -> object:
+        yield messages.encode(_delta(1))
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="gone"):
+        ledger.take(broken())  # type: ignore[arg-type]
+    assert ledger.topics() == []
+    ledger.take([messages.encode(_delta(1))])
+    assert ledger.evidence() == Fold([_delta(1)]).evidence()
+    ledger.close()
+
+
+def test_sums_wrap_around_like_the_checksums_they_hold() -> None:
+    """SQLite's own integers would turn into floating point."""
+    top = replace(_delta(1).counts[0], checksum=2**63 - 1)
+    parts = [replace(_delta(n), counts=(replace(top, previous=n - 1),)) for n in (1, 2, 3)]
+    ledger = ledger_of(_encoded(parts))
+    assert ledger.evidence() == Fold(parts).evidence()
+    ledger.close()
+
+
+def test_a_store_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    """A clear sentence instead of a traceback."""
+    (tmp_path / "audit.db").write_bytes(b"no database " * 1000)
+    with pytest.raises(StateRefused, match=r"audit\.db"):
+        Ledger(tmp_path / "audit.db")
