@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Final
 
@@ -56,6 +57,8 @@ class Broker:
         self.now_ms = clock.time_ms()
         self.appended: list[Appending] = []
         self.stopping = False
+        self.before_write: Callable[[], None] = _nothing
+        """What else appends at the end of a turn: the mirrors."""
         self._clock = clock
 
     def handle(self, connection: Connection, frame: memoryview) -> None:
@@ -91,6 +94,7 @@ class Broker:
 
     def end_turn(self) -> None:
         """Writes what the turn appended, then answers those who waited for it."""
+        self.before_write()
         self.partitions.write()
         if self.appended:
             appended, self.appended = self.appended, []
@@ -122,3 +126,7 @@ class Broker:
         if version >= _PRODUCE_FLEXIBLE:
             at = skip_tags_at(frame, at)
         return Exchange(self.loop, connection, _PRODUCE, version, correlation_id, frame[at:])
+
+
+def _nothing() -> None:
+    """A broker without mirrors."""

@@ -16,6 +16,7 @@ from broker.log.files import StorageFailed
 from broker.log.flusher import Flusher
 from broker.log.log_manager import LogManager
 from broker.metrics import BrokerCollector
+from broker.mirror.mirrors import Mirrors
 from broker.network.listener import Listener
 from broker.network.loop import Limits, Loop
 from broker.partitions.hosted import HostedPartitions
@@ -75,6 +76,7 @@ class Program:
         self._session: Session | None = None
         self._coordinator: Coordinator | None = None
         self.broker: Broker | None = None
+        self._mirrors: Mirrors | None = None
         self._serving = False
         self._stopping = False
 
@@ -121,6 +123,9 @@ class Program:
         self._stopping = True
         if self.broker is not None:
             self.broker.stopping = True
+        if self._mirrors is not None and self.broker is not None:
+            self.broker.before_write = lambda: None
+            self._mirrors.close()
         _log.info("broker_stopping")
         self.loop.close_listeners()
         self.loop.call_later(STOP_WITHIN_MS, self.loop.stop)
@@ -178,6 +183,10 @@ class Program:
         self._collector = BrokerCollector(self.broker)
         REGISTRY.register(self._collector)
         self.loop.serve(self.broker)
+        if self._settings.mirror_sources:
+            self._mirrors = Mirrors(self.broker, self._settings.mirror_sources, self._clock)
+            self.broker.before_write = self._mirrors.turn
+            self._mirrors.start()
         for listener in self._listeners:
             self.loop.add_listener(listener)
         self._every(self._settings.checkpoint_ms, self.logs.checkpoint)
@@ -251,13 +260,15 @@ class Program:
         offline = {str(d.path): d.offline for d in self.logs.directories if d.offline is not None}
         session = self._session
         connected = session is not None and session.is_connected
-        detail = {
+        detail: dict[str, Any] = {
             "serving": self._serving and not self._stopping,
             "zookeeper": "connected" if connected else "away",
             "partitions": len(self.partitions.replicas),
             "stopped_partitions": stopped,
             "offline_log_dirs": offline,
         }
+        if self._mirrors is not None:
+            detail["mirrors"] = self._mirrors.status()
         ok = self._serving and not self._stopping and not stopped and not offline
         return Health(ok, detail)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from broker.log.config import FOREVER_MS, UNLIMITED, LogConfig
 from skidway.coordination import check_connect
-from skidway.errors import ConfigurationRefused
+from skidway.errors import ConfigurationRefused, UsageError
+from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.settings import setting
 
 _HOUR_MS = 3_600_000
@@ -35,6 +37,39 @@ def parse_endpoint(text: str, key: str) -> Endpoint:
     if protocol.upper() != PLAINTEXT:
         raise ConfigurationRefused(f"{key}: {text!r}: the only protocol so far is {PLAINTEXT}")
     return Endpoint(PLAINTEXT, host.strip("[]"), int(port))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MirrorSettings:
+    """One cluster whose topics this broker's cluster mirrors."""
+
+    cluster: str = setting("cluster", help="cluster.name of the source; prefix of its topics.")
+    bootstrap_servers: str = setting(
+        "bootstrap.servers", help="Brokers of the source: host:port, comma-separated."
+    )
+    topics: list[str] = setting(  # noqa: RUF009 - setting copies its default
+        "topics",
+        [".*"],
+        help="Patterns of topics, for whole names; those that begin with _ never match.",
+    )
+
+    def check(self) -> None:
+        """Refuses names and patterns that cannot work."""
+        if not self.cluster or "." in self.cluster:
+            raise ConfigurationRefused(
+                f"mirror.sources.cluster: {self.cluster!r} must be a name without a dot"
+            )
+        for pattern in self.topics:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ConfigurationRefused(
+                    f"mirror.sources.topics: {pattern!r} is no regular expression: {error}"
+                ) from error
+        try:
+            parse_bootstrap(self.bootstrap_servers)
+        except UsageError as error:
+            raise ConfigurationRefused(f"mirror.sources: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +244,7 @@ class BrokerSettings:
     )
     queued_requests_max: int = setting(
         "queued.max.requests",
-        500,
+        10_000,
         help="Requests of one connection that may wait for their answers.",
         at_least=1,
     )
@@ -226,8 +261,23 @@ class BrokerSettings:
         "fetch.max.bytes", 57_671_680, help="Most that one fetch is answered with.", at_least=1024
     )
 
+    mirror_sources: list[MirrorSettings] = setting(  # noqa: RUF009 - as above
+        "mirror.sources", [], help="Clusters whose topics are mirrored into this one."
+    )
+    mirror_metadata_interval_ms: int = setting(
+        "mirror.metadata.interval.ms",
+        1_000,
+        help="How often sources are asked for new topics and partitions.",
+        at_least=10,
+    )
+
     def check(self) -> None:
         """Refuses what no single setting can know."""
+        clusters = [each.cluster for each in self.mirror_sources]
+        if len(set(clusters)) != len(clusters) or self.cluster_name in clusters:
+            raise ConfigurationRefused(
+                "mirror.sources: every source needs a cluster name of its own, none of them ours"
+            )
         if not self.cluster_name or "." in self.cluster_name:
             raise ConfigurationRefused(
                 f"cluster.name: {self.cluster_name!r} must be a name without a dot"

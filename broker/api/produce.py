@@ -125,6 +125,10 @@ def _append(broker: Broker, version: int, wanted: TopicRecords, request: Appendi
         request.refused.append(_error(wanted, broker.why_not_served(topic, index)))
         return
     log = replica.log
+    if not log.config.contiguous:
+        message = f"{topic} mirrors a topic of another cluster and takes no records from producers"
+        request.refused.append(_error(wanted, ErrorCode.INVALID_REQUEST, message))
+        return
     try:
         if records is None:
             raise BatchInvalid("no records")

@@ -132,6 +132,22 @@ def create_topic(
         raise TopicExists(f"Topic '{topic}' already exists.")
 
 
+def set_config(coordinator: Coordinator, topic: str, name: str, value: str) -> None:
+    """Writes one setting of a topic beside its others. Raises TopicGone."""
+    path = documents.config_path(topic)
+    for _ in range(_ATTEMPTS_MAX):
+        found = coordinator.get(path)
+        if found is None:
+            raise TopicGone(f"Topic '{topic}' is not there any more.")
+        known = documents.read_configs(path, found.data)
+        if known.get(name) == value:
+            return
+        content = documents.configs({**known, name: value})
+        if coordinator.set_versioned(path, content, found.version):
+            return
+    raise Unreachable(f"ZooKeeper's node {path} changes too often to be written")
+
+
 def add_partitions(
     coordinator: Coordinator,
     topic: str,

@@ -157,6 +157,26 @@ class PartitionLog:
         self.log_end_offset = base + header.last_offset_delta + 1
         return Appended(base, self.log_end_offset - 1, False)
 
+    def append_mirrored(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
+        """Appends a batch of another cluster's log as it is: its offsets and epoch are kept.
+
+        Its base offset is at or above the log end: what lies between is a gap that the caller has
+        named. Producers are not checked. The bytes must stay until `write`. Raises StorageFailed.
+        """
+        assert header.base_offset >= self.log_end_offset
+        if self._refusal is not None:
+            raise self._refusal
+        segment = self.active
+        if segment.size and self._must_roll(segment, len(batch), header, now_ms):
+            segment = self._roll(now_ms)
+        if self._undo is None:
+            self._undo = self._begin_writing(segment, now_ms)
+        base = header.base_offset
+        segment.note(header, base, segment.size, self.config.index_interval_bytes)
+        self._pending.append(batch)
+        segment.size += len(batch)
+        self.log_end_offset = header.last_offset + 1
+
     def write(self) -> None:
         """Puts what was appended into the file. StorageFailed: everything since is taken back."""
         refusal, self._refusal = self._refusal, None

@@ -2,7 +2,6 @@
 
     selection   which source topics are mirrored, and under which name      (pure)
     follower    one partition: checked, followed, interrupted, stopped      (pure)
-    gaps        offsets that the source had lost, as a topic config          (pure)
     source      one source cluster: its topics, its followers, its fetches   (loop)
     mirrors     all sources of this broker, the loop's turns and timers      (loop)
 
@@ -21,7 +20,7 @@ source's batch just below our log end is read again and its CRC and leader epoch
                 `mirror.gaps`) first, then on at the source's log start
 
 A gap between batches is treated likewise. Nothing is ever passed over in silence; counters and
-loaders read the gaps from the topic's configs.
+loaders read the gaps from the topic's configs (skidway.kafka.gaps).
 
 State: everything here is memory of the loop and made anew at a start; what must last is the log,
 and the topic's configs in ZooKeeper.

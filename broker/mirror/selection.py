@@ -46,7 +46,7 @@ def name_refusal(cluster: str, topic: str) -> str | None:
     """Why a topic cannot be mirrored under its name; None if it can."""
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
-        return f"its name here would have {len(name)} characters, {TOPIC_CHARACTERS_MAX} are allowed"
+        return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"
     return None
 
 

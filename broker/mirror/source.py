@@ -1,8 +1,8 @@
 """One source cluster, followed from inside of the broker's loop.
 
-Rounds: every `mirror.metadata.interval.ms` the source's topics are asked for. What is wanted and not
-here yet is created with its origin in the topic's configs; partitions that the source got later are
-added; partitions that this broker leads get a follower. Between rounds the followers' fetches run.
+Rounds: every `mirror.metadata.interval.ms` the source's topics are asked for. What is wanted and
+not here yet is created with its origin in the topic's configs; partitions that the source got later
+are added; partitions that this broker leads get a follower. Between rounds the followers fetch.
 
 A source topic made again under the same name (another topic id) is another topic: its followers
 stop, by name. One that is gone keeps what was mirrored.
@@ -18,13 +18,13 @@ from typing import Any, Protocol
 
 from broker.log.files import DamagedLog, StorageFailed
 from broker.log.partition_log import PartitionLog
-from broker.mirror import gaps, selection
+from broker.mirror import selection
 from broker.mirror.follower import Append, Below, Follower, NameGap, Phase, Stop, Unverifiable
-from broker.mirror.gaps import Gap
 from broker.partitions.replica import Replica
 from broker.topics.catalog import Topic as LocalTopic
 from skidway import log
 from skidway.errors import SkidwayError
+from skidway.kafka import gaps
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch, check, read_header
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import (
@@ -47,6 +47,7 @@ from skidway.kafka.client.requests import (
     listed_offsets,
 )
 from skidway.kafka.errors import KafkaError, OffsetOutOfRange
+from skidway.kafka.gaps import Gap
 from skidway.kafka.protocol.describe_configs import ResourceType
 from skidway.kafka.types import TopicPartition
 

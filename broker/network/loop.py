@@ -81,6 +81,7 @@ class Loop:
         self._epoll = select.epoll()
         self._listeners: dict[int, Listener] = {}
         self._watched: dict[int, Callable[[], None]] = {}
+        self._clients: dict[int, Callable[[bool, bool], None]] = {}
         self._arena = Arena()
         self._to_send: dict[Connection, None] = {}
         self._resumed: dict[Connection, None] = {}
@@ -98,6 +99,22 @@ class Loop:
         """Calls `readable` whenever the descriptor is."""
         self._watched[descriptor] = readable
         self._epoll.register(descriptor, select.EPOLLIN)
+
+    def watch_both(
+        self, descriptor: int, ready: Callable[[bool, bool], None], *, read: bool, write: bool
+    ) -> None:
+        """Calls `ready(readable, writable)` for a descriptor; again to change what is watched."""
+        mask = (select.EPOLLIN if read else 0) | (select.EPOLLOUT if write else 0)
+        if descriptor in self._clients:
+            self._epoll.modify(descriptor, mask)
+        else:
+            self._epoll.register(descriptor, mask)
+        self._clients[descriptor] = ready
+
+    def unwatch(self, descriptor: int) -> None:
+        """Ends what `watch_both` began; before the descriptor is closed."""
+        if self._clients.pop(descriptor, None) is not None:
+            self._epoll.unregister(descriptor)
 
     def add_listener(self, listener: Listener) -> None:
         """Accepts connections from it."""
@@ -148,6 +165,11 @@ class Loop:
                 self._accept(self._listeners[descriptor])
             elif descriptor in self._watched:
                 self._watched[descriptor]()
+            elif descriptor in self._clients:
+                readable, writable = bool(mask & _READABLE), bool(mask & select.EPOLLOUT)
+                # An error is for whoever dials, too: that one looks at the socket when writable.
+                failed = bool(mask & (select.EPOLLHUP | select.EPOLLERR))
+                self._clients[descriptor](readable, writable or failed)
             if self._arena.is_full:
                 self._end_turn()
         self._resume()
@@ -182,13 +204,13 @@ class Loop:
         connection.last_active = self.now
         if mask & select.EPOLLOUT:
             self._to_send[connection] = None
-        if mask & _READABLE:
-            if connection.is_full:
-                # Not read from: only the other side's end can have woken us.
-                if mask & (select.EPOLLHUP | select.EPOLLERR):
-                    self.drop(connection, "disconnected")
-                return
+        if not mask & _READABLE or connection in self._resumed:
+            return  # what it sent before comes first
+        if not connection.is_full:
             self._receive(connection)
+        elif mask & (select.EPOLLHUP | select.EPOLLERR):
+            # Not read from: only the other side's end can have woken us.
+            self.drop(connection, "disconnected")
 
     def _receive(self, connection: Connection) -> None:
         try:

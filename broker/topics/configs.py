@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from broker.log.config import FOREVER_MS, UNLIMITED, LogConfig
+from skidway.kafka import gaps
 from skidway.kafka.protocol.describe_configs import ConfigType
 
 MIRROR_SOURCE: Final = "mirror.source."
@@ -260,6 +261,13 @@ _TABLE: Final = (
         any_text,
         "",
         help="Id of the topic that this topic mirrors.",
+    ),
+    TopicConfig(
+        gaps.CONFIG,
+        _LIST,
+        gaps.refusal,
+        "",
+        help="Offsets that the mirror could not have, as partition:first-end:reason.",
     ),
 )
 

@@ -85,7 +85,7 @@ class LoopClient:
         self._pump = FetchPump(self._fetching, self._session, self._picture)
         self._inbox: Inbox = deque()
         self._refused = -1
-        self._seen_count = 0
+        self._seen_count = -1  # answers of the session at the last turn; -1: a turn is due
 
     @property
     def cluster(self) -> Cluster:
@@ -98,6 +98,20 @@ class LoopClient:
         return self._session.last_failure
 
     @property
+    def failure_count(self) -> int:
+        """How many connections have ended or not come about: a change is an interruption."""
+        return self._session.failure_count
+
+    @property
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        """The high watermark of every partition in the newest answer about it."""
+        return self._fetching.high_watermarks
+
+    def time_ms(self) -> int:
+        """Wall clock, in ms."""
+        return self._clock.time_ms()
+
+    @property
     def positions(self) -> dict[TopicPartition, int]:
         """The offset behind the last batch that was given, for every partition."""
         return self._fetching.positions
@@ -106,6 +120,7 @@ class LoopClient:
         """Reads a partition from an offset on (anew, or as one more)."""
         self._fetching.seek(tp, offset)
         self._picture.want(tp.topic)
+        self._seen_count = -1
 
     def remove(self, tp: TopicPartition) -> None:
         """Ends the reading of a partition."""
@@ -124,6 +139,7 @@ class LoopClient:
             why = Disconnected(self._session.last_failure or "no broker can be asked now")
             self._inbox.append(Answer(self._refused, None, why))
             return self._refused
+        self._seen_count = -1
         return self._session.submit(address, Channel.CONTROL, call, self._inbox, now)
 
     def ready(self, fd: int, readable: bool, writable: bool) -> bool:

@@ -124,6 +124,7 @@ class Session:
         self._dials: list[Link] = []
         self._hangups: list[Link] = []
         self.last_failure = ""
+        self.failure_count = 0
         self.delivered_count = 0  # answers put into inboxes so far
 
     # for whoever has something to say to a broker
@@ -220,6 +221,7 @@ class Session:
     def failed(self, link: Link, why: str, now: float) -> None:
         """The link's connection is over, or there will be none: all its calls end here."""
         link.failure = self.last_failure = f"{link.key.address}: {why}"
+        self.failure_count += 1
         link.retry_at = now + link.backoff.next_s()
         self._hangups.append(link)
         for ticket in link.closed():

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from broker.mirror import gaps, selection
-from broker.mirror.gaps import Gap
+from broker.mirror import selection
+from skidway.kafka import gaps
+from skidway.kafka.gaps import Gap
 
 ALL = [re.compile(".*")]
 
