@@ -118,6 +118,7 @@ class SparkRunner:
             begin = time.monotonic()
             self._files = tempfile.TemporaryDirectory(prefix="skidway-spark-")
             self._session = start(self._settings, Path(self._files.name))
+            _warm(self._session)
             self.started_s = time.monotonic() - begin
             _log.info(
                 "spark_started",
@@ -190,6 +191,18 @@ def failure(error: Exception) -> SkidwayError:
         return kind(content["sentence"])
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return SkidwayError(f"a Spark task failed: {lines[-1] if lines else type(error).__name__}")
+
+
+def _warm(session: Any) -> None:
+    """Has every core start its Python worker with our modules: part of the start, not of a load."""
+    cores = session.sparkContext.defaultParallelism
+
+    def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import loader.spark  # noqa: F401 - for the import itself
+
+        yield from numbers
+
+    session.range(0, cores, 1, cores).mapInArrow(idle, "id long").collect()
 
 
 class TaskFailed(Exception):
