@@ -96,6 +96,7 @@ class Dispatch:
         self, leader: Leaders, usable: Callable[[Address], bool], now: float, wall_ms: int
     ) -> list[Planned]:
         """Requests to be sent now, in this order; they count as sent."""
+        self._settle_changed()
         requests: list[Planned] = []
         places = self._places(leader, usable)
         while places:
@@ -139,9 +140,7 @@ class Dispatch:
 
     def deliveries(self) -> list[Delivery]:
         """What has become of batches since the last call; of each partition in send order."""
-        for tp in self._changed:
-            self._settle(self._outboxes[tp])
-        self._changed.clear()
+        self._settle_changed()
         found = list(self._deliveries)
         self._deliveries.clear()
         return found
@@ -230,6 +229,11 @@ class Dispatch:
         if not self._outboxes[tp].answer(entry, code, offset, message, now, wall_ms):
             self.has_stale_leaders = True
         self._changed.add(tp)
+
+    def _settle_changed(self) -> None:
+        for tp in self._changed:
+            self._settle(self._outboxes[tp])
+        self._changed.clear()
 
     def _settle(self, outbox: Outbox) -> None:
         for delivery in outbox.settle():

@@ -1,0 +1,22 @@
+"""Waits between attempts."""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.kafka.client.backoff import Backoff
+
+
+def test_waits_double_up_to_a_second() -> None:
+    """50 ms, doubled each time, never more than a second; short again after a success."""
+    backoff = Backoff(lambda: 0.5)
+    waits = [backoff.next_s() for _ in range(8)]
+    assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0])
+    backoff.reset()
+    assert backoff.next_s() == pytest.approx(0.05)
+
+
+def test_jitter_is_a_fifth_either_way() -> None:
+    """Clients that failed together do not come back together."""
+    assert Backoff(lambda: 0.0).next_s() == pytest.approx(0.04)
+    assert Backoff(lambda: 1.0).next_s() == pytest.approx(0.06)

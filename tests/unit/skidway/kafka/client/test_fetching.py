@@ -1,0 +1,254 @@
+"""Positions: nothing is skipped, nothing comes twice, whatever responses look like."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from skidway.errors import SkidwayError
+from skidway.kafka.batch import Codec, CorruptBatch, EncodedBatch, read_header, seal, stamp
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.fetching import Fetched, Fetching, PlannedFetch, whole_batches
+from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
+from skidway.kafka.protocol.fetch import FetchAnswer, FetchedPartition
+from skidway.kafka.types import TopicPartition
+
+A, B = Address("a", 1), Address("b", 1)
+TP = TopicPartition("t", 0)
+NOW = 1_000.0
+
+
+def batch_at(offset: int, count: int, size: int = 10) -> bytes:
+    raw = bytearray(seal(EncodedBatch(bytes(size), Codec.NONE, count, 0, 0, size)))
+    stamp(raw, 0, offset, 0)
+    return bytes(raw)
+
+
+def make(max_bytes: int = 1_000) -> Fetching:
+    return Fetching(max_bytes=max_bytes, max_wait_ms=500, min_bytes=1, random=lambda: 0.5)
+
+
+def plan(fetching: Fetching, leader: Address | None = A, now: float = NOW) -> list[PlannedFetch]:
+    return fetching.plan(lambda _: leader, lambda _: True, now)
+
+
+def part(
+    records: bytes = b"", error: int = 0, tp: TopicPartition = TP, *, high_watermark: int = 50
+) -> FetchedPartition:
+    return FetchedPartition(*tp, error, high_watermark, 50, 3, memoryview(records), None, -1)
+
+
+def answer(fetching: Fetching, planned: PlannedFetch, *parts: FetchedPartition) -> list[Fetched]:
+    fetching.answered(planned.id, FetchAnswer(0, 0, 0, list(parts)), NOW)
+    return fetching.take()
+
+
+def test_a_fetch_asks_for_what_is_next() -> None:
+    """Every partition from its position on, in one request a leader."""
+    fetching = make()
+    fetching.seek(TP, 7)
+    fetching.seek(TopicPartition("u", 1), 0)
+    fetching.seek(TopicPartition("t", 2), 9)
+    [planned] = plan(fetching)
+    wanted = [(each.topic, each.partition, each.offset) for each in planned.request.wanted]
+    assert wanted == [("t", 0, 7), ("t", 2, 9), ("u", 1, 0)]
+    assert planned.request.max_bytes == planned.request.wanted[0].max_bytes == 1_000
+    assert plan(fetching) == []
+
+
+def test_positions_move_when_batches_are_taken() -> None:
+    """The owner's position is behind what it was given; what is fetched is asked for no more."""
+    fetching = make()
+    fetching.seek(TP, 1)
+    [planned] = plan(fetching)
+    records = batch_at(0, 3) + batch_at(3, 2)
+    fetching.answered(planned.id, FetchAnswer(0, 0, 0, [part(records)]), NOW)
+    assert fetching.positions == {TP: 1}
+    assert plan(fetching) == []
+    [fetched] = fetching.take()
+    assert [read_header(raw).base_offset for raw in fetched.batches] == [0, 3]
+    assert (fetched.high_watermark, fetched.log_start_offset) == (50, 3)
+    assert fetching.positions == {TP: 5}
+    assert fetching.high_watermarks == {TP: 50}
+    [planned] = plan(fetching)
+    assert planned.request.wanted[0].offset == 5
+
+
+def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
+    """A batch above the limit is asked for with the size that its header tells."""
+    fetching = make(max_bytes=100)
+    fetching.seek(TP, 0)
+    large = batch_at(0, 1, size=5_000)
+    [planned] = plan(fetching)
+    assert answer(fetching, planned, part(large[:100])) == []
+    [planned] = plan(fetching)
+    assert planned.request.wanted[0].max_bytes == planned.request.max_bytes == len(large)
+    assert len(answer(fetching, planned, part(large))) == 1
+    [planned] = plan(fetching)
+    assert planned.request.max_bytes == 100
+
+
+def test_batches_below_the_position_do_not_stand_still() -> None:
+    """An answer that ends before the position is asked for longer, not for ever."""
+    fetching = make(max_bytes=100)
+    fetching.seek(TP, 10)
+    [planned] = plan(fetching)
+    assert answer(fetching, planned, part(batch_at(0, 5))) == []
+    [planned] = plan(fetching)
+    assert planned.request.max_bytes > 100
+
+
+@pytest.mark.parametrize("code", [-1, 3, 5, 6, 9, 56, 74, 75, 78])
+def test_leaders_that_are_not_ready_are_asked_later(code: int) -> None:
+    """The position stays, the leader is looked up, and a wait passes."""
+    fetching = make()
+    fetching.seek(TP, 4)
+    [planned] = plan(fetching)
+    assert answer(fetching, planned, part(error=code)) == []
+    assert fetching.has_stale_leaders
+    assert plan(fetching) == []
+    deadline = fetching.next_deadline(NOW)
+    assert deadline == pytest.approx(NOW + 0.05)
+    [planned] = plan(fetching, B, now=NOW + 0.051)
+    assert (planned.address, planned.request.wanted[0].offset) == (B, 4)
+
+
+def test_an_offset_out_of_range_stops_the_partition() -> None:
+    """It is told once, with what the broker said, and ends with a seek."""
+    fetching = make()
+    fetching.seek(TP, 99)
+    [planned] = plan(fetching)
+    answer(fetching, planned, part(error=1))
+    stopped = fetching.take_error()
+    assert stopped is not None
+    assert isinstance(stopped[1], OffsetOutOfRange)
+    assert (stopped[1].requested, stopped[1].log_start_offset) == (99, 3)
+    assert fetching.take_error() is None
+    assert plan(fetching) == []
+    fetching.seek(TP, 3)
+    assert len(plan(fetching)) == 1
+
+
+def test_a_missing_right_stops_the_partition() -> None:
+    """What waiting does not change is an error."""
+    fetching = make()
+    fetching.seek(TP, 0)
+    [planned] = plan(fetching)
+    answer(fetching, planned, part(error=29))
+    stopped = fetching.take_error()
+    assert stopped is not None
+    assert isinstance(stopped[1], KafkaError)
+    assert stopped[1].code is ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_what_was_sought_meanwhile_is_dropped() -> None:
+    """Answers, fetched batches and errors of before a seek or removal are nobody's."""
+    fetching = make()
+    fetching.seek(TP, 0)
+    [planned] = plan(fetching)
+    fetching.seek(TP, 40)
+    assert answer(fetching, planned, part(batch_at(0, 3))) == []
+    [planned] = plan(fetching)
+    fetching.answered(planned.id, FetchAnswer(0, 0, 0, [part(batch_at(40, 3))]), NOW)
+    fetching.seek(TP, 2)
+    assert fetching.take() == []
+    [planned] = plan(fetching)
+    fetching.answered(planned.id, FetchAnswer(0, 0, 0, [part(error=1)]), NOW)
+    fetching.remove(TP)
+    assert fetching.take_error() is None
+    assert fetching.positions == {}
+
+
+def test_partitions_take_turns_at_the_front() -> None:
+    """Who has given batches stands behind the others in the next request."""
+    fetching = make()
+    other = TopicPartition("u", 0)
+    fetching.seek(TP, 0)
+    fetching.seek(other, 0)
+    [planned] = plan(fetching)
+    answer(fetching, planned, part(batch_at(0, 1)), part(tp=other))
+    [planned] = plan(fetching)
+    assert [each.topic for each in planned.request.wanted] == ["u", "t"]
+
+
+def test_a_missing_leader_is_a_stall() -> None:
+    """Somebody has to look again; a fetch that is open is none."""
+    fetching = make()
+    fetching.seek(TP, 0)
+    assert plan(fetching, None) == []
+    assert fetching.is_stalled
+    plan(fetching)
+    plan(fetching)
+    assert not fetching.is_stalled
+
+
+def test_damage_behind_whole_batches_comes_in_its_place() -> None:
+    """What stands whole before the damage is given; the damage is told when it is next."""
+    damaged = bytearray(batch_at(5, 2))
+    damaged[16] = 0
+    records = batch_at(3, 2) + bytes(damaged)
+    batches, end = whole_batches(memoryview(records), 3)
+    assert (len(batches), end) == (1, 5)
+    with pytest.raises(CorruptBatch):
+        whole_batches(memoryview(bytes(damaged)), 5)
+
+
+def test_offsets_that_do_not_rise_are_damage() -> None:
+    """A batch that begins below the end of the one before is not given."""
+    batches, end = whole_batches(memoryview(batch_at(3, 4) + batch_at(5, 4)), 3)
+    assert (len(batches), end) == (1, 7)
+
+
+def test_negative_positions_are_refused() -> None:
+    """A position is an offset."""
+    with pytest.raises(ValueError, match="negative"):
+        make().seek(TP, -1)
+
+
+class Log:
+    """A log with gaps, as compaction leaves them, and a broker that answers as it likes."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.batches: list[bytes] = []
+        offset = 0
+        for _ in range(30):
+            count = self.random.randint(1, 4)
+            self.batches.append(batch_at(offset, count, self.random.randint(0, 300)))
+            offset += count + (self.random.randint(1, 5) if self.random.random() < 0.2 else 0)
+        self.end = offset
+
+    def answer(self, offset: int, max_bytes: int) -> FetchedPartition:
+        if self.random.random() < 0.2:
+            return part(error=self.random.choice([3, 6, 9, 78]))
+        reaching = (
+            i for i, raw in enumerate(self.batches) if read_header(raw).last_offset >= offset
+        )
+        first = next(reaching, len(self.batches))
+        first = max(first - self.random.randint(0, 1), 0)
+        records = b"".join(self.batches[first:])
+        return part(records[: self.random.randint(0, max_bytes)])
+
+
+def test_every_batch_once_whatever_the_answers() -> None:
+    """Random cuts, errors, lost connections, early starts, moved leaders: all, once, in order."""
+    for seed in range(300):
+        log, fetching = Log(seed), make(max_bytes=200)
+        fetching.seek(TP, 0)
+        found: list[bytes] = []
+        now = NOW
+        while len(found) < len(log.batches):
+            now += 2
+            for planned in plan(fetching, log.random.choice([A, B]), now):
+                if log.random.random() < 0.1:
+                    fetching.lost(planned.id, now)
+                    continue
+                [target] = planned.request.wanted
+                given = log.answer(target.offset, target.max_bytes)
+                fetching.answered(planned.id, FetchAnswer(0, 0, 0, [given]), now)
+            found += [bytes(raw) for fetched in fetching.take() for raw in fetched.batches]
+            stopped: tuple[TopicPartition, SkidwayError] | None = fetching.take_error()
+            assert stopped is None
+            assert now < NOW + 20_000, f"seed {seed}: stands still at {fetching.positions}"
+        assert found == log.batches, f"seed {seed}"

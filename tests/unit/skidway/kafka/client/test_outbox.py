@@ -1,0 +1,328 @@
+"""One partition's order: what may be sent when, and what answers mean.
+
+That these rules are enough is shown under random schedules in tests/model/test_producer.py; here
+each is looked at by itself.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.kafka.batch import BatchHeader, Codec, EncodedBatch, read_header
+from skidway.kafka.client.backoff import Backoff
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.delivery import Delivery, Drained
+from skidway.kafka.client.outbox import (
+    CORRUPT_TIMES_MAX,
+    EVENT_AGE_MAX_MS,
+    IDLE_S,
+    Entry,
+    Identity,
+    Outbox,
+)
+from skidway.kafka.types import TopicPartition
+
+TP = TopicPartition("t", 0)
+A, B = Address("a", 1), Address("b", 1)
+NOW, WALL = 1_000.0, 1_700_000_000_000
+
+
+class Driver:
+    """An outbox with the time and the leader that a test sets."""
+
+    def __init__(self, *, idempotent: bool = True, max_in_flight: int = 5) -> None:
+        self.box = Outbox(
+            TP,
+            idempotent=idempotent,
+            max_in_flight=max_in_flight,
+            backoff=Backoff(lambda: 0.5),
+        )
+        self.now, self.wall, self.address = NOW, WALL, A
+        self.generation = 0
+        self.sent: list[BatchHeader] = []
+
+    def add(self, *tokens: int, event_ms: int = WALL, count: int = 2) -> None:
+        for token in tokens:
+            self.box.add(
+                Entry(token, EncodedBatch(b"%d" % token, Codec.NONE, count, 0, event_ms, 1))
+            )
+
+    def identify(self) -> None:
+        self.generation += 1
+        self.box.identify(Identity(100 + self.generation, 0, self.generation))
+
+    def send(self) -> list[Entry]:
+        """Sends all that may be sent now."""
+        found: list[Entry] = []
+        if self.box.wants_identity:
+            self.identify()
+        while (entry := self.box.next_entry(self.address, self.now, self.wall)) is not None:
+            raw = self.box.send(entry, self.address) + entry.encoded.body
+            self.sent.append(read_header(raw))
+            found.append(entry)
+        return found
+
+    def answer(self, entry: Entry, code: int = 0, offset: int = 7) -> bool:
+        return self.box.answer(entry, code, offset, None, self.now, self.wall)
+
+    def begin(self, *tokens: int) -> list[Entry]:
+        """Past the first acknowledgement, with these in flight."""
+        self.add(0)
+        [first] = self.send()
+        self.answer(first)
+        self.box.settle()
+        self.add(*tokens)
+        return self.send()
+
+    def settled(self) -> list[object]:
+        return [token_of(delivery) for delivery in self.box.settle()]
+
+
+def token_of(delivery: Delivery) -> object:
+    assert isinstance(delivery.token, Entry)
+    return delivery.token.token
+
+
+def test_one_in_flight_until_the_first_acknowledgement() -> None:
+    """One, and after its acknowledgement five."""
+    driver = Driver()
+    driver.add(*range(8))
+    [first] = driver.send()
+    driver.answer(first)
+    assert driver.settled() == [0]
+    assert [entry.token for entry in driver.send()] == [1, 2, 3, 4, 5]
+
+
+def test_nothing_without_an_identity() -> None:
+    """A producer id is wanted before anything is sent."""
+    driver = Driver()
+    driver.add(0)
+    assert driver.box.wants_identity
+    assert driver.box.next_entry(A, NOW, WALL) is None
+
+
+def test_sequences_count_records() -> None:
+    """Each batch begins where the records of the one before ended."""
+    driver = Driver()
+    driver.begin(1, 2, 3)
+    assert [header.base_sequence for header in driver.sent] == [0, 2, 4, 6]
+    assert {(header.producer_id, header.producer_epoch) for header in driver.sent} == {(101, 0)}
+
+
+def test_a_retry_is_the_same_bytes() -> None:
+    """After a lost connection the same batches go again, header and all, one first."""
+    driver = Driver()
+    entries = driver.begin(1, 2, 3)
+    before = [entry.header for entry in entries]
+    for entry in entries:
+        driver.box.lost(entry)
+    [again] = driver.send()
+    assert again is entries[0]
+    driver.answer(again)
+    assert driver.settled() == [1]
+    assert driver.send() == entries[1:]
+    assert [entry.header for entry in entries] == before
+
+
+def test_a_refusal_for_now_waits_and_goes_again() -> None:
+    """Nothing of the partition is sent until the wait is over; then the refused batch first."""
+    driver = Driver()
+    one, two = driver.begin(1, 2)
+    assert not driver.answer(one, 6)
+    assert driver.box.trouble is not None
+    driver.add(3)
+    assert driver.send() == []
+    driver.now = driver.box.retry_at
+    assert driver.send()[0] is one
+    assert two.state.value == "sent"
+
+
+def test_several_refusals_are_one_wait() -> None:
+    """Five batches refused at once do not make the wait five times longer."""
+    driver = Driver()
+    for entry in driver.begin(1, 2, 3, 4, 5):
+        driver.answer(entry, 6)
+    assert driver.box.retry_at == pytest.approx(NOW + 0.05)
+
+
+def test_acknowledgements_are_contiguous() -> None:
+    """A batch acknowledged ahead of an earlier one is told after it."""
+    driver = Driver(idempotent=False)
+    one, two = driver.begin(1, 2)
+    driver.answer(two)
+    assert driver.settled() == []
+    driver.answer(one)
+    assert driver.settled() == [1, 2]
+
+
+def test_a_duplicate_is_acknowledged() -> None:
+    """DUPLICATE_SEQUENCE_NUMBER means that the broker has it; where is not known."""
+    driver = Driver()
+    [one] = driver.begin(1)
+    driver.answer(one, 46, 99)
+    [delivery] = driver.box.settle()
+    assert (delivery.base_offset, delivery.error) == (-1, None)
+
+
+def test_an_hour_idle_is_like_the_beginning() -> None:
+    """By either clock: one in flight again."""
+    for seconds, wall_ms in ((IDLE_S + 1, 0), (0, int(IDLE_S * 1000) + 1)):
+        driver = Driver()
+        driver.begin()
+        driver.now += seconds
+        driver.wall += wall_ms
+        driver.add(1, 2, event_ms=driver.wall)
+        assert [entry.token for entry in driver.send()] == [1]
+
+
+def test_another_leader_is_like_the_beginning() -> None:
+    """The old leader answers first; then one in flight at the new one."""
+    driver = Driver()
+    one, two = driver.begin(1, 2)
+    driver.add(3)
+    driver.address = B
+    assert driver.send() == []
+    driver.answer(one)
+    driver.box.lost(two)
+    assert driver.send() == [two]
+
+
+def test_old_event_times_go_one_by_one() -> None:
+    """A batch over an hour old is alone in flight, and so is the first one after it."""
+    driver = Driver()
+    driver.begin()
+    driver.add(1, 2)
+    driver.add(3, event_ms=WALL - EVENT_AGE_MAX_MS - 1)
+    driver.add(4, 5, 6)
+    one, two = driver.send()
+    driver.answer(one)
+    assert driver.settled() == [1]
+    assert driver.send() == []
+    driver.answer(two)
+    assert driver.settled() == [2]
+    [three] = driver.send()
+    assert three.token == 3
+    driver.answer(three)
+    assert driver.settled() == [3]
+    [four] = driver.send()
+    driver.answer(four)
+    assert driver.settled() == [4]
+    assert [entry.token for entry in driver.send()] == [5, 6]
+
+
+@pytest.mark.parametrize("code", [45, 47, 49, 59, 90])
+def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
+    """Nothing is sent until all in flight is resolved; then everything again under a new id."""
+    driver = Driver()
+    one, two, three = driver.begin(1, 2, 3)
+    driver.answer(one, code)
+    driver.add(4)
+    driver.answer(three)
+    assert driver.settled() == []
+    driver.now += 10
+    assert driver.send() == []
+    driver.box.lost(two)
+    assert driver.settled() == []
+    assert driver.box.wants_identity
+    assert driver.box.generation_wanted == 2
+    driver.sent.clear()
+    [again] = driver.send()
+    driver.answer(again)
+    assert driver.settled() == [1]
+    assert [entry.token for entry in driver.send()] == [2, 3, 4]
+    assert [(h.producer_id, h.base_sequence) for h in driver.sent] == [
+        (102, 0),
+        (102, 2),
+        (102, 4),
+        (102, 6),
+    ]
+
+
+def test_an_acknowledgement_during_the_drain_counts() -> None:
+    """What is acknowledged from the front while draining is not sent again."""
+    driver = Driver()
+    one, two, _ = driver.begin(1, 2, 3)
+    driver.answer(two, 45)
+    driver.answer(one)
+    assert driver.settled() == [1]
+
+
+@pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
+def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
+    """The refused batch with its error, all behind it as drained, what is before it first."""
+    driver = Driver()
+    one, two, three = driver.begin(1, 2, 3)
+    driver.add(4)
+    driver.answer(two, code)
+    driver.box.lost(one)
+    driver.answer(three, 45)
+    assert driver.box.settle() == []
+    driver.add(5)
+    driver.now += 10
+    [again] = driver.send()
+    assert again is one
+    driver.answer(again)
+    found = driver.box.settle()
+    assert [token_of(each) for each in found] == [1, 2, 3, 4, 5]
+    assert found[0].error is None
+    assert found[1].error is not None
+    assert found[1].error.code == code
+    assert all(isinstance(each.error, Drained) for each in found[2:])
+    assert driver.box.is_empty
+    driver.add(6)
+    assert [entry.token for entry in driver.send()] == [6]
+
+
+def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
+    """A second drain, while batches wait to go back, hands all of them back."""
+    driver = Driver()
+    one, two = driver.begin(1, 2)
+    driver.answer(two, 87)
+    driver.box.lost(one)
+    driver.box.settle()
+    driver.now += 10
+    [again] = driver.send()
+    driver.answer(again, 45)
+    driver.box.settle()
+    driver.now += 10
+    [again] = driver.send()
+    driver.answer(again)
+    assert driver.settled() == [1, 2]
+
+
+def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
+    """CORRUPT_MESSAGE is tried again; repeated, the bytes themselves are bad."""
+    driver = Driver()
+    [one] = driver.begin(1)
+    for _ in range(CORRUPT_TIMES_MAX - 1):
+        assert not driver.answer(one, 2)
+        driver.now = driver.box.retry_at
+        assert driver.send() == [one]
+    driver.answer(one, 2)
+    [delivery] = driver.box.settle()
+    assert delivery.error is not None
+
+
+@pytest.mark.parametrize("code", [-1, 3, 5, 6, 7, 17, 19, 20, 29, 31, 44, 56, 4_000])
+def test_everything_else_is_tried_again(code: int) -> None:
+    """Missing topics, missing rights and codes of the future never make lines be given up."""
+    driver = Driver()
+    [one] = driver.begin(1)
+    for _ in range(20):
+        driver.answer(one, code)
+        assert driver.box.settle() == []
+        driver.now = driver.box.retry_at
+        assert driver.send() == [one]
+
+
+def test_without_idempotence_there_are_no_sequences() -> None:
+    """Producer id and sequence are -1, and 45 is an error like any other."""
+    driver = Driver(idempotent=False, max_in_flight=3)
+    driver.add(*range(5))
+    entries = driver.send()
+    assert len(entries) == 3
+    assert {(h.producer_id, h.base_sequence) for h in driver.sent} == {(-1, -1)}
+    driver.answer(entries[0], 45)
+    driver.now += 10
+    assert driver.box.settle() == []
+    assert driver.send() == [entries[0]]

@@ -1,0 +1,141 @@
+"""Links: dialling, failing, waiting, deadlines, without sockets."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import pytest
+
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.metadata import metadata_call
+from skidway.kafka.client.session import (
+    CALLS_PER_LINK_MAX,
+    DIAL_TIMEOUT_S,
+    Channel,
+    Disconnected,
+    Inbox,
+    Session,
+)
+
+A, B = Address("a", 1), Address("b", 1)
+CONTROL, FETCH = Channel.CONTROL, Channel.FETCH
+
+
+@pytest.fixture
+def session() -> Session:
+    return Session(client_id="me", request_timeout_s=30.0, random=lambda: 0.5)
+
+
+def ask(session: Session, inbox: Inbox, now: float = 0.0, address: Address = A) -> int:
+    return session.submit(address, CONTROL, metadata_call(None), inbox, now)
+
+
+def test_the_first_call_dials(session: Session) -> None:
+    """One link per address and channel; further calls use it."""
+    inbox: Inbox = deque()
+    for _ in range(3):
+        ask(session, inbox)
+    session.submit(A, FETCH, metadata_call(None), inbox, 0.0)
+    assert [link.key for link in session.dials()] == [(A, CONTROL), (A, FETCH)]
+    assert session.dials() == []
+    assert session.next_deadline == DIAL_TIMEOUT_S
+
+
+def test_a_failure_tells_every_call_once(session: Session) -> None:
+    """All open calls end with the reason, and the link waits before it is used again."""
+    inbox: Inbox = deque()
+    tickets = [ask(session, inbox) for _ in range(3)]
+    [link] = session.dials()
+    session.opened(link, 1.0)
+    tickets.append(ask(session, inbox, 1.0))
+    session.failed(link, "reset", 2.0)
+    assert [answer.ticket for answer in inbox] == tickets
+    assert all(isinstance(answer.error, Disconnected) for answer in inbox)
+    assert "a:1: reset" in str(inbox[0].error)
+    assert session.hangups() == [link]
+    assert not session.usable(A, CONTROL, 2.04)
+    assert session.usable(A, CONTROL, 2.06)
+    assert session.usable(A, FETCH, 2.0)
+    with pytest.raises(Disconnected, match="reset"):
+        ask(session, inbox, 2.04)
+    ask(session, inbox, 2.06)
+    assert session.dials() == [link]
+
+
+def test_waits_grow_until_it_works(session: Session) -> None:
+    """Each failure doubles the wait; an agreed connection makes it short again."""
+    inbox: Inbox = deque()
+    now, waits = 0.0, []
+    for _ in range(4):
+        ask(session, inbox, now)
+        [link] = session.dials()
+        session.failed(link, "refused", now)
+        waits.append(session.retry_at(A, CONTROL) - now)
+        now = session.retry_at(A, CONTROL)
+    assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4])
+
+
+def test_deadlines_end_links(session: Session) -> None:
+    """No connection within the dial timeout, no answer within the request timeout."""
+    inbox: Inbox = deque()
+    ask(session, inbox)
+    session.expire(DIAL_TIMEOUT_S - 0.1)
+    assert not inbox
+    session.expire(DIAL_TIMEOUT_S)
+    assert "no connection in time" in str(inbox.popleft().error)
+    ask(session, inbox, 20.0)
+    [link] = {link.key: link for link in session.dials()}.values()
+    session.opened(link, 20.5)
+    assert session.next_deadline == 50.0
+    session.expire(50.0)
+    assert "no answer in time" in str(inbox.popleft().error)
+
+
+def test_the_end_of_the_stream_is_a_failure(session: Session) -> None:
+    """A broker that closes ends the link."""
+    inbox: Inbox = deque()
+    ask(session, inbox)
+    [link] = session.dials()
+    session.opened(link, 0.0)
+    session.received(link, 0, 1.0)
+    assert "closed the connection" in str(inbox.popleft().error)
+
+
+def test_garbage_is_a_failure(session: Session) -> None:
+    """Bytes that are no protocol end the link, with words that say why."""
+    inbox: Inbox = deque()
+    ask(session, inbox)
+    [link] = session.dials()
+    session.opened(link, 0.0)
+    assert link.connection is not None
+    link.connection.space()[:4] = b"HTTP"
+    session.received(link, 4, 1.0)
+    assert "HTTP" in str(inbox.popleft().error)
+    session.received(link, 4, 1.0)  # what the old connection still has is nobody's
+    assert not inbox
+
+
+def test_calls_per_link_are_bounded(session: Session) -> None:
+    """A link takes so many open calls and no more."""
+    inbox: Inbox = deque()
+    for _ in range(CALLS_PER_LINK_MAX):
+        ask(session, inbox)
+    assert not session.usable(A, CONTROL, 0.0)
+    assert session.usable(B, CONTROL, 0.0)
+
+
+def test_forgotten_answers_are_dropped(session: Session) -> None:
+    """Nobody is told what nobody waits for."""
+    inbox: Inbox = deque()
+    session.forget(ask(session, inbox))
+    session.close()
+    assert not inbox
+
+
+def test_closing_tells_open_calls(session: Session) -> None:
+    """A closed client leaves no call without an answer."""
+    inbox: Inbox = deque()
+    ask(session, inbox)
+    session.close()
+    assert isinstance(inbox.popleft().error, Disconnected)
+    assert session.dials() == []
