@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from importlib.abc import MetaPathFinder
 from typing import Any
 
 from skidway import service
@@ -44,6 +46,8 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def _run(args: argparse.Namespace) -> int:
+    # pyarrow imports pandas by itself where it is installed: 40 MB that an agent has no use for.
+    sys.meta_path.insert(0, _WithoutPandas())
     from agent import program
 
     settings = _settings(args)
@@ -77,3 +81,12 @@ def _adopt(args: argparse.Namespace) -> int:
 
     print(ledger.adopt(_settings(args).state_dir))
     return 0
+
+
+class _WithoutPandas(MetaPathFinder):
+    """Says of pandas that it is not installed; None in sys.modules would confuse Cython."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        """Refuses pandas, knows nothing else."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is not for agents", name=fullname)
