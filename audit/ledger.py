@@ -33,6 +33,8 @@ from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
 FORMAT = 1
+DATABASE = "audit.db"
+"""Name of the file in the collector's store."""
 
 _log = log.get(__name__)
 
@@ -91,8 +93,9 @@ CREATE TABLE files (
 CREATE TABLE positions (
     topic TEXT, partition INTEGER, next_offset INTEGER, PRIMARY KEY (topic, partition)
 ) WITHOUT ROWID;
-CREATE TABLE refused (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER);
-INSERT INTO refused VALUES (1, 0)
+CREATE INDEX tallies_by_bucket ON tallies (bucket);
+CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), refused INTEGER, taken INTEGER);
+INSERT INTO meta VALUES (1, 0, 0)
 """
 
 _TALLY_UPSERT = """
@@ -127,13 +130,17 @@ class Ledger:
     # Writing.
 
     def take(
-        self, values: Iterable[bytes], positions: Mapping[TopicPartition, int] | None = None
+        self,
+        values: Iterable[bytes],
+        positions: Mapping[TopicPartition, int] | None = None,
+        now_ms: int = 0,
     ) -> None:
         """Takes records of the audit topics, and how far these were read, in one transaction."""
         try:
             with transaction(self._connection):
                 for value in values:
                     self._take(value)
+                self._connection.execute("UPDATE meta SET taken = ?", (now_ms,))
                 self._connection.executemany(
                     "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
                     ((tp.topic, tp.partition, at) for tp, at in (positions or {}).items()),
@@ -150,14 +157,19 @@ class Ledger:
     @property
     def refused_count(self) -> int:
         """Records of the audit topics that were no messages."""
-        return int(self._connection.execute("SELECT count FROM refused").fetchone()[0])
+        return int(self._connection.execute("SELECT refused FROM meta").fetchone()[0])
+
+    @property
+    def taken_ms(self) -> int:
+        """When something was taken last, by the clock of who took it; 0 for never."""
+        return int(self._connection.execute("SELECT taken FROM meta").fetchone()[0])
 
     def _take(self, value: bytes) -> None:
         try:
             message = messages.decode(value)
         except MessageRefused as error:
             _log.warning("message_refused", reason=str(error))
-            self._connection.execute("UPDATE refused SET count = count + 1")
+            self._connection.execute("UPDATE meta SET refused = refused + 1")
             return
         if isinstance(message, Announcement):
             self._take_announcement(message)
@@ -343,10 +355,14 @@ class Ledger:
         )
         return [Source(*row) for row in rows]
 
-    def newest_bucket(self) -> int | None:
-        """The start of the newest bucket in which anything was counted."""
-        (found,) = self._connection.execute("SELECT max(bucket) FROM tallies").fetchone()
-        return None if found is None else int(found)
+    def newest_buckets(self, count: int, until: int | None = None) -> list[int]:
+        """Starts of the newest buckets in which anything was counted, newest first; with `until`
+        those that begin below it."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT bucket FROM tallies WHERE bucket < ? ORDER BY bucket DESC LIMIT ?",
+            (FOREVER[1] if until is None else until, count),
+        )
+        return [bucket for (bucket,) in rows]
 
 
 def ledger_of(values: Iterable[bytes]) -> Ledger:

@@ -1,7 +1,5 @@
 """Settings of the audit's programs: /etc/skidway/audit.yml and the counters' files."""
 
-# ruff: noqa: RUF009 - setting() copies its default
-
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -113,13 +113,14 @@ def poll(
     timeout_ms: int = POLL_MS,
     *wake: int,
 ) -> Iterator[tuple[TopicPartition, int, bytes]]:
-    """What has come, from offset `begins` of each partition on. A partition that expired meanwhile
-    goes on at its first offset: what is missing then shows as missing numbers."""
+    """What has come, from offset `begins` of each partition on. A partition that does not hold the
+    offset (it expired, or the topic was made again) goes on at its first one: what is missing then
+    shows as missing numbers."""
     try:
         fetched = fetcher.poll(timeout_ms, *wake)
     except OffsetOutOfRange as error:
-        first, end = bounds(client, [error.tp.topic])[error.tp]
-        fetcher.seek(error.tp, first if error.requested < first else end)
+        first, _ = bounds(client, [error.tp.topic])[error.tp]
+        fetcher.seek(error.tp, first)
         return
     for part in fetched:
         for batch in part.batches:

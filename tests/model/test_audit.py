@@ -456,7 +456,7 @@ def _run_all(seeds: range, faults: Faults) -> None:
         _run(seed, faults)
 
 
-RUNS = range(150)
+RUNS = range(80)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,192 @@
+"""`skidway audit run|count|report|recount|validate`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from audit import report
+from audit.collection import collect_all
+from audit.ledger import DATABASE, Ledger
+from audit.ledger_evidence import FOREVER
+from audit.messages import Tier
+from audit.reconcile import verdicts
+from audit.settings import TIERS, AuditSettings, CounterSettings, check_tiers
+from audit.verdict import BucketVerdict, Policy
+from skidway import service
+from skidway.cli.options import (
+    BOOTSTRAP_SERVER,
+    add_config_options,
+    add_json_option,
+    load_settings,
+)
+from skidway.cli.output import print_json, table
+from skidway.clock import Clock, SystemClock
+from skidway.errors import UsageError
+from skidway.kafka.client import Client
+from skidway.settings import DEFAULT_DIRECTORY
+
+PROGRAM = "audit"
+COUNTER = "audit count"
+STALE_AFTER_MS = 180_000
+REQUEST_TIMEOUT_MS = 10_000
+
+
+def register(subparsers: Any) -> None:
+    """Adds the noun `audit`."""
+    parser = subparsers.add_parser(PROGRAM, help="count, compare and report completeness")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    run = verbs.add_parser("run", help="collect counts and serve the dashboard until SIGTERM")
+    add_config_options(run, AuditSettings)
+    run.set_defaults(run=_run)
+    count = verbs.add_parser("count", help="count a cluster's topics for a tier until SIGTERM")
+    add_config_options(count, CounterSettings)
+    count.add_argument(
+        "--new-epoch",
+        action="store_true",
+        help="forget the state and count everything again from the beginning of every log",
+    )
+    count.set_defaults(run=_count)
+    _register_report(verbs)
+    validate = verbs.add_parser("validate", help="check settings, and end")
+    validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")
+    add_config_options(validate)
+    validate.set_defaults(run=_validate)
+
+
+def _register_report(verbs: Any) -> None:
+    parser = verbs.add_parser("report", help="every bucket's counts and verdict; 1 if one is short")
+    add_config_options(parser)
+    add_json_option(parser)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--bootstrap-server", metavar="HOST:PORT", help="read the audit topics of this cluster"
+    )
+    where.add_argument(
+        "--store", type=Path, metavar="DIR", help="read the collector's store in this directory"
+    )
+    parser.add_argument("--topic", action="append", metavar="TOPIC", help="may be repeated")
+    parser.add_argument("--since", metavar="TIME", help="2026-01-31T10:00:00Z, 90m, 24h, 7d")
+    parser.add_argument("--tiers", metavar="LIST", help=f"which must agree ({','.join(TIERS)})")
+    parser.add_argument(
+        "--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="1 also for buckets that are too young to be complete"
+    )
+    parser.set_defaults(run=_report)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from audit.collector import run_collector
+
+    def body(shutdown: service.Shutdown) -> int:
+        return run_collector(load_settings(AuditSettings, args, PROGRAM), SystemClock(), shutdown)
+
+    return service.run(PROGRAM, body, level=args.log_level)
+
+
+def _count(args: argparse.Namespace) -> int:
+    from audit.counter_program import run_counter
+
+    def body(shutdown: service.Shutdown) -> int:
+        settings = load_settings(CounterSettings, args, PROGRAM)
+        return run_counter(settings, SystemClock(), shutdown, new_epoch=args.new_epoch)
+
+    return service.run(COUNTER, body, level=args.log_level)
+
+
+def _validate(args: argparse.Namespace) -> int:
+    if args.program == "count":
+        counter = load_settings(CounterSettings, args, PROGRAM)
+        print(
+            f"good: {counter.producer_name} counts {', '.join(counter.topics)} of"
+            f" {counter.bootstrap_servers}, state in {counter.state_dir}"
+        )
+        return 0
+    settings = load_settings(AuditSettings, args, PROGRAM)
+    print(
+        f"good: audit of {', '.join(settings.tiers)} from {settings.bootstrap_servers},"
+        f" store in {settings.store_dir}, dashboard on {settings.listener}"
+    )
+    return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    settings = load_settings(AuditSettings, args, PROGRAM) if _is_configured(args) else None
+    policy = _policy(args, settings)
+    found = _verdicts(args, settings, policy)
+    summary = report.summarize(found)
+    if args.json:
+        print_json(report.document(found))
+    else:
+        table(report.table(found, policy.tiers), report.columns(policy.tiers))
+        print(summary.sentence)
+    return summary.exit_status(everything=args.all)
+
+
+def _is_configured(args: argparse.Namespace) -> bool:
+    """Whether there are settings to go by; a plain report of some cluster needs none."""
+    if args.config or args.set:
+        return True
+    elsewhere = args.bootstrap_server is not None or args.store is not None
+    return not elsewhere and (DEFAULT_DIRECTORY / f"{PROGRAM}.yml").exists()
+
+
+def _policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
+    policy = settings.policy if settings is not None else Policy()
+    tiers, lateness_ms = policy.tiers, policy.lateness_ms
+    if args.tiers is not None:
+        names = [name.strip().lower() for name in args.tiers.split(",")]
+        check_tiers(names)
+        tiers = tuple(Tier(name.upper()) for name in names)
+    if args.lateness_ms is not None:
+        if args.lateness_ms < 0:
+            raise UsageError("--lateness-ms must not be negative.")
+        lateness_ms = args.lateness_ms
+    return Policy(
+        tiers, lateness_ms, policy.silence_ms, policy.ahead_ms, policy.roster, policy.retired
+    )
+
+
+def _verdicts(
+    args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
+) -> list[BucketVerdict]:
+    clock = SystemClock()
+    since = FOREVER[0]
+    if args.since is not None:
+        since = report.parse_since(args.since, clock.time_ms())
+    ledger = _ledger(args, settings, clock)
+    try:
+        evidence = ledger.evidence((since, FOREVER[1]), args.topic)
+    finally:
+        ledger.close()
+    return verdicts(evidence, policy, clock.time_ms())
+
+
+def _ledger(args: argparse.Namespace, settings: AuditSettings | None, clock: Clock) -> Ledger:
+    """The collector's store where there is one, else one in memory, read from the topics."""
+    folder = args.store
+    if folder is None and args.bootstrap_server is None and settings is not None:
+        folder = settings.store_dir if (settings.store_dir / DATABASE).exists() else None
+    if folder is not None:
+        if not (folder / DATABASE).exists():
+            raise UsageError(f"There is no store of an audit collector in {folder}.")
+        return _stored(folder / DATABASE, clock)
+    servers = args.bootstrap_server
+    if servers is None:
+        servers = settings.bootstrap_servers if settings is not None else BOOTSTRAP_SERVER
+    ledger = Ledger()
+    with Client(servers, request_timeout_ms=REQUEST_TIMEOUT_MS) as client:
+        collect_all(client, ledger, clock)
+    return ledger
+
+
+def _stored(path: Path, clock: Clock) -> Ledger:
+    ledger = Ledger(path)
+    silent_ms = clock.time_ms() - ledger.taken_ms
+    if silent_ms > STALE_AFTER_MS:
+        print(f"note: the collector last read something {silent_ms // 1000} s ago", file=sys.stderr)
+    return ledger

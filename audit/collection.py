@@ -1,0 +1,66 @@
+"""Collection: the audit topics of a cluster, its own and mirrored ones, into a ledger."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter as Metric
+
+from audit import topic
+from audit.ledger import Ledger
+from skidway.clock import Clock
+from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.types import TopicPartition
+
+REFRESH_S = 5.0
+STALLED_AFTER_S = 30.0
+
+_MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
+
+
+class Collection:
+    """Reads on where the ledger's positions end. One thread."""
+
+    def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
+        self._client = client
+        self._fetcher = fetcher
+        self._ledger = ledger
+        self._clock = clock
+        self._begins: dict[TopicPartition, int] = {}
+        self._refresh_at = clock.monotonic()
+
+    def turn(self, timeout_ms: int, *wake: int) -> int:
+        """Takes what has come; returns how many records that were."""
+        if self._clock.monotonic() >= self._refresh_at:
+            self._refresh_at = self._clock.monotonic() + REFRESH_S
+            self.refresh()
+        read = topic.poll(self._client, self._fetcher, self._begins, timeout_ms, *wake)
+        values = [value for _, _, value in read]
+        positions = self._fetcher.positions
+        if positions != self._begins:
+            self._ledger.take(values, positions, self._clock.time_ms())
+            self._begins = dict(positions)
+            _MESSAGES.inc(len(values))
+        return len(values)
+
+    def refresh(self) -> None:
+        """Finds audit topics that are new, such as those of a cluster mirrored from now on."""
+        found = self._client.metadata().topics
+        known = self._ledger.positions()
+        for name in filter(topic.is_audit_topic, found):
+            for partition in found[name].partitions:
+                tp = TopicPartition(name, partition.index)
+                if tp not in self._begins:
+                    self._begins[tp] = known.get(tp, 0)
+                    self._fetcher.seek(tp, self._begins[tp])
+
+    @property
+    def partitions(self) -> int:
+        """Partitions that are read."""
+        return len(self._begins)
+
+
+def collect_all(client: Client, ledger: Ledger, clock: Clock) -> None:
+    """Reads all audit topics up to their present watermarks."""
+    names = [name for name in client.metadata().topics if topic.is_audit_topic(name)]
+    ranges = topic.bounds(client, names) if names else {}
+    read = topic.read(client, Fetcher(client), ranges, clock, stalled_after_s=STALLED_AFTER_S)
+    ledger.take((value for _, _, value in read), now_ms=clock.time_ms())

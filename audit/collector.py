@@ -1,0 +1,169 @@
+"""The program `skidway audit run`: collects, and serves the dashboard, metrics and health.
+
+The main thread reads the audit topics into the ledger; the web server's thread reads the ledger
+through a connection of its own. Each has one owner; they share only the file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections import Counter
+from collections.abc import Iterator
+
+import uvicorn
+from prometheus_client import Gauge
+
+from audit.collection import Collection
+from audit.ledger import DATABASE, Ledger
+from audit.reconcile import verdicts
+from audit.settings import AuditSettings
+from audit.verdict import Status
+from audit.web import Dashboard
+from skidway import log, ports
+from skidway.clock import Clock
+from skidway.errors import Unreachable
+from skidway.files import DirectoryLock
+from skidway.kafka.client import Client, Fetcher
+from skidway.service import Shutdown
+from skidway.telemetry import Health, TelemetryServer, host_and_port
+
+TURN_MS = 500
+MEASURE_EVERY_S = 15.0
+MEASURED_BUCKETS = 60
+RETRY_S = 1.0
+UNHEALTHY_AFTER_S = 60.0
+STOP_WITHIN_S = 5
+CONCURRENT_MAX = 64
+BACKLOG = 128
+
+_log = log.get(__name__)
+
+_BUCKETS = Gauge(
+    "skidway_audit_buckets",
+    f"Of the newest {MEASURED_BUCKETS} buckets with records, per verdict.",
+    ["verdict"],
+)
+_OVERDUE = Gauge("skidway_audit_overdue_buckets", "Of these, how many are due and not complete.")
+
+
+def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> int:
+    """Collects and serves until the end is requested."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(DirectoryLock(settings.store_dir))
+        path = settings.store_dir / DATABASE
+        ledger, reader = Ledger(path), Ledger(path)
+        stack.callback(ledger.close)
+        stack.callback(reader.close)
+        loop = _Loop(settings, ledger, clock)
+        telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
+        telemetry.start()
+        stack.callback(telemetry.stop)
+        dashboard = Dashboard(reader, settings.policy, clock)
+        stack.enter_context(_serving(dashboard, settings.listener))
+        _log.info("collector_started", dashboard=settings.listener, store=str(path))
+        loop.until(shutdown)
+    _log.info("collector_stopped")
+    return 0
+
+
+class _Loop:
+    """Collecting, with patience for a cluster that is away."""
+
+    def __init__(self, settings: AuditSettings, ledger: Ledger, clock: Clock) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._clock = clock
+        self._measure_at = clock.monotonic()
+        self._good_at = clock.monotonic()
+        self._partitions = 0
+        self.health = Health(True)
+
+    def until(self, shutdown: Shutdown) -> None:
+        while not shutdown.requested:
+            with Client(
+                self._settings.bootstrap_servers, client_id="skidway-audit", clock=self._clock
+            ) as client:
+                collection = Collection(client, Fetcher(client), self._ledger, self._clock)
+                try:
+                    self._collect(collection, shutdown)
+                except Unreachable as error:
+                    _log.error("cluster_unreachable", reason=str(error))
+                    self._examine()
+                    shutdown.wait(RETRY_S)
+
+    def _collect(self, collection: Collection, shutdown: Shutdown) -> None:
+        while not shutdown.requested:
+            collection.turn(TURN_MS, shutdown.fileno())
+            self._good_at = self._clock.monotonic()
+            self._partitions = collection.partitions
+            if self._clock.monotonic() >= self._measure_at:
+                self._measure_at = self._clock.monotonic() + MEASURE_EVERY_S
+                self._measure()
+            self._examine()
+
+    def _examine(self) -> None:
+        silent_s = self._clock.monotonic() - self._good_at
+        detail = {
+            "partitions": self._partitions,
+            "messages_refused": self._ledger.refused_count,
+            "seconds_since_read": round(silent_s, 1),
+        }
+        self.health = Health(silent_s < UNHEALTHY_AFTER_S, detail)
+
+    def _measure(self) -> None:
+        starts = self._ledger.newest_buckets(MEASURED_BUCKETS)
+        window = (starts[-1], starts[0] + 1) if starts else (0, 0)
+        evidence = self._ledger.evidence(window)
+        found = verdicts(evidence, self._settings.policy, self._clock.time_ms())
+        by_status = Counter(verdict.status for verdict in found)
+        for status in Status:
+            _BUCKETS.labels(status.word).set(by_status[status])
+        _OVERDUE.set(sum(1 for x in found if x.due and x.status is not Status.COMPLETE))
+
+
+class _Server(uvicorn.Server):
+    """Leaves the signals to `skidway.service`."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@contextlib.contextmanager
+def _serving(dashboard: Dashboard, listener: str) -> Iterator[None]:
+    """The dashboard on a thread of its own while the block runs."""
+    server = _Server(
+        uvicorn.Config(
+            dashboard.application(),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            limit_concurrency=CONCURRENT_MAX,
+            timeout_graceful_shutdown=STOP_WITHIN_S,
+        )
+    )
+    with _listening(listener) as listening:
+        thread = threading.Thread(
+            target=lambda: asyncio.run(server.serve([listening])), name="dashboard", daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            thread.join(2 * STOP_WITHIN_S)
+
+
+def _listening(listener: str) -> socket.socket:
+    host, port = host_and_port(listener, key="listener")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        made = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ports.cannot_listen(host, port, "listener", error) from error
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # accepted sockets inherit it
+    return made

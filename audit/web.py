@@ -1,0 +1,277 @@
+"""The dashboard: verdicts as pages and as JSON. Reads the ledger, never writes.
+
+    /                 the sentence, and topics x newest buckets
+    /buckets          buckets with every tier's count and the reasons; ?topic= ?until= ?bucket=
+    /agents           who counts, and when it was last heard
+    /index.json, /buckets.json, /agents.json    the same for programs
+
+Pages are rendered here, work without JavaScript, and load nothing but /style.css; the content
+security policy allows nothing else. Text from outside is escaped by the templates.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+from urllib.parse import urlencode
+
+import jinja2
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+
+from audit import report
+from audit.ledger import Ledger
+from audit.reconcile import verdicts
+from audit.verdict import BucketVerdict, Policy, Status
+from skidway.clock import Clock
+from skidway.errors import SkidwayError
+
+GRID_BUCKETS = 24
+PAGE_BUCKETS = 60
+GLYPHS = {"complete": "✓", "open": "…", "incomplete": "✗", "unknown": "?", "lost": "!"}
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none';"
+        " frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The buckets of a page. older: where the next page begins, None on the last one."""
+
+    verdicts: list[BucketVerdict]
+    starts: list[int]
+    older: int | None
+
+
+class Dashboard:
+    """Answers requests from one ledger; one at a time, because SQLite connections are."""
+
+    def __init__(self, ledger: Ledger, policy: Policy, clock: Clock) -> None:
+        self._ledger = ledger
+        self._policy = policy
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._pages = _environment()
+
+    def application(self) -> Starlette:
+        """The ASGI application."""
+        routes = [
+            Route("/", self._page("overview.html", self._overview)),
+            Route("/index.json", self._json(self._overview_json)),
+            Route("/buckets", self._page("buckets.html", self._buckets)),
+            Route("/buckets.json", self._json(self._buckets_json)),
+            Route("/agents", self._page("agents.html", self._agents)),
+            Route("/agents.json", self._json(self._agents)),
+            Route("/style.css", _style),
+        ]
+        return Starlette(
+            routes=routes,
+            exception_handlers={HTTPException: _failure, SkidwayError: _failure},
+        )
+
+    # What the pages show.
+
+    def _overview(self, request: Request) -> dict[str, Any]:
+        shown = self._shown(None, None, GRID_BUCKETS)
+        grid = [
+            {
+                "topic": found[0].source.topic,
+                "name": report.topic_name(found[0].source),
+                "complete_until": _complete_until(found),
+                "cells": [_cell(found, start) for start in shown.starts],
+            }
+            for found in _by_topic(shown.verdicts)
+        ]
+        return self._frame(shown.verdicts) | {
+            "grid": grid,
+            "starts": shown.starts,
+            "json": "/index.json",
+        }
+
+    def _buckets(self, request: Request) -> dict[str, Any]:
+        topic, shown = self._asked(request)
+        query = dict(request.query_params)
+        older = None
+        if shown.older is not None:
+            older = "/buckets?" + urlencode(query | {"until": str(shown.older)})
+        return self._frame(shown.verdicts) | {
+            "topic": topic,
+            "tiers": [tier.value.lower() for tier in self._policy.tiers],
+            "verdicts": [self._line(verdict) for verdict in reversed(shown.verdicts)],
+            "detail": "bucket" in query,
+            "older": older,
+            "json": "/buckets.json?" + urlencode(query),
+        }
+
+    def _overview_json(self, request: Request) -> dict[str, Any]:
+        return report.document(self._shown(None, None, GRID_BUCKETS).verdicts)
+
+    def _buckets_json(self, request: Request) -> dict[str, Any]:
+        _, shown = self._asked(request)
+        return report.document(shown.verdicts) | {"older_until": shown.older}
+
+    def _agents(self, request: Request) -> dict[str, Any]:
+        evidence = self._ledger.evidence((0, 0))
+        now_ms = self._clock.time_ms()
+        senders = []
+        for key, numbers in sorted(evidence.senders.items()):
+            last_seen = evidence.last_seen.get(key[:2], 0)
+            state, status = _sender_state(numbers, now_ms - last_seen, self._policy)
+            senders.append(
+                {
+                    "tier": key.tier.value.lower(), "host": numbers.host, "name": key.producer,
+                    "epoch": key.epoch, "last": numbers.last, "last_seen": last_seen,
+                    "state": state, "status": status,
+                }
+            )  # fmt: skip
+        return {"senders": senders}
+
+    def _line(self, verdict: BucketVerdict) -> dict[str, Any]:
+        return {
+            "name": report.topic_name(verdict.source),
+            "topic": verdict.source.topic,
+            "bucket": verdict.bucket,
+            "counts": [verdict.count(tier) for tier in self._policy.tiers],
+            "status": verdict.status,
+            "reasons": verdict.reasons,
+            "agents": verdict.agents,
+        }
+
+    def _frame(self, found: Sequence[BucketVerdict]) -> dict[str, Any]:
+        worst = max((x.status for x in found if x.due), default=Status.OPEN)
+        return {"summary": report.summarize(found), "worst": worst.word}
+
+    # Which buckets.
+
+    def _asked(self, request: Request) -> tuple[str | None, Shown]:
+        topic = request.query_params.get("topic")
+        bucket = _number(request, "bucket")
+        if bucket is not None:
+            found = self._verdicts((bucket, bucket + 1), topic)
+            return topic, Shown(found, [bucket], None)
+        return topic, self._shown(topic, _number(request, "until"), PAGE_BUCKETS)
+
+    def _shown(self, topic: str | None, until: int | None, count: int) -> Shown:
+        starts = self._ledger.newest_buckets(count + 1, until)
+        older = starts[count - 1] if len(starts) > count else None
+        starts = starts[:count]
+        if not starts:
+            return Shown([], [], None)
+        return Shown(self._verdicts((starts[-1], starts[0] + 1), topic), starts, older)
+
+    def _verdicts(self, window: tuple[int, int], topic: str | None) -> list[BucketVerdict]:
+        evidence = self._ledger.evidence(window, None if topic is None else [topic])
+        return verdicts(evidence, self._policy, self._clock.time_ms())
+
+    # Answers.
+
+    def _page(
+        self, template: str, content: Callable[[Request], dict[str, Any]]
+    ) -> Callable[[Request], Response]:
+        def answer(request: Request) -> Response:
+            with self._lock:
+                found = {"json": request.url.path + ".json"} | content(request)
+                taken = report.time_text(self._ledger.taken_ms)
+            page = self._pages.get_template(template)
+            html = page.render(found, taken=taken, statuses=list(Status), glyphs=GLYPHS)
+            return HTMLResponse(html, headers=HEADERS)
+
+        return answer
+
+    def _json(self, content: Callable[[Request], dict[str, Any]]) -> Callable[[Request], Response]:
+        def answer(request: Request) -> Response:
+            with self._lock:
+                found = content(request)
+            return JSONResponse(found, headers=HEADERS)
+
+        return answer
+
+
+def _environment() -> jinja2.Environment:
+    pages = resources.files("audit").joinpath("pages")
+    templates = {
+        entry.name: entry.read_text("utf-8")
+        for entry in pages.iterdir()
+        if entry.name.endswith(".html")
+    }
+    environment = jinja2.Environment(
+        loader=jinja2.DictLoader(templates), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters["moment"] = report.time_text
+    environment.filters["clock"] = lambda time_ms: report.time_text(time_ms)[11:19]
+    return environment
+
+
+def _style(request: Request) -> Response:
+    text = resources.files("audit").joinpath("pages/style.css").read_text("utf-8")
+    return Response(text, media_type="text/css", headers=HEADERS | {"Cache-Control": "max-age=300"})
+
+
+def _failure(request: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        return PlainTextResponse(str(error.detail) + "\n", error.status_code, headers=HEADERS)
+    return PlainTextResponse(f"{error}\n", 503, headers=HEADERS)
+
+
+def _number(request: Request, name: str) -> int | None:
+    text = request.query_params.get(name)
+    if text is None:
+        return None
+    try:
+        number = int(text)
+    except ValueError as error:
+        raise HTTPException(400, f"{name} must be a number of milliseconds") from error
+    if abs(number) >= 1 << 61:
+        raise HTTPException(400, f"{name} is beyond all times")
+    return number
+
+
+def _by_topic(found: Sequence[BucketVerdict]) -> list[list[BucketVerdict]]:
+    topics: dict[Any, list[BucketVerdict]] = {}
+    for verdict in found:
+        topics.setdefault(verdict.source, []).append(verdict)
+    return list(topics.values())
+
+
+def _cell(found: Sequence[BucketVerdict], start: int) -> dict[str, Any] | None:
+    """What stands for a bucket in the grid; with several sizes at one start the gravest."""
+    here = [verdict for verdict in found if verdict.bucket == start]
+    if not here:
+        return None
+    verdict = max(here, key=lambda x: x.status)
+    counts = [sums.count for sums in verdict.places().values() if sums is not None]
+    return {"bucket": start, "status": verdict.status, "records": max(counts, default=0)}
+
+
+def _complete_until(found: Sequence[BucketVerdict]) -> str:
+    """The end of the shown buckets that are complete without interruption from the oldest on."""
+    end = None
+    for verdict in sorted(found, key=lambda x: x.bucket):
+        if verdict.status is not Status.COMPLETE:
+            break
+        end = verdict.bucket + verdict.bucket_ms
+    return report.time_text(end) if end is not None else "-"
+
+
+def _sender_state(numbers: Any, silent_ms: int, policy: Policy) -> tuple[str, str]:
+    """What is to be said of a sender, and the class that colours it."""
+    if numbers.cloned_at is not None:
+        return f"message {numbers.cloned_at} came with two contents", Status.UNKNOWN.word
+    if numbers.missing is not None:
+        return f"message {numbers.missing} is missing", Status.UNKNOWN.word
+    if silent_ms > policy.silence_ms:
+        return f"silent for {silent_ms // 60_000} minutes", Status.INCOMPLETE.word
+    return "good", Status.COMPLETE.word
