@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from struct import Struct
-from typing import Final
 
 from broker.api import produce, registry
 from broker.api.exchange import Exchange
@@ -20,15 +18,9 @@ from broker.settings import BrokerSettings
 from broker.topics.administration import Topics
 from skidway.clock import Clock
 from skidway.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
-from skidway.kafka.protocol.apis import APIS, ApiKey
-from skidway.kafka.protocol.cursor import skip_tags_at
+from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 from skidway.kafka.types import TopicPartition
-
-_HEAD: Final = Struct(">hhih")
-_PRODUCE: Final = ApiKey.PRODUCE
-_PRODUCE_FLEXIBLE: Final = APIS[ApiKey.PRODUCE].flexible_since
-_PRODUCE_VERSIONS: Final = APIS[ApiKey.PRODUCE].broker
 
 
 class Broker:
@@ -65,9 +57,7 @@ class Broker:
         """Handles one request. Raises ProtocolError: the connection is closed."""
         if not self.appended:
             self.now_ms = self._clock.time_ms()
-        exchange = self._produce_exchange(connection, frame)
-        if exchange is not None:
-            produce.handle(self, exchange)
+        if produce.handle_alike(self, connection, frame):
             return
         header, body = read_request_header(frame)
         api = registry.SERVED.get(header.api_key)
@@ -85,6 +75,7 @@ class Broker:
             header.api_version,
             header.correlation_id,
             body,
+            frame,
         )
         try:
             api.handle(self, exchange)
@@ -112,20 +103,6 @@ class Broker:
         if info.state is None:
             return ErrorCode.LEADER_NOT_AVAILABLE
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-    def _produce_exchange(self, connection: Connection, frame: memoryview) -> Exchange | None:
-        """The hot path's header: no text decoded, no object made; None for any other request."""
-        if len(frame) < _HEAD.size:
-            return None
-        key, version, correlation_id, client_id_bytes = _HEAD.unpack_from(frame)
-        if key != _PRODUCE or version not in _PRODUCE_VERSIONS:
-            return None
-        at = _HEAD.size + max(client_id_bytes, 0)
-        if at >= len(frame):
-            return None
-        if version >= _PRODUCE_FLEXIBLE:
-            at = skip_tags_at(frame, at)
-        return Exchange(self.loop, connection, _PRODUCE, version, correlation_id, frame[at:])
 
 
 def _nothing() -> None:

@@ -47,7 +47,7 @@ class MirrorSettings:
     bootstrap_servers: str = setting(
         "bootstrap.servers", help="Brokers of the source: host:port, comma-separated."
     )
-    topics: list[str] = setting(  # noqa: RUF009 - setting copies its default
+    topics: list[str] = setting(
         "topics",
         [".*"],
         help="Patterns of topics, for whole names; those that begin with _ never match.",
@@ -84,18 +84,18 @@ class BrokerSettings:
         "main",
         help="Name of the cluster, without a dot; what mirrors call its topics by.",
     )
-    listeners: list[str] = setting(  # noqa: RUF009 - setting copies its default
+    listeners: list[str] = setting(
         "listeners",
         ["PLAINTEXT://127.0.0.1:9092"],
         help="Addresses to listen on: PLAINTEXT://host:port.",
         at_least=1,
     )
-    advertised_listeners: list[str] = setting(  # noqa: RUF009 - as above
+    advertised_listeners: list[str] = setting(
         "advertised.listeners",
         [],
         help="Addresses that clients are told; default: those of listeners.",
     )
-    log_dirs: list[Path] = setting(  # noqa: RUF009 - as above
+    log_dirs: list[Path] = setting(
         "log.dirs",
         [Path("/var/lib/skidway/broker")],
         help="Directories of the partitions, best on disks of their own.",
@@ -118,8 +118,10 @@ class BrokerSettings:
         help="How long the start waits for ZooKeeper.",
         at_least=100,
     )
-    metrics_listener: str = setting(
-        "metrics.listener", "127.0.0.1:9102", help='host:port of /metrics and /health; "" for none.'
+    metrics_listener: str | None = setting(
+        "metrics.listener",
+        "127.0.0.1:9102",
+        help="host:port of /metrics and /health; empty for none.",
     )
     num_partitions: int = setting(
         "num.partitions", 1, help="Partitions of a topic that asks for none.", at_least=1
@@ -261,7 +263,7 @@ class BrokerSettings:
         "fetch.max.bytes", 57_671_680, help="Most that one fetch is answered with.", at_least=1024
     )
 
-    mirror_sources: list[MirrorSettings] = setting(  # noqa: RUF009 - as above
+    mirror_sources: list[MirrorSettings] = setting(
         "mirror.sources", [], help="Clusters whose topics are mirrored into this one."
     )
     mirror_metadata_interval_ms: int = setting(

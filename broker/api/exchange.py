@@ -16,9 +16,19 @@ R = TypeVar("R", bound=Request)
 
 
 class Exchange:
-    """`body` is valid until the turn ends; everything else as long as somebody holds it."""
+    """`body` and `frame` (header and body, where a handler wants it) are valid until the turn ends;
+    everything else as long as somebody holds it."""
 
-    __slots__ = ("_loop", "_slot", "body", "connection", "correlation_id", "key", "version")
+    __slots__ = (
+        "_loop",
+        "_slot",
+        "body",
+        "connection",
+        "correlation_id",
+        "frame",
+        "key",
+        "version",
+    )
 
     def __init__(
         self,
@@ -28,6 +38,7 @@ class Exchange:
         version: int,
         correlation_id: int,
         body: memoryview,
+        frame: memoryview | None = None,
     ) -> None:
         self._loop = loop
         self.connection = connection
@@ -35,6 +46,7 @@ class Exchange:
         self.version = version
         self.correlation_id = correlation_id
         self.body = body
+        self.frame = frame
         self._slot: Slot | None = connection.reserve()
 
     def decode(self, kind: type[R]) -> R:

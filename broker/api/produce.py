@@ -18,10 +18,18 @@ from typing import TYPE_CHECKING
 
 from broker.api.errors import code_of
 from broker.api.exchange import Exchange
+from broker.api.produce_shape import Shape, learn
 from broker.api.registration import Api
 from broker.log.files import StorageFailed
 from broker.log.producer_state import SequenceRefused
-from broker.log.validation import BatchInvalid, BatchRefused, check_timestamps, validate
+from broker.log.validation import (
+    BatchInvalid,
+    BatchRefused,
+    ReadOnlyTopic,
+    check_timestamps,
+    validate,
+)
+from broker.network.connection import Connection
 from broker.partitions.replica import Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE, ApiKey
@@ -38,20 +46,24 @@ if TYPE_CHECKING:
     from broker.broker import Broker
 
 ALL = -1
+Appended = tuple[Replica, int, int, bool]
+"""Replica, base offset, the offset behind the last record, whether a duplicate."""
 _UNKNOWN_OFFSET = -1
 
 
 class Appending:
     """A request whose batches are appended and not yet written."""
 
-    __slots__ = ("acks", "appended", "exchange", "refused", "timeout_ms")
+    __slots__ = ("acks", "appended", "exchange", "refused", "shape", "timeout_ms")
 
-    def __init__(self, exchange: Exchange, acks: int, timeout_ms: int) -> None:
+    def __init__(
+        self, exchange: Exchange, acks: int, timeout_ms: int, shape: Shape | None = None
+    ) -> None:
         self.exchange = exchange
         self.acks = acks
         self.timeout_ms = timeout_ms
-        self.appended: list[tuple[Replica, int, int, bool]] = []
-        """Replica, base offset, the offset behind the last record, whether a duplicate."""
+        self.shape = shape
+        self.appended: list[Appended] = []
         self.refused: list[ProduceResult] = []
 
 
@@ -66,7 +78,7 @@ class DelayedProduce:
 
     def try_complete(self) -> bool:
         """Answers if every partition is past the watermark, or not served any more."""
-        if any(_waits(self._broker, each) for each in self._request.appended):
+        if any(_waits(each) for each in self._request.appended):
             return False
         self._answer()
         return True
@@ -85,19 +97,42 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     request = parse_request(exchange.body, exchange.version)
     refusal = _refusal(exchange.version, request)
     appending = Appending(exchange, request.acks, request.timeout_ms)
+    broker.appended.append(appending)
     if refusal is not None:
         appending.refused = [_error(each, refusal) for each in request.data]
-        answer_written(broker, appending)
         return
-    seen: set[tuple[str, int]] | None = set() if len(request.data) > 1 else None
+    seen: set[tuple[str, int]] = set()
     for each in request.data:
-        if seen is not None:
-            if each[:2] in seen:
-                appending.refused.append(_error(each, ErrorCode.INVALID_REQUEST))
-                continue
-            seen.add(each[:2])
-        _append(broker, exchange.version, each, appending)
+        partition = TopicPartition(each.topic, each.partition)
+        replica = broker.partitions.replicas.get(partition)
+        if partition in seen:
+            appending.refused.append(_error(each, ErrorCode.INVALID_REQUEST))
+        elif replica is None or broker.stopping:
+            appending.refused.append(_error(each, broker.why_not_served(*partition)))
+        else:
+            _append(broker, replica, each.records, appending)
+            if exchange.frame is not None:
+                shape = learn(exchange.frame, exchange.version, request, replica)
+                exchange.connection.memo = shape
+        seen.add(partition)
+
+
+def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> bool:
+    """Handles a request that is like the one before it on this connection; False if it is not."""
+    shape = connection.memo
+    if not isinstance(shape, Shape):
+        return False
+    matched = shape.match(frame)
+    if matched is None or not shape.replica.served or broker.stopping:
+        return False
+    correlation_id, records = matched
+    exchange = Exchange(
+        broker.loop, connection, ApiKey.PRODUCE, shape.version, correlation_id, records
+    )
+    appending = Appending(exchange, shape.acks, shape.timeout_ms, shape)
     broker.appended.append(appending)
+    _append(broker, shape.replica, records, appending)
+    return True
 
 
 def answer_written(broker: Broker, request: Appending) -> None:
@@ -105,55 +140,65 @@ def answer_written(broker: Broker, request: Appending) -> None:
     exchange = request.exchange
     if exchange.connection.closed:
         return
+    shape = request.shape
+    if request.acks == 1 and shape is not None and not request.refused:
+        replica, base, end, duplicate = request.appended[0]
+        if not duplicate and end <= replica.log.written.offset:
+            exchange.send((shape.answer(exchange.correlation_id, base),))
+            return
     if request.acks == 0:
-        lost = any(end > replica.log.written.offset for replica, _, end, _ in request.appended)
-        if request.refused or lost:
-            exchange.close("acks_0_refused")
-        else:
-            exchange.stay_silent()
-        return
-    if request.acks == ALL or any(duplicate for *_, duplicate in request.appended):
+        _answer_nothing(request)
+    elif request.acks == ALL or any(duplicate for *_, duplicate in request.appended):
         _await_watermark(broker, request)
-        return
-    _send(request, [_when_written(each) for each in request.appended])
+    else:
+        _send(request, [_when_written(each) for each in request.appended])
 
 
-def _append(broker: Broker, version: int, wanted: TopicRecords, request: Appending) -> None:
-    topic, index, records = wanted
-    replica = broker.partitions.replicas.get(TopicPartition(topic, index))
-    if replica is None or broker.stopping:
-        request.refused.append(_error(wanted, broker.why_not_served(topic, index)))
-        return
-    log = replica.log
-    if not log.config.contiguous:
-        message = f"{topic} mirrors a topic of another cluster and takes no records from producers"
-        request.refused.append(_error(wanted, ErrorCode.INVALID_REQUEST, message))
-        return
+def _answer_nothing(request: Appending) -> None:
+    lost = any(end > replica.log.written.offset for replica, _, end, _ in request.appended)
+    if request.refused or lost:
+        request.exchange.close("acks_0_refused")
+    else:
+        request.exchange.stay_silent()
+
+
+def _append(
+    broker: Broker, replica: Replica, records: memoryview | None, request: Appending
+) -> None:
+    log, counts = replica.log, broker.counts
+    config = log.config
     try:
         if records is None:
             raise BatchInvalid("no records")
+        if not config.contiguous:
+            raise ReadOnlyTopic(
+                f"{replica.partition.topic} mirrors a topic of another cluster and takes no "
+                "records from producers"
+            )
         header = validate(
-            records, message_bytes_max=log.config.max_message_bytes, produce_version=version
+            records,
+            message_bytes_max=config.max_message_bytes,
+            produce_version=request.exchange.version,
         )
-        if log.config.bounds_timestamps:
+        if config.bounds_timestamps:
             check_timestamps(
                 header,
                 broker.now_ms,
-                before_max=log.config.timestamp_before_max_ms,
-                after_max=log.config.timestamp_after_max_ms,
+                before_max=config.timestamp_before_max_ms,
+                after_max=config.timestamp_after_max_ms,
             )
         base, last, duplicate = log.append(records, header, replica.leader_epoch, broker.now_ms)
     except (BatchRefused, SequenceRefused, StorageFailed) as error:
         if isinstance(error, StorageFailed):
             broker.partitions.touch(replica)
-        broker.counts.count_refused(type(error).__name__)
-        request.refused.append(_error(wanted, code_of(error), str(error)))
+        counts.count_refused(type(error).__name__)
+        request.refused.append(_refused(replica, error))
         return
     if not duplicate:
         broker.partitions.touch(replica)
-        broker.counts.batches += 1
-        broker.counts.messages += header.count
-        broker.counts.appended_bytes += len(records)
+        counts.batches += 1
+        counts.messages += header.count
+        counts.appended_bytes += len(records)
     request.appended.append((replica, base, last + 1, duplicate))
 
 
@@ -178,26 +223,25 @@ def _await_watermark(broker: Broker, request: Appending) -> None:
         broker.partitions.flush_if_due(replica)
 
 
-def _waits(broker: Broker, appended: tuple[Replica, int, int, bool]) -> bool:
+def _waits(appended: Appended) -> bool:
     replica, _, end, _ = appended
-    served = broker.partitions.replicas.get(replica.partition) is replica
-    return served and replica.log.written.offset >= end > replica.offset
+    return replica.served and replica.log.written.offset >= end > replica.offset
 
 
-def _when_written(appended: tuple[Replica, int, int, bool]) -> ProduceResult:
+def _when_written(appended: Appended) -> ProduceResult:
     replica, base, end, _ = appended
     if end > replica.log.written.offset:
         return _failed(replica, ErrorCode.KAFKA_STORAGE_ERROR)
     return _good(replica, base)
 
 
-def _at_watermark(broker: Broker, appended: tuple[Replica, int, int, bool]) -> ProduceResult:
+def _at_watermark(broker: Broker, appended: Appended) -> ProduceResult:
     replica, base, end, _ = appended
     if replica.offset >= end:
         return _good(replica, base)
     if end > replica.log.written.offset:
         return _failed(replica, ErrorCode.KAFKA_STORAGE_ERROR)
-    if broker.partitions.replicas.get(replica.partition) is not replica:
+    if not replica.served:
         return _failed(replica, broker.why_not_served(*replica.partition))
     return _failed(replica, ErrorCode.REQUEST_TIMED_OUT)
 
@@ -212,10 +256,14 @@ def _failed(replica: Replica, code: ErrorCode) -> ProduceResult:
     return ProduceResult(topic, partition, code, _UNKNOWN_OFFSET)
 
 
-def _error(wanted: TopicRecords, code: ErrorCode, message: str | None = None) -> ProduceResult:
-    return ProduceResult(
-        wanted.topic, wanted.partition, code, _UNKNOWN_OFFSET, error_message=message
-    )
+def _refused(replica: Replica, error: Exception) -> ProduceResult:
+    topic, partition = replica.partition
+    code = code_of(error)
+    return ProduceResult(topic, partition, code, _UNKNOWN_OFFSET, error_message=str(error))
+
+
+def _error(wanted: TopicRecords, code: ErrorCode) -> ProduceResult:
+    return ProduceResult(wanted.topic, wanted.partition, code, _UNKNOWN_OFFSET)
 
 
 def _send(request: Appending, results: list[ProduceResult]) -> None:

@@ -105,6 +105,7 @@ class PartitionLog:
         self._pending: list[memoryview] = []
         self._undo: _Undo | None = None
         self._refusal: StorageFailed | None = None
+        self._index_full = False
         self._unflushed: list[Segment] = []
         self._new_names = False
         self._positions: dict[int, tuple[int, int]] = {log_end_offset: end[1:]}
@@ -142,19 +143,12 @@ class PartitionLog:
             stored = self.producers.check(header)
             if stored is not None:
                 return Appended(stored.base_offset, stored.last_offset, True)
-        segment = self.active
-        if segment.size and self._must_roll(segment, len(batch), header, now_ms):
-            segment = self._roll(now_ms)
         base = self.log_end_offset
-        if self._undo is None:
-            self._undo = self._begin_writing(segment, now_ms)
+        segment = self._prepare(len(batch), base + header.last_offset_delta, now_ms)
         stamp(batch, 0, base, leader_epoch)
-        segment.note(header, base, segment.size, self.config.index_interval_bytes)
         if header.producer_id >= 0:
             self._update_producer(header, base, now_ms)
-        self._pending.append(batch)
-        segment.size += len(batch)
-        self.log_end_offset = base + header.last_offset_delta + 1
+        self._put(segment, batch, header, base)
         return Appended(base, self.log_end_offset - 1, False)
 
     def append_mirrored(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
@@ -166,16 +160,8 @@ class PartitionLog:
         assert header.base_offset >= self.log_end_offset
         if self._refusal is not None:
             raise self._refusal
-        segment = self.active
-        if segment.size and self._must_roll(segment, len(batch), header, now_ms):
-            segment = self._roll(now_ms)
-        if self._undo is None:
-            self._undo = self._begin_writing(segment, now_ms)
-        base = header.base_offset
-        segment.note(header, base, segment.size, self.config.index_interval_bytes)
-        self._pending.append(batch)
-        segment.size += len(batch)
-        self.log_end_offset = header.last_offset + 1
+        segment = self._prepare(len(batch), header.last_offset, now_ms)
+        self._put(segment, batch, header, header.base_offset)
 
     def write(self) -> None:
         """Puts what was appended into the file. StorageFailed: everything since is taken back."""
@@ -289,19 +275,26 @@ class PartitionLog:
         self.active.save_indexes(closing=True)
         self.save_producers(self.log_end_offset, self.active.first_append_ms or 0)
 
-    def _must_roll(self, segment: Segment, size: int, header: BatchHeader, now_ms: int) -> bool:
-        config = self.config
-        if segment.size + size > config.segment_bytes:
-            return True
-        started = segment.first_append_ms
-        if started is not None and now_ms - started >= config.segment_ms:
-            return True
-        last_offset = self.log_end_offset + header.last_offset_delta
-        return (
-            last_offset - segment.base_offset > RELATIVE_OFFSET_MAX
-            or segment.offset_index.size_bytes >= config.segment_index_bytes
-            or segment.time_index.size_bytes >= config.segment_index_bytes
-        )
+    def _prepare(self, size: int, last_offset: int, now_ms: int) -> Segment:
+        """The segment for a batch of that size and last offset, rolled if need be."""
+        segment, config = self.active, self.config
+        if segment.size and (
+            segment.size + size > config.segment_bytes
+            or self._index_full
+            or last_offset - segment.base_offset > RELATIVE_OFFSET_MAX
+            or now_ms - (segment.first_append_ms or now_ms) >= config.segment_ms
+        ):
+            segment = self._roll(now_ms)
+        if self._undo is None:
+            self._undo = self._begin_writing(segment, now_ms)
+        return segment
+
+    def _put(self, segment: Segment, batch: memoryview, header: BatchHeader, base: int) -> None:
+        if segment.note(header, base, segment.size, self.config.index_interval_bytes):
+            self._index_full = segment.index_bytes >= self.config.segment_index_bytes
+        self._pending.append(batch)
+        segment.size += len(batch)
+        self.log_end_offset = base + header.last_offset_delta + 1
 
     def _roll(self, now_ms: int) -> Segment:
         try:
@@ -320,6 +313,7 @@ class PartitionLog:
         if old.base_offset >= self.flushed.segment and self.written.offset > self.flushed.offset:
             self._unflushed.append(old)
         self.segments.append(new)
+        self._index_full = False
         self._new_names = True
         self.written = LogPosition(self.log_end_offset, new.base_offset, 0)
         self._remember(self.written)

@@ -88,8 +88,16 @@ class Segment:
         """Drops the descriptor; it closes when the last reader is done, and opens again on use."""
         self._file = None
 
-    def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> None:
-        """Indexes a batch that is appended at a position with `offset` as its first."""
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of the larger index."""
+        return max(self.offset_index.size_bytes, self.time_index.size_bytes)
+
+    def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
+        """Indexes a batch that is appended at a position with `offset` as its first.
+
+        Whether it got an entry of its own: about one for every `interval_bytes` does.
+        """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
             self.max_timestamp = header.max_timestamp
@@ -99,6 +107,8 @@ class Segment:
             self.offset_index.append(last_offset, position)
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
             self.indexed_size = position
+            return True
+        return False
 
     def find(self, offset: int) -> int | None:
         """Position of the batch that holds an offset, or of the first one behind it.

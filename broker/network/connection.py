@@ -46,6 +46,7 @@ class Connection:
         "inbound",
         "interest",
         "last_active",
+        "memo",
         "peer",
         "socket",
     )
@@ -60,6 +61,8 @@ class Connection:
         self.closed = False
         self.interest = 0
         self.last_active = 0.0
+        self.memo: object = None
+        """What a handler remembers from one request of this connection to the next."""
         self._slots: deque[Slot] = deque()
         self._slots_max = requests_max
         self._outbox: deque[Piece] = deque()
@@ -91,15 +94,15 @@ class Connection:
         if self.closed:
             return False
         slot.pieces = pieces
-        slots, outbox = self._slots, self._outbox
+        for piece in pieces:
+            if not isinstance(piece, FileSlice):
+                self._outbox_bytes += len(piece)
+        slots = self._slots
         if slots[0] is not slot:
             return False
         while slots and (ready := slots[0].pieces) is not None:
             slots.popleft()
-            for piece in ready:
-                outbox.append(piece)
-                if not isinstance(piece, FileSlice):
-                    self._outbox_bytes += len(piece)
+            self._outbox.extend(ready)
         return True
 
     def send(self) -> bool:

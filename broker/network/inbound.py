@@ -83,6 +83,7 @@ class Inbound:
             return count
         if self._end == len(self._own):
             self._grow()
+        assert self._end < len(self._own), "received for a frame that is whole"
         count = sock.recv_into(self._view[self._end :])
         self._end += count
         return count

@@ -68,6 +68,7 @@ class HostedPartitions:
         """Serves a partition no longer; whoever waits for it is told."""
         replica = self.replicas.pop(partition, None)
         if replica is not None:
+            replica.served = False
             self._touched.pop(replica, None)
             self._unflushed_since.pop(replica, None)
         self._purgatory.check(partition)
@@ -161,7 +162,7 @@ class HostedPartitions:
         partition = replica.partition
         if outcome.error is not None:
             self.flushes.failed += 1
-            if self.replicas.get(partition) is replica:
+            if replica.served:
                 # Whatever the error: the pages may be gone, and a second fsync would not say so.
                 failure = StorageFailed("flush", replica.log.directory, outcome.error, final=True)
                 self.storage_failed(failure)
@@ -169,7 +170,7 @@ class HostedPartitions:
         if outcome.seconds > SLOW_FLUSH_S:
             _log.warning("slow_flush", partition=str(partition), seconds=round(outcome.seconds, 3))
         replica.log.finish_flush(flush)
-        if self.replicas.get(partition) is replica:
+        if replica.served:
             if replica.advance():
                 self._purgatory.check(partition)
             if replica.log.unflushed_messages:

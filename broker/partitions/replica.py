@@ -23,6 +23,8 @@ class Replica:
     leader_epoch: int
     followers: dict[int, LogPosition] = field(default_factory=dict)
     high_watermark: LogPosition = field(init=False)
+    served: bool = True
+    """False from the moment at which the partition is dropped, for those who kept a reference."""
     flush_timer: bool = False
     """Whether a timer will ask again whether to flush."""
 
