@@ -32,16 +32,10 @@ DEFAULT_PORTS = {
     "registry.metrics": 9103,
     "audit.metrics": 9104,
     "broker-offline.metrics": 9112,
-    "zookeeper.metrics": 9100,
+    "zookeeper.metrics": 9106,
     "count-dc1.metrics": 9114,
     "count-offline.metrics": 9124,
 }
-
-LOG4J_LINE = (
-    r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d\.\d{3}) (?P<level>[A-Z]+) +"
-    r"\[(?P<thread>[^\]]*)\] (?P<logger>[^ ]*) - (?P<message>.*)"
-)
-"""The line that our log4j configurations make ZooKeeper and Spark write."""
 
 
 @dataclass(frozen=True, slots=True)

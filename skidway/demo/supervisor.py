@@ -47,7 +47,7 @@ class Supervisor:
         self._running[name] = process
         try:
             while process.poll() is None:
-                self._check(but=name)
+                self.check(but=name)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(0.2)
             return process.returncode
@@ -59,7 +59,7 @@ class Supervisor:
         """Ask until it is so; ProgramFailed when it is not in time or a program ends meanwhile."""
         deadline = time.monotonic() + within_s
         while not ready():
-            self._check()
+            self.check()
             if time.monotonic() > deadline:
                 raise ProgramFailed(f"Waited {within_s:.0f} s in vain for {what}; logs are in {self._logs}.")
             time.sleep(0.1)
@@ -95,9 +95,11 @@ class Supervisor:
                 [sys.executable, "-m", "skidway.cli", *arguments],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                 start_new_session=True, preexec_fn=_die_with_parent,
+                env={**os.environ, "TZ": "UTC"},  # log4j writes local time without its zone
             )
 
-    def _check(self, but: str = "") -> None:
+    def check(self, but: str = "") -> None:
+        """ProgramFailed when a program has ended before its time."""
         for name, process in self._running.items():
             if name != but and process.poll() is not None:
                 said = self.errors(name).read_text(errors="replace")[-TAIL_CHARACTERS:].strip()
