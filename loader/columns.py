@@ -47,9 +47,11 @@ REJECTED: Final = pa.schema(
         pa.field("detail", pa.string(), nullable=False),
         pa.field("value", pa.binary()),
         pa.field("key", pa.binary()),
-        *OWN,
+        pa.field("timestamp_ms", pa.int64(), nullable=False),
+        *(field if field.name != "_timestamp" else field.with_nullable(True) for field in OWN),
     ]
 )
+"""`timestamp_ms` is the event time as it was sent; `_timestamp` is null where no calendar has it."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:

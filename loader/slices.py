@@ -19,11 +19,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from audit.counts import BucketKey, Counts, Sums, identify
 from audit.marks import FileKey, Walked, advance, walk
 from loader import plan
-from loader.columns import REJECTED, Records, file_schema, own_columns
+from loader.columns import OWN, REJECTED, Records, file_schema, own_columns
 from loader.decode import Decoder
 from loader.manifest import REJECTS, ROWS, BatchMark, DataFile, Gap
 from loader.names import Placed, place
@@ -268,12 +269,15 @@ class SliceLoad:
         taken = pa.array(rows)
         records = chunk.records.take(rows)
         own = own_columns(records, *placed.columns(rows))
+        at = OWN.names.index("_timestamp")
+        own[at] = pc.if_else(pa.array(has_hour(records.timestamps)), own[at], None)
         self._rejects.add(
             [
                 pa.array([reason for reason, _ in reasons], pa.string()),
                 pa.array([detail for _, detail in reasons], pa.string()),
                 chunk.values.take(taken),
                 chunk.keys.take(taken),
+                pa.array(records.timestamps),
                 *own,
             ],
             records,

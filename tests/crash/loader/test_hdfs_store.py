@@ -1,0 +1,37 @@
+"""HDFS as a store, on a real NameNode and DataNode: the contract of every store."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+from support.hdfs import Hdfs
+from support.processes import free_port
+from support.store_contract import StoreContract
+
+from loader.store import Store, open_store
+from loader.store.hdfs import HdfsStore
+from skidway.errors import SkidwayError, Unreachable
+
+pytestmark = [pytest.mark.crash, pytest.mark.java]
+
+
+class TestHdfsStore(StoreContract):
+    """Files below a folder of their own on HDFS."""
+
+    @pytest.fixture
+    def store(self, hdfs: Hdfs) -> Store:
+        return open_store(f"{hdfs.url}/test-{uuid4().hex}")
+
+    def test_its_url_names_server_and_folder(self, hdfs: Hdfs) -> None:
+        """Tasks on other machines open the same root by the store's URL."""
+        assert HdfsStore(f"{hdfs.url}/logs/").url == f"{hdfs.url}/logs"
+
+
+def test_a_name_node_that_is_not_there() -> None:
+    """Without a NameNode every operation is one sentence with the exit status of unreachable."""
+    store = open_store(f"hdfs://127.0.0.1:{free_port()}/logs")
+    with pytest.raises(SkidwayError) as caught:
+        store.length("file")
+    assert isinstance(caught.value, Unreachable)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,130 @@
+"""Slices and marks: however a partition is cut into slices and loads, and whatever is sent again,
+the rows are those of the sequential rule, and the marks are too.
+
+The real code runs: slices on record batches in memory, the joiner, side files. The oracle is the
+rule itself (docs/delivery.md, 5), record by record.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from support.loading import Record, Runner, job, log, rows_of
+from support.memory_store import MemoryStore
+
+from audit.marks import FileKey
+from loader import plan
+from loader.join import run_all
+from loader.plan import Planned, Slice
+
+pytestmark = pytest.mark.model
+
+Kept = list[tuple[int, int, int, int]]
+
+
+def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
+    """(rows, straddles) by the rule, one record after the other; changes the marks."""
+    rows: Kept = []
+    straddles: Kept = []
+    for offset, record in enumerate(records):
+        key, end = (record.agent, record.file), record.first + record.length
+        mark = marks.get(key, -1)
+        if end > mark:
+            known = straddles if record.first < mark else rows
+            known.append((record.agent, record.file, record.first, offset))
+            marks[key] = end
+    return rows, straddles
+
+
+def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
+    """Lines of several files; now and then an agent goes back and sends again, sometimes cut
+    differently, as no good agent would."""
+    ends = dict.fromkeys(range(files), 0)
+    history: dict[int, list[Record]] = {file: [] for file in range(files)}
+    records: list[Record] = []
+    while len(records) < count:
+        file = choose.randrange(files)
+        if history[file] and choose.random() < 0.15:
+            again = choose.randrange(len(history[file]))
+            records += history[file][again : again + choose.randint(1, 6)]
+            continue
+        if choose.random() < 0.03 and ends[file] > 3:
+            ends[file] -= 3
+        record = Record(agent=7, file=file, first=ends[file], length=choose.randint(1, 9))
+        ends[file] = record.first + record.length
+        history[file].append(record)
+        records.append(record)
+    return records
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
+    """Cut into any slices and any loads, a partition gives the sequential rule's rows and marks."""
+    choose = random.Random(seed)
+    records = some_log(choose, choose.randint(1, 4), 120)
+    marks: dict[FileKey, int] = {}
+    rows, straddles = sequential(records, marks)
+    batches = log(records, batch_records=choose.randint(1, 7))
+    loaded: dict[FileKey, int] = {}
+    found: Kept = []
+    rejected: Kept = []
+    position = 0
+    while position < len(records):
+        end = choose.randint(position + 1, len(records))
+        runner = Runner(MemoryStore(), {0: batches})
+        pieces = plan.cut([Planned(0, position, position, end)], choose.randint(1, 40))
+        (result,) = run_all(pieces, {0: loaded}, runner)
+        for each in result.results:
+            found += [_identity(row) for row in rows_of(runner.store, each)]
+            rejected += [_identity(row) for row in rows_of(runner.store, each, "rejects")]
+        loaded |= result.moved
+        position = result.end
+    assert found == rows, f"seed {seed}"
+    assert rejected == straddles
+    assert loaded == marks
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_counts_add_up_whatever_the_slices(seed: int) -> None:
+    """Counts, bytes and checksum of the used slices are those of one walk over everything."""
+    choose = random.Random(seed)
+    records = some_log(choose, 3, 80)
+    batches = log(records, batch_records=4)
+    whole = Runner(MemoryStore(), {0: batches}).one(Slice(0, 0, len(records)))
+    pieces = plan.cut([Planned(0, 0, 0, len(records))], choose.randint(3, 30))
+    (result,) = run_all(pieces, {}, Runner(MemoryStore(), {0: batches}))
+    for key, sums in whole.sums.items():
+        parts = [each.sums[key] for each in result.results if key in each.sums]
+        total = parts[0]
+        for part in parts[1:]:
+            total += part
+        assert total == sums
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
+    """Where a partition has to wait does not depend on how it is cut: before the first record
+    that counts and whose file is unknown. What is behind it is not used."""
+    choose = random.Random(seed)
+    records = some_log(choose, 3, 60)
+    at = choose.randrange(len(records))
+    records.insert(at, Record(agent=8, first=0, length=5))
+    batches = log(records, batch_records=choose.randint(1, 5))
+    pieces = plan.cut([Planned(0, 0, 0, len(records))], choose.randint(1, 25))
+    (result,) = run_all(pieces, {}, Runner(MemoryStore(), {0: batches}, job()))
+    assert result.end == at
+    assert result.stop is not None
+    assert result.stop.waiting_for == (8, 1)
+    assert [each.end for each in result.results][-1] == at
+    assert result.moved == _marks_of(records[:at])
+
+
+def _marks_of(records: list[Record]) -> dict[FileKey, int]:
+    marks: dict[FileKey, int] = {}
+    sequential(records, marks)
+    return marks
+
+
+def _identity(row: dict[str, int]) -> tuple[int, int, int, int]:
+    return row["_agent"], row["_file_id"], row["_offset"], row["_kafka_offset"]

@@ -1,0 +1,169 @@
+"""Topics in memory for tests of the loader: records, batches, a registry, and whole loads of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from audit.marks import FileKey
+from loader.decode import Decoder
+from loader.manifest import Gap
+from loader.plan import Slice
+from loader.slices import Job, SliceLoad, SliceResult
+from loader.store import Store
+from schemas.client import RegistryRefused
+from schemas.codec import Codec
+from schemas.wire import add_prefix
+from skidway.kafka.batch import seal, stamp
+from skidway.kafka.columns import Origins, encode
+from skidway.kafka.source import Source
+
+TOPIC = "logs"
+SOURCE = Source("dc1", "cluster-id", TOPIC, "0" * 32)
+SCHEMA = json.dumps(
+    {"type": "record", "name": "Log", "fields": [{"name": "line", "type": "string"}]}
+)
+SCHEMA_ID = 1
+HOUR_MS = 3_600_000
+START_MS = 1_700_000_000_000
+
+
+class Registry:
+    """Schemas by id."""
+
+    def __init__(self, schemas: Mapping[int, str] | None = None) -> None:
+        self._schemas = {SCHEMA_ID: SCHEMA} if schemas is None else dict(schemas)
+
+    def schema(self, schema_id: int, /) -> str:
+        if schema_id not in self._schemas:
+            raise RegistryRefused(404, 40403, f"schema {schema_id} not found")
+        return self._schemas[schema_id]
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record; `value` None: a datum of SCHEMA that says where the line came from."""
+
+    agent: int = 7
+    file: int = 1
+    first: int = 0
+    length: int = 10
+    time_ms: int = START_MS
+    value: bytes | None = None
+    has_origin: bool = True
+
+    @property
+    def line(self) -> str:
+        return f"{self.agent}/{self.file}/{self.first}+{self.length}"
+
+
+def datum(line: str, schema: str = SCHEMA, schema_id: int = SCHEMA_ID) -> bytes:
+    """A value in the wire format, of a schema with one field."""
+    codec = Codec(schema)
+    batch = pa.record_batch({codec.field_names[0]: [line]})
+    return bytes(add_prefix(schema_id, codec.encode(batch))[0].as_py())
+
+
+def log(records: Sequence[Record], batch_records: int = 3, base: int = 0) -> list[memoryview]:
+    """The batches of a partition whose first offset is `base`."""
+    return [
+        one_batch(records[at : at + batch_records], base + at)
+        for at in range(0, len(records), batch_records)
+    ]
+
+
+def one_batch(records: Sequence[Record], base: int) -> memoryview:
+    """One batch; either all of its records have an origin or none."""
+    values = pa.array(
+        [datum(each.line) if each.value is None else each.value for each in records], pa.binary()
+    )
+    origins = None
+    if all(each.has_origin for each in records):
+        columns = [
+            np.array([getattr(each, name) for each in records], np.int64)
+            for name in ("agent", "file", "first", "length")
+        ]
+        origins = Origins(*columns)
+    times = np.array([each.time_ms for each in records], np.int64)
+    raw = bytearray(seal(encode(values, times, origins=origins)))
+    stamp(raw, 0, base, 0)
+    return memoryview(bytes(raw))
+
+
+def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
+    """What a fetch from an offset on gives: from the batch that holds it or follows it."""
+    from skidway.kafka.batch import read_header
+
+    for raw in batches:
+        if read_header(raw).last_offset >= first:
+            yield raw
+
+
+def job(**changes: Any) -> Job:
+    """A job over TOPIC whose files of agent 7 are announced."""
+    given: dict[str, Any] = {
+        "topic": TOPIC, "source": SOURCE, "load": 1, "uuid": "a" * 32, "output": "memory:",
+        "bootstrap_servers": "", "registry_url": "", "reader": SCHEMA, "bucket_ms": 60_000,
+        "compression": "zstd", "names": Names(), "unannounced": frozenset(), "patient": True,
+        "gaps": {},
+    }
+    return Job(**(given | changes))
+
+
+class Names(dict[FileKey, tuple[str, str]]):
+    """Every file of agent 7 is announced; others are not, unless they are put in."""
+
+    def __missing__(self, key: FileKey) -> tuple[str, str]:
+        if key[0] != 7:
+            raise KeyError(key)
+        return "host", f"/log/{key[1]}"
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, tuple) and (key[0] == 7 or dict.__contains__(self, key))
+
+
+@dataclass
+class Runner:
+    """Runs slices of partitions that lie in memory, as Spark's tasks would."""
+
+    store: Store
+    partitions: Mapping[int, Sequence[memoryview]]
+    job: Job = field(default_factory=job)
+    registry: Registry = field(default_factory=Registry)
+    attempts: int = 0
+
+    def __call__(
+        self, work: Sequence[tuple[Slice, Mapping[FileKey, int]]]
+    ) -> list[SliceResult]:
+        return [self.one(piece, marks) for piece, marks in work]
+
+    def one(self, piece: Slice, marks: Mapping[FileKey, int] | None = None) -> SliceResult:
+        self.attempts += 1
+        load = SliceLoad(
+            self.job, piece, marks or {}, store=self.store,
+            decoder=Decoder(self.registry, self.job.reader), attempt=self.attempts,
+        )
+        return load.run(fetched(self.partitions[piece.partition], piece.first))
+
+
+def gap(first: int, end: int) -> Gap:
+    return Gap(first, end, "named by the mirror")
+
+
+def rows_of(store: Store, result: SliceResult, kind: str = "rows") -> list[dict[str, Any]]:
+    """The rows that a task staged, in the order of its files."""
+    import io
+
+    import pyarrow.parquet as pq
+
+    return [
+        row
+        for file in result.files
+        if file.kind == kind
+        for row in pq.read_table(io.BytesIO(store.read(file.staged) or b"")).to_pylist()
+    ]

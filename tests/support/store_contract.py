@@ -1,0 +1,135 @@
+"""What every store promises; each kind of store inherits these tests and gives itself as `store`."""
+
+from __future__ import annotations
+
+import threading
+
+from loader.store import Entry, Store
+
+
+def put(store: Store, path: str, data: bytes) -> None:
+    """A whole file, written and closed."""
+    writer = store.create(path)
+    writer.write(data)
+    writer.close()
+
+
+class StoreContract:
+    """Tests of one `store`, a fixture with an empty root."""
+
+    def test_a_file_holds_what_was_written(self, store: Store) -> None:
+        """A closed file has its length and its bytes, however they were cut into writes."""
+        writer = store.create("a/b/file")
+        writer.write(b"one")
+        writer.write(memoryview(b"two"))
+        writer.close()
+        assert store.length("a/b/file") == 6
+        assert store.read("a/b/file") == b"onetwo"
+
+    def test_an_empty_file_is_there(self, store: Store) -> None:
+        """A file without bytes has length 0, which is not the same as being absent."""
+        put(store, "empty", b"")
+        assert (store.length("empty"), store.read("empty")) == (0, b"")
+
+    def test_what_is_not_there_is_none(self, store: Store) -> None:
+        """Absence is an answer and no error."""
+        assert store.length("no/such") is None
+        assert store.read("no/such") is None
+        assert store.files("no") == []
+        assert store.names("no") == []
+        store.delete("no/such")
+
+    def test_large_files(self, store: Store) -> None:
+        """Many writes of some size come back whole."""
+        pieces = [bytes([index]) * 1_000_003 for index in range(12)]
+        writer = store.create("large")
+        for piece in pieces:
+            writer.write(piece)
+        writer.close()
+        assert store.read("large") == b"".join(pieces)
+
+    def test_writing_again_replaces(self, store: Store) -> None:
+        """A leftover of the same name is overwritten, not appended to."""
+        put(store, "file", b"a long leftover")
+        put(store, "file", b"new")
+        assert store.read("file") == b"new"
+
+    def test_a_name_is_taken_once(self, store: Store) -> None:
+        """The second creation says that it exists, and changes nothing; nothing else is left."""
+        assert store.create_if_absent("dir/name", b"first", "scratch")
+        assert not store.create_if_absent("dir/name", b"second", "scratch")
+        assert store.read("dir/name") == b"first"
+        assert store.names("dir") == ["name"]
+
+    def test_of_many_at_once_one_takes_the_name(self, store: Store) -> None:
+        """Of several that create the same name at the same time exactly one is told yes."""
+        took: list[int] = []
+        start = threading.Barrier(4)
+
+        def attempt(number: int) -> None:
+            start.wait()
+            if store.create_if_absent("once", str(number).encode(), f"scratch/{number}"):
+                took.append(number)
+
+        threads = [threading.Thread(target=attempt, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(took) == 1
+        assert store.read("once") == str(took[0]).encode()
+
+    def test_a_move_makes_directories_and_leaves_nothing(self, store: Store) -> None:
+        """A renamed file is at its target only."""
+        put(store, "staging/x", b"rows")
+        assert store.rename("staging/x", "t/dt=2026-01-01/hour=00/part")
+        assert store.length("staging/x") is None
+        assert store.read("t/dt=2026-01-01/hour=00/part") == b"rows"
+
+    def test_a_move_never_overwrites(self, store: Store) -> None:
+        """A rename onto a file that is there is refused, and both stay."""
+        put(store, "source", b"new")
+        put(store, "target", b"old")
+        assert not store.rename("source", "target")
+        assert (store.read("source"), store.read("target")) == (b"new", b"old")
+
+    def test_a_move_of_nothing_is_refused(self, store: Store) -> None:
+        """A rename whose source is gone is refused, so that the caller looks again."""
+        assert not store.rename("gone", "target")
+        assert store.length("target") is None
+
+    def test_listings(self, store: Store) -> None:
+        """Files are listed with paths from the root and lengths; names are those of one level."""
+        put(store, "d/b/2", b"22")
+        put(store, "d/a/1", b"1")
+        put(store, "d/0", b"")
+        put(store, "elsewhere", b"x")
+        assert store.files("d") == [Entry("d/0", 0), Entry("d/a/1", 1), Entry("d/b/2", 2)]
+        assert store.names("d") == ["0", "a", "b"]
+
+    def test_deleting_a_directory_takes_all_in_it(self, store: Store) -> None:
+        """Deleting takes a file or everything below a directory, and nothing beside it."""
+        put(store, "d/a/1", b"1")
+        put(store, "d/2", b"2")
+        put(store, "dd", b"3")
+        store.delete("d/2")
+        assert store.length("d/2") is None
+        store.delete("d")
+        assert store.files("d") == []
+        assert store.read("dd") == b"3"
+
+    def test_sync_of_a_directory(self, store: Store) -> None:
+        """Names can be made durable; a directory that is not there is none to sync."""
+        put(store, "d/file", b"1")
+        store.sync(["d", "no/such"])
+        assert store.length("d/file") == 1
+
+    def test_an_abandoned_file_harms_nobody(self, store: Store) -> None:
+        """After a failed write the name can be written again."""
+        writer = store.create("file")
+        writer.write(b"half")
+        writer.abandon()
+        put(store, "file", b"whole")
+        assert store.read("file") == b"whole"
+
+

@@ -1,0 +1,119 @@
+"""Stores of one process: the contract of every store, and what is special about a local one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.memory_store import MemoryStore
+from support.store_contract import StoreContract, put
+
+from loader.store import Store, StoreFailed, open_store
+from loader.store.local import LocalStore
+from skidway.errors import ConfigurationRefused
+
+
+class TestLocalStore(StoreContract):
+    """A directory of this machine."""
+
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Store:
+        return LocalStore(str(tmp_path / "root"))
+
+
+class TestMemoryStore(StoreContract):
+    """The store that the models run on keeps the same promises."""
+
+    @pytest.fixture
+    def store(self) -> Store:
+        return MemoryStore()
+
+
+def test_a_relative_root_is_named_by_its_absolute_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tasks in other directories open the same root by the store's URL."""
+    monkeypatch.chdir(tmp_path)
+    assert open_store("out").url == str(tmp_path / "out")
+    assert open_store(f"file://{tmp_path}/out").url == str(tmp_path / "out")
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
+def test_other_stores_are_refused(url: str) -> None:
+    """Where no name can be taken exactly once, or none is given, the configuration is refused."""
+    with pytest.raises(ConfigurationRefused, match=r"^output: "):
+        open_store(url)
+
+
+def test_a_move_killed_between_its_steps_leaves_both_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Death between link and unlink leaves the file under both names, whole: none is lost."""
+    store = LocalStore(str(tmp_path))
+    put(store, "source", b"rows")
+    monkeypatch.setattr(Path, "unlink", _dies)
+    with pytest.raises(_Died):
+        store.rename("source", "d/target")
+    assert (store.read("source"), store.read("d/target")) == (b"rows", b"rows")
+
+
+def test_the_target_is_durable_before_the_source_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut must not take both names: the target's directory is synced before the unlink."""
+    store = LocalStore(str(tmp_path))
+    put(store, "source", b"rows")
+    (tmp_path / "d").mkdir()
+    synced: list[Path] = []
+    monkeypatch.setattr(
+        "loader.store.local.fsync_directory",
+        lambda path: synced.append(path) if (tmp_path / "source").exists() else None,
+    )
+    store.rename("source", "d/target")
+    assert tmp_path / "d" in synced
+
+
+def test_a_file_is_synced_before_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a task reports as written is on disk, not only in the page cache."""
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(descriptor))
+    writer = LocalStore(str(tmp_path)).create("file")
+    writer.write(b"rows")
+    before = len(synced)
+    writer.close()
+    assert len(synced) == before + 1
+
+
+def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    """A root below a file fails with the path and the reason."""
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StoreFailed, match=r"cannot write .*/file/root/x: "):
+        LocalStore(str(tmp_path / "file" / "root")).create("x")
+
+
+def test_files_that_vanish_while_listing_are_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another loader may move files while we list."""
+    store = LocalStore(str(tmp_path))
+    put(store, "d/a", b"1")
+    put(store, "d/b", b"2")
+
+    def walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        yield str(path), [], ["a", "b"]
+
+    (tmp_path / "d/b").unlink()
+    monkeypatch.setattr(os, "walk", walk)
+    assert [entry.path for entry in store.files("d")] == ["d/a"]
+
+
+class _Died(BaseException):
+    pass
+
+
+def _dies(self: Path, missing_ok: bool = False) -> None:
+    raise _Died
