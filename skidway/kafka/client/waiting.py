@@ -28,12 +28,12 @@ class SelectorWatcher:
 
     def wait(self, timeout_s: float, wake: Sequence[int]) -> list[tuple[int, bool, bool]]:
         """(descriptor, readable, writable) of those that are ready; those of `wake` among them."""
-        for fd in wake:
+        for fd in set(wake):
             self._selector.register(fd, selectors.EVENT_READ)
         try:
             ready = self._selector.select(max(timeout_s, 0))
         finally:
-            for fd in wake:
+            for fd in set(wake):
                 self._selector.unregister(fd)
         return [
             (key.fd, bool(mask & selectors.EVENT_READ), bool(mask & selectors.EVENT_WRITE))
