@@ -32,9 +32,7 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--hdfs", metavar="URL", help="load into this HDFS folder instead of a local directory"
     )
-    parser.add_argument(
-        "--keep", action="store_true", help="leave everything running until Ctrl-C"
-    )
+    parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C")
     parser.set_defaults(run=_run)
 
 

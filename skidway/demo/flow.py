@@ -1,12 +1,12 @@
 """The demo, step by step.
 
-    start    ZooKeeper, both brokers, registry, counters, audit, agent
-    load     a first load, so that there is a Spark log to tail
-    cut-off  the agent stops; the size of every tailed file is written down; it starts again and
-             reads up to there
-    drain    every byte acknowledged or set apart, mirrored, counted
-    load     everything that is left
-    verdict  what the audit says once the last bucket is old enough, and a recount of the files
+start    ZooKeeper, both brokers, registry, counters, audit, agent
+load     a first load, so that there is a Spark log to tail
+cut-off  the agent stops; the size of every tailed file is written down; it starts again and
+         reads up to there
+drain    every byte acknowledged or set apart, mirrored, counted
+load     everything that is left
+verdict  what the audit says once the last bucket is old enough, and a recount of the files
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class Outcome:
     sizes: dict[Path, int] = field(default_factory=dict)
     ledger: list[dict[str, Any]] = field(default_factory=list)
     report: dict[str, Any] = field(default_factory=dict)
+    books_balance: bool = False
     recount: dict[str, Any] = field(default_factory=dict)
     recount_agrees: bool = False
 
@@ -65,7 +66,7 @@ class Outcome:
     @property
     def is_complete(self) -> bool:
         """Every tier agrees, both ways of counting agree, every byte is accounted for."""
-        return bool(self.report.get("complete")) and self.recount_agrees and not self.unaccounted
+        return self.books_balance and self.recount_agrees and not self.unaccounted
 
 
 class Demo:
@@ -87,6 +88,8 @@ class Demo:
     def run(self) -> Outcome:
         """All steps."""
         self.start()
+        with step("first records in the offline cluster"):
+            self._supervisor.wait_for(self._begun, "the first records to be mirrored", 60.0)
         with step("first load (starts Spark)"):
             self._load()
         with step("cut-off: sizes of all tailed files written down"):
@@ -134,8 +137,10 @@ class Demo:
         """Until every bucket is complete, or it is clear that one will not be."""
         deadline = time.monotonic() + VERDICT_WITHIN_S
         while True:
-            self.outcome.report = self._report()
-            if self.outcome.report.get("complete") or time.monotonic() > deadline:
+            done = self._audit("report", "--all")
+            self.outcome.report = json.loads(done.stdout)
+            self.outcome.books_balance = done.returncode == 0
+            if self.outcome.books_balance or time.monotonic() > deadline:
                 break
             self._supervisor.check()
             time.sleep(0.5)
@@ -143,11 +148,7 @@ class Demo:
 
     def recount(self) -> None:
         """Counts the rows themselves and compares them with what the tiers said."""
-        config = str(self.site.config("audit"))
-        done = self._command(
-            "audit", "recount", "--json", "--config", config, "--output", self.site.output,
-            good=(0, 1),
-        )  # fmt: skip
+        done = self._audit("recount", "--output", self.site.output)
         self.outcome.recount = json.loads(done.stdout)
         self.outcome.recount_agrees = done.returncode == 0
 
@@ -158,9 +159,7 @@ class Demo:
 
     def _start(self, name: str, command: Sequence[str]) -> None:
         config = str(self.site.config(name))
-        self._supervisor.start(
-            name, *command, "--config", config, health=self.site.health(name)
-        )
+        self._supervisor.start(name, *command, "--config", config, health=self.site.health(name))
 
     def _load(self) -> None:
         config = str(self.site.config("loader"))
@@ -181,6 +180,11 @@ class Demo:
         config = str(self.site.config("agent"))
         done = self._command("agent", "state", "show", "--json", "--config", config)
         return list(json.loads(done.stdout)["files"])
+
+    def _begun(self) -> bool:
+        """Whether there is something to load, so that Spark has to start."""
+        topics = [f"{DATACENTER}.{source['topic']}" for source in self._sources]
+        return any(self._watermarks(OFFLINE, topics).values())
 
     def _mirrored(self) -> bool:
         topics = self._topics()
@@ -207,10 +211,9 @@ class Demo:
             }
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
-    def _report(self) -> dict[str, Any]:
+    def _audit(self, verb: str, *options: str) -> subprocess.CompletedProcess[str]:
         config = str(self.site.config("audit"))
-        done = self._command("audit", "report", "--json", "--config", config, good=(0, 1))
-        return dict(json.loads(done.stdout))
+        return self._command("audit", verb, "--json", "--config", config, *options, good=(0, 1))
 
     def _command(
         self, *arguments: str, good: Sequence[int] = (0,)

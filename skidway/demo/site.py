@@ -1,8 +1,8 @@
 """A site on one machine: folders, free ports and one configuration file for every program.
 
-    <folder>/etc/*.yml      configuration files      <folder>/log/     what the programs log (tailed)
-    <folder>/data/...       ZooKeeper, brokers,      <folder>/hdfs/    rows and manifests, unless an
-                            agent, counters, audit                     HDFS URL is given
+<folder>/etc/*.yml      configuration files      <folder>/log/     what the programs log (tailed)
+<folder>/data/...       ZooKeeper, brokers,      <folder>/hdfs/    rows and manifests, unless an
+                        agent, counters, audit                     HDFS URL is given
 """
 
 from __future__ import annotations
@@ -83,14 +83,21 @@ class Site:
     def write(self, sources: Sequence[Mapping[str, Any]], cut_off: bool = False) -> None:
         """Write every program's configuration file.
 
-        sources: the agent's `sources`. cut_off: let the agent read up to the sizes in `cutoff` only.
+        sources: the agent's `sources`. cut_off: it reads up to the sizes in `cutoff` only.
         """
         for program, settings in {
             "zookeeper": self._zookeeper(),
             "broker-dc1": self._broker(DATACENTER),
-            "broker-offline": self._broker(OFFLINE) | {"mirror.sources": [
-                {"cluster": DATACENTER, "bootstrap.servers": self.address("broker-dc1"), "topics": [".*"]}
-            ]},
+            "broker-offline": self._broker(OFFLINE)
+            | {
+                "mirror.sources": [
+                    {
+                        "cluster": DATACENTER,
+                        "bootstrap.servers": self.address("broker-dc1"),
+                        "topics": [".*"],
+                    }
+                ]
+            },
             "registry": self._registry(),
             "agent": self._agent(sources, cut_off),
             "count-dc1": self._counter(DATACENTER, "broker", [".*"]),
@@ -104,7 +111,9 @@ class Site:
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def write_cutoff(self, sizes: Mapping[Path, int]) -> None:
-        self.cutoff.write_text(json.dumps({str(path): size for path, size in sizes.items()}, indent=1))
+        self.cutoff.write_text(
+            json.dumps({str(path): size for path, size in sizes.items()}, indent=1)
+        )
 
     def _zookeeper(self) -> dict[str, Any]:
         return {

@@ -61,7 +61,9 @@ class Supervisor:
         while not ready():
             self.check()
             if time.monotonic() > deadline:
-                raise ProgramFailed(f"Waited {within_s:.0f} s in vain for {what}; logs are in {self._logs}.")
+                raise ProgramFailed(
+                    f"Waited {within_s:.0f} s in vain for {what}; logs are in {self._logs}."
+                )
             time.sleep(0.1)
 
     def stop(self, name: str) -> None:
@@ -93,8 +95,11 @@ class Supervisor:
         with self.log(name).open("ab") as out, self.errors(name).open("ab") as err:
             return subprocess.Popen(
                 [sys.executable, "-m", "skidway.cli", *arguments],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                start_new_session=True, preexec_fn=_die_with_parent,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,
                 env={**os.environ, "TZ": "UTC"},  # log4j writes local time without its zone
             )
 
@@ -103,7 +108,9 @@ class Supervisor:
         for name, process in self._running.items():
             if name != but and process.poll() is not None:
                 said = self.errors(name).read_text(errors="replace")[-TAIL_CHARACTERS:].strip()
-                raise ProgramFailed(f"{name} ended with status {process.returncode}: {said or self.log(name)}")
+                raise ProgramFailed(
+                    f"{name} ended with status {process.returncode}: {said or self.log(name)}"
+                )
 
 
 def healthy(url: str) -> bool:
