@@ -55,15 +55,16 @@ def frame(data: bytes, range_ends: Int64s) -> Frames:
     """
     array = np.frombuffer(data, np.uint8)
     end = np.flatnonzero(array == LF).astype(np.int64) + 1
-    if not np.isin(range_ends, end, assume_unique=True).all():
+    if (array[range_ends - 1] != LF).any():  # a last line without its end
         end = np.union1d(end, range_ends)
     first = np.empty_like(end)
     first[:1], first[1:] = 0, end[:-1]
     content_end = end - (array[end - 1] == LF)
-    # A CR belongs to the terminator only in front of an LF of the same record.
-    candidates = np.flatnonzero((content_end < end) & (content_end > first))
-    with_cr = candidates[array[content_end[candidates] - 1] == CR]
-    content_end[with_cr] -= 1
+    if b"\r" in data:
+        # A CR belongs to the terminator only in front of an LF of the same record.
+        candidates = np.flatnonzero((content_end < end) & (content_end > first))
+        with_cr = candidates[array[content_end[candidates] - 1] == CR]
+        content_end[with_cr] -= 1
     return Frames(first, content_end, end)
 
 

@@ -122,6 +122,7 @@ class Loop:
             state.sums(),
             state.losses(undeclared=True),
         )
+        self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._unwritten: _Turn | None = None
         self._first: Changes | None = _first_changes(state, cluster, destinations, self._topics)
         self._kept_recipes = {intent.recipe for intent in intents}
@@ -369,6 +370,10 @@ class Loop:
             events.file_began(birth.path, birth.file, birth.begin, birth.predecessor)
             self._announce(tracked, now_ms)
         for range_ in news.set_apart:
+            declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
+            if declared in self._declared:
+                continue  # before a start that came in between
+            self._declared.add(declared)
             events.set_apart(range_)
             self._deltas.lost(self._loss(range_, now_ms), now_ms, changes)
         changes.forget_files(news.forgotten)
@@ -447,11 +452,15 @@ class Loop:
                 for tracked in self.tracker.files.values()
                 if tracked.birth.topic == topic
             ]
-            self._noted.append(sealing.note(topic, wall_ms, at, files))
+            doubts = self.tracker.doubts[topic]
+            self._noted.append(sealing.note(topic, wall_ms, at, doubts, files))
 
     def _seal(self, changes: Changes, now_ms: int) -> None:
         """Sends the seals whose noted bytes are settled and in deltas."""
-        ready = [noted for noted in self._noted if sealing.is_complete(noted, self.tracker.files)]
+        files = self.tracker.files
+        doubts = self.tracker.doubts
+        self._noted = [n for n in self._noted if not sealing.is_void(n, files, doubts[n.topic])]
+        ready = [noted for noted in self._noted if sealing.is_complete(noted, files)]
         if not ready:
             return
         self._deltas.cut(now_ms, changes)

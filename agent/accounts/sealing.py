@@ -24,13 +24,21 @@ class Noted:
     topic: str
     wall_ms: int
     at: int
+    doubts: int
     targets: Mapping[int, int]
 
 
 def note(
-    topic: str, wall_ms: int, at: int, files: Iterable[tuple[TrackedFile, int | None]]
+    topic: str,
+    wall_ms: int,
+    at: int,
+    doubts: int,
+    files: Iterable[tuple[TrackedFile, int | None]],
 ) -> Noted:
-    """files: those of the topic, each with the position up to which it may be read, if limited."""
+    """files: those of the topic, each with the position up to which it may be read, if limited.
+
+    doubts: how often the topic's files turned out not to be what was read of them.
+    """
     targets = {}
     for tracked, limit in files:
         if tracked.state is FileState.CLOSED:
@@ -42,20 +50,34 @@ def note(
             targets[tracked.file] = (
                 size if limit is None else max(min(size, limit), tracked.position)
             )
-    return Noted(topic, wall_ms, at, targets)
+    return Noted(topic, wall_ms, at, doubts, targets)
 
 
 def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-    """Whether all noted bytes are settled (in deltas is the caller's to say)."""
+    """Whether all noted bytes are settled (in deltas is the caller's to say).
+
+    A file that is not verified may not be the one that was read: nothing is said of it.
+    """
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:
             continue  # closed and gone since
-        if tracked.length is not None:
-            target = min(target, tracked.length)  # the rest was declared lost
+        if tracked.state is FileState.OPEN and not tracked.verified:
+            return False
         if tracked.position < target:
             return False
     return True
+
+
+def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
+    """Whether noted bytes may lie in other file ids by now, so that sizes must be noted anew."""
+    if doubts != noted.doubts:
+        return True
+    for file, target in noted.targets.items():
+        tracked = files.get(file)
+        if tracked is not None and tracked.length is not None and tracked.length < target:
+            return True
+    return False
 
 
 def held_back_by(

@@ -36,6 +36,8 @@ from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
 Int64s = npt.NDArray[np.int64]
+Partitions = int | Int64s
+"""One for all rows, or one for each."""
 
 AHEAD_MS_MAX = 3_600_000
 """An event time further ahead of the moment of reading is not believed."""
@@ -239,8 +241,8 @@ class Press:
             values=add_prefix(self.recipe.rejected_schema.id, datums),
         )
 
-    def _partitions(self, records: _Records) -> Int64s:
-        """The partition of each record of the data topic."""
+    def _partitions(self, records: _Records) -> Partitions:
+        """The partition of the records of the data topic: of all of them, or of each."""
         count = self.recipe.data.partitions
         if self.recipe.partitioning == "file" or count == 1:
             return _file_partitions(records, self.recipe.data)
@@ -259,40 +261,36 @@ class Press:
         return min(self.recipe.batch_bytes, topic.limit_bytes)
 
     def _batches(
-        self, agent: int, topic: Topic, records: _Records, partitions: Int64s
+        self, agent: int, topic: Topic, records: _Records, partitions: Partitions
     ) -> Iterator[PressedBatch]:
         """Partition by partition, cut so that no batch is above the limit."""
         sizes = _sizes(records.values, records.keys)
-        for partition in np.unique(partitions).tolist():
-            rows = np.flatnonzero(partitions == partition)
+        for partition, rows in _by_partition(len(records), partitions):
             begin = 0
-            for end in cuts(sizes[rows], self._limit(topic)):
-                part = rows[begin:end]
+            for end in cuts(sizes if rows is None else sizes[rows], self._limit(topic)):
+                part = slice(begin, end) if rows is None else rows[begin:end]
                 begin = end
                 yield PressedBatch(
                     TopicPartition(topic.name, partition),
                     self._batch(agent, records, part),
-                    tuple(np.unique(records.owner[part]).tolist()),
+                    _distinct(records.owner[part]),
                     topic is self.recipe.rejected,
                 )
 
-    def _batch(self, agent: int, records: _Records, rows: Int64s) -> EncodedBatch:
-        count = len(rows)
-        whole = slice(int(rows[0]), int(rows[-1]) + 1)
-        if whole.stop - whole.start == count:  # neighbours: no copy of the values
-            values = records.values[whole]
-            keys = None if records.keys is None else records.keys[whole]
-        else:
-            values = records.values.take(pa.array(rows))
-            keys = None if records.keys is None else records.keys.take(pa.array(rows))
+    def _batch(self, agent: int, records: _Records, rows: slice | Int64s) -> EncodedBatch:
+        first = records.first[rows]
         origins = Origins(
-            agent=np.full(count, agent, np.int64),
+            agent=np.full(len(first), agent, np.int64),
             file=records.file[rows],
-            first=records.first[rows],
+            first=first,
             length=records.length[rows],
         )
         return encode(
-            values, records.times[rows], origins=origins, keys=keys, codec=self._compression
+            _rows_of(records.values, rows),
+            records.times[rows],
+            origins=origins,
+            keys=None if records.keys is None else _rows_of(records.keys, rows),
+            codec=self._compression,
         )
 
 
@@ -348,13 +346,38 @@ def _sizes(values: pa.BinaryArray, keys: pa.BinaryArray | None) -> Int64s:
     return size if keys is None else size + line_columns.sizes(keys)
 
 
+def _rows_of(column: pa.BinaryArray, rows: slice | Int64s) -> pa.BinaryArray:
+    return column[rows] if isinstance(rows, slice) else column.take(pa.array(rows))
+
+
+def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int64s | None]]:
+    """Each partition with its rows; None for all of them."""
+    if isinstance(partitions, int):
+        yield partitions, None
+        return
+    for partition in _distinct(partitions):
+        rows = np.flatnonzero(partitions == partition)
+        yield partition, None if len(rows) == count else rows
+
+
+def _distinct(numbers: Int64s) -> tuple[int, ...]:
+    """The distinct ones, rising; most often there is one."""
+    first = int(numbers[0])
+    if (numbers == first).all():
+        return (first,)
+    return tuple(np.unique(numbers).tolist())
+
+
 def _files(records: _Records) -> Iterator[tuple[int, Int64s]]:
     """Each file among the records, with its rows."""
-    for file in np.unique(records.file).tolist():
+    for file in _distinct(records.file):
         yield file, np.flatnonzero(records.file == file)
 
 
-def _file_partitions(records: _Records, topic: Topic) -> Int64s:
+def _file_partitions(records: _Records, topic: Topic) -> Partitions:
+    files = _distinct(records.file)
+    if len(files) == 1 or topic.partitions == 1:
+        return routing.of_file(files[0], topic.partitions)
     partitions = np.empty(len(records), np.int64)
     for file, rows in _files(records):
         partitions[rows] = routing.of_file(file, topic.partitions)

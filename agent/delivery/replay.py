@@ -129,6 +129,7 @@ class Replay:
         else:
             after = tracked.skip_to(intent.end)
             tracked.verified = False
+            self._tracker.doubts[tracked.birth.topic] += 1
         flight = Flight(intent, after, Outcome(0, 0, Counts()), uncertain_bytes=intent.length)
         tracked.flights.append(flight)
         self._tracker.news.set_apart.append(

@@ -14,6 +14,7 @@ A loss is declared once, when it is noticed, with its reason; nothing is ever sk
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -73,6 +74,7 @@ class Tracker:
         self.files: dict[int, TrackedFile] = {}
         self.unreadable: dict[str, dict[str, str]] = {}  # topic: path: reason
         self.news = News()
+        self.doubts: Counter[str] = Counter()  # topic: how often its files were not what was read
         self._changed: dict[int, TrackedFile] = {}
         self.on_growth: Callable[[TrackedFile], None] = lambda _tracked: None
 
@@ -139,7 +141,8 @@ class Tracker:
                 self._begin(found, index, now)
         elif tracked.is_replaying:
             # What was promised is looked at first: it proves bytes that the marks do not yet.
-            tracked.location = found.path
+            tracked.location, tracked.source = found.path, index
+            tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
             self._see_ended(tracked, found, index, now)
         elif (tracked.birth.topic, tracked.birth.topic_id) != self._topic(index):
@@ -355,6 +358,7 @@ class Tracker:
 
     def _lose(self, tracked: TrackedFile, reason: str) -> None:
         """Ends a file id of which an unknown number of bytes was not read."""
+        self.doubts[tracked.birth.topic] += 1
         tracked.tally.lost += max(tracked.size - tracked.promised, 0)
         self.news.set_apart.append(
             SetApart(tracked, tracked.promised, None, Certainty.LOST, reason)

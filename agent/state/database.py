@@ -69,7 +69,6 @@ class State:
         self._connection = connection
         self._name = name
         with self._damage():
-            connection.execute("PRAGMA synchronous = FULL")
             meta = dict(connection.execute("SELECT key, value FROM meta").fetchall())
         self.agent = int(meta["agent"])
         self.machine = str(meta["machine"])
@@ -255,6 +254,7 @@ def check_machine(state: State, machine: str) -> None:
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, timeout=5)
     connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
     return connection
 
 

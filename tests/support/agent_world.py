@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
+
 from agent.delivery.recipe import Schema, Topic, derived_schema, recipe_of
 from agent.destinations import Cluster as ClusterName
 from agent.destinations import Destination
@@ -404,3 +406,8 @@ def datum_text(value: bytes) -> str:
 
 class DiskFull(SkidwayError):
     """For tests that make a disk full."""
+
+
+def pa_binary(values: list[bytes]) -> Any:
+    """Bytes as an Arrow column."""
+    return pa.array(values, pa.binary())
