@@ -6,7 +6,7 @@
     summary       the table of counts, the verdict and the hints at the end
     cli           `skidway demo`
 
-    cli           `skidway demo`
-none of them. At its cut-off it writes down path and size of every tailed file; the verdict covers
-exactly those bytes. A second run in the same folder goes on where the first one stopped.
+The demo starts the same programs with the same configuration files as an operator would, and
+imports none of them. At its cut-off it writes down path and size of every tailed file; the verdict
+covers exactly those bytes. A second run in the same folder goes on where the first one stopped.
 """
