@@ -38,12 +38,12 @@ class Supervisor:
 
     def start(self, name: str, *arguments: str, health: str, within_s: float = 60.0) -> None:
         """Run `skidway <arguments>` and wait until its /health answers 200."""
-        self._running[name] = self._spawn(name, arguments)
+        self._running[name] = self._spawn(name, arguments, self.log(name))
         self.wait_for(lambda: healthy(health), f"{name} to be healthy", within_s)
 
     def run(self, name: str, *arguments: str) -> int:
         """Run `skidway <arguments>` to its end, noticing meanwhile when another program ends."""
-        process = self._spawn(name, arguments)
+        process = self._spawn(name, arguments, self._logs / f"{name}.out")
         self._running[name] = process
         try:
             while process.poll() is None:
@@ -86,13 +86,17 @@ class Supervisor:
             self.stop(name)
 
     def log(self, name: str) -> Path:
+        """What a long-running program logs: JSON lines."""
         return self._logs / f"{name}.json"
 
     def errors(self, name: str) -> Path:
+        """What a program says on standard error."""
         return self._logs / f"{name}.stderr"
 
-    def _spawn(self, name: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-        with self.log(name).open("ab") as out, self.errors(name).open("ab") as err:
+    def _spawn(
+        self, name: str, arguments: Sequence[str], output: Path
+    ) -> subprocess.Popen[bytes]:
+        with output.open("ab") as out, self.errors(name).open("ab") as err:
             return subprocess.Popen(
                 [sys.executable, "-m", "skidway.cli", *arguments],
                 stdin=subprocess.DEVNULL,
