@@ -44,8 +44,8 @@ def fetch(peer: str, maven: str) -> None:
     """
     folder = CACHE / peer
     command = [
-        maven, "-q", "-B", "-C", "-f", str(POMS / f"{peer}.pom.xml"), "dependency:copy-dependencies",
-        f"-DoutputDirectory={folder}",
+        maven, "-q", "-B", "-C", "-f", str(POMS / f"{peer}.pom.xml"),
+        "dependency:copy-dependencies", f"-DoutputDirectory={folder}",
     ]  # fmt: skip
     for _ in range(TRIES):
         shutil.rmtree(folder, ignore_errors=True)
