@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from audit import report
+from audit import recount, recount_report, report
 from audit.collection import collect_all
 from audit.ledger import DATABASE, Ledger
 from audit.ledger_evidence import FOREVER
 from audit.messages import Tier
+from audit.output import open_output
 from audit.reconcile import verdicts
 from audit.settings import TIERS, AuditSettings, CounterSettings, check_tiers
 from audit.verdict import BucketVerdict, Policy
@@ -50,6 +51,7 @@ def register(subparsers: Any) -> None:
     )
     count.set_defaults(run=_count)
     _register_report(verbs)
+    _register_recount(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")
     add_config_options(validate)
@@ -60,14 +62,7 @@ def _register_report(verbs: Any) -> None:
     parser = verbs.add_parser("report", help="every bucket's counts and verdict; 1 if one is short")
     add_config_options(parser)
     add_json_option(parser)
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--bootstrap-server", metavar="HOST:PORT", help="read the audit topics of this cluster"
-    )
-    where.add_argument(
-        "--store", type=Path, metavar="DIR", help="read the collector's store in this directory"
-    )
-    parser.add_argument("--topic", action="append", metavar="TOPIC", help="may be repeated")
+    _add_where(parser)
     parser.add_argument("--since", metavar="TIME", help="2026-01-31T10:00:00Z, 90m, 24h, 7d")
     parser.add_argument("--tiers", metavar="LIST", help=f"which must agree ({','.join(TIERS)})")
     parser.add_argument(
@@ -77,6 +72,30 @@ def _register_report(verbs: Any) -> None:
         "--all", action="store_true", help="1 also for buckets that are too young to be complete"
     )
     parser.set_defaults(run=_report)
+
+
+def _register_recount(verbs: Any) -> None:
+    parser = verbs.add_parser(
+        "recount", help="count the rows again and compare with what was counted; 1 if they differ"
+    )
+    add_config_options(parser)
+    add_json_option(parser)
+    parser.add_argument(
+        "--output", required=True, metavar="DIR|hdfs://HOST:PORT/DIR", help="the loader's output"
+    )
+    _add_where(parser)
+    parser.set_defaults(run=_recount, tiers=None, lateness_ms=None)
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--bootstrap-server", metavar="HOST:PORT", help="read the audit topics of this cluster"
+    )
+    where.add_argument(
+        "--store", type=Path, metavar="DIR", help="read the collector's store in this directory"
+    )
+    parser.add_argument("--topic", action="append", metavar="TOPIC", help="may be repeated")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -125,6 +144,30 @@ def _report(args: argparse.Namespace) -> int:
         table(report.table(found, policy.tiers), report.columns(policy.tiers))
         print(summary.sentence)
     return summary.exit_status(everything=args.all)
+
+
+def _recount(args: argparse.Namespace) -> int:
+    settings = load_settings(AuditSettings, args, PROGRAM) if _is_configured(args) else None
+    output = open_output(args.output)
+    clock = SystemClock()
+    ledger = _ledger(args, settings, clock)
+    try:
+        recounts = []
+        for topic in recount.topics(output):
+            found = recount.committed(output, topic)
+            if args.topic is None or {topic, found.source.topic} & set(args.topic):
+                recounts.append(recount.recount(output, found))
+        evidence = ledger.evidence(FOREVER)
+    finally:
+        ledger.close()
+    tiers = _policy(args, settings).tiers
+    compared = [(x, recount.compare(x, evidence, tiers)) for x in recounts]
+    if args.json:
+        print_json(recount_report.document(compared))
+    else:
+        table(recount_report.table(compared), recount_report.COLUMNS)
+        print(recount_report.sentence(compared))
+    return 0 if recount_report.is_good(compared) else 1
 
 
 def _is_configured(args: argparse.Namespace) -> bool:

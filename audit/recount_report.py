@@ -1,0 +1,78 @@
+"""A recount as people and programs read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from audit.recount import Difference, Recounted
+from audit.report import reasons_text, time_text
+
+COLUMNS = ("topic", "loads", "files", "rows", "verdict", "why")
+
+Compared = Sequence[tuple[Recounted, Sequence[Difference]]]
+
+
+def is_good(compared: Compared) -> bool:
+    """Whether something was recounted, and all of it agrees."""
+    return bool(compared) and not any(_differs(*each) for each in compared)
+
+
+def table(compared: Compared) -> list[dict[str, Any]]:
+    """One row per topic."""
+    return [
+        {
+            "topic": found.committed.topic,
+            "loads": found.committed.loads,
+            "files": len(found.committed.files),
+            "rows": found.rows,
+            "verdict": "differs" if _differs(found, differences) else "agrees",
+            "why": reasons_text(_reasons(found, differences)),
+        }
+        for found, differences in compared
+    ]
+
+
+def sentence(compared: Compared) -> str:
+    """What the recount says."""
+    if not compared:
+        return "There is no committed load to recount."
+    rows = sum(found.rows for found, _ in compared)
+    bad = sum(1 for each in compared if _differs(*each))
+    if bad:
+        return f"{bad} of {len(compared)} recounted topics differ from what was counted."
+    return f"The {rows} rows of {len(compared)} topics are what every tier counted."
+
+
+def document(compared: Compared) -> dict[str, Any]:
+    """All of it, for programs."""
+    topics = [
+        row
+        | {
+            "why": _reasons(found, differences),
+            "differences": [_difference(x) for x in differences],
+        }
+        for row, (found, differences) in zip(table(compared), compared, strict=True)
+    ]
+    return {"sentence": sentence(compared), "topics": topics}
+
+
+def _differs(found: Recounted, differences: Sequence[Difference]) -> bool:
+    return bool(found.problems or differences)
+
+
+def _reasons(found: Recounted, differences: Sequence[Difference]) -> list[str]:
+    texts = [f"{time_text(x.bucket[0])}, agent {x.agent}: {x.reason}" for x in differences]
+    return [*found.problems, *texts]
+
+
+def _difference(difference: Difference) -> dict[str, Any]:
+    return {
+        "bucket": difference.bucket[0],
+        "bucket_ms": difference.bucket[1],
+        "agent": difference.agent,
+        "tier": difference.tier.value.lower(),
+        "rows": difference.recounted.count,
+        "counted": difference.counted.count,
+        "reason": difference.reason,
+    }
