@@ -29,6 +29,8 @@ from skidway.kafka.types import TopicPartition
 RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # a single batch above max_bytes is asked for up to here
 
 Leaders = Callable[[TopicPartition], Address | None]
+Place = tuple[Address, int]
+"""One connection: its address, and how many to that address had ended before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,15 @@ class Fetched:
     """Whole batches of one partition, in offset order; views of one response's memory.
 
     The first may begin below the position that was asked for: its first records have been read.
+    `unbroken`: they came on the same connection as the batches before them, with no refusal in
+    between; False for the first ones after a seek.
     """
 
     tp: TopicPartition
     high_watermark: int
     log_start_offset: int
     batches: list[memoryview]
+    unbroken: bool = False
 
 
 class PlannedFetch(NamedTuple):
@@ -59,6 +64,7 @@ class _Reading:
         "is_halted",
         "max_bytes",
         "next_offset",
+        "place",
         "position",
         "retry_at",
     )
@@ -71,6 +77,7 @@ class _Reading:
         self.retry_at = 0.0
         self.backoff = backoff
         self.is_halted = False
+        self.place: Place | None = None  # the connection of what was fetched last
 
 
 class _Ready(NamedTuple):
@@ -101,6 +108,7 @@ class Fetching:
         self._open: dict[int, _Open] = {}
         self._ready: deque[_Ready] = deque()
         self._errors: deque[tuple[TopicPartition, int, SkidwayError]] = deque()
+        self._interruptions: dict[TopicPartition, str] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.has_stale_leaders = False
         self.is_stalled = False  # somebody waits for a leader or a link, at the last plan
@@ -121,6 +129,7 @@ class Fetching:
     def remove(self, tp: TopicPartition) -> None:
         """Ends the reading of a partition."""
         self._readings.pop(tp, None)
+        self._interruptions.pop(tp, None)
         self.high_watermarks.pop(tp, None)
 
     def plan(
@@ -141,23 +150,27 @@ class Fetching:
                 places.setdefault(address, []).append(tp)
         return [self._fetch(address, tps) for address, tps in places.items()]
 
-    def answered(self, request_id: int, answer: FetchAnswer, now: float) -> None:
-        """A response; partitions that were moved or removed meanwhile are passed over."""
+    def answered(
+        self, request_id: int, answer: FetchAnswer, now: float, place: Place | None = None
+    ) -> None:
+        """A response, and on which connection it came; partitions that were moved or removed
+        meanwhile are passed over.
+        """
         opened = self._open.pop(request_id)
         for part in answer.partitions:
             tp = TopicPartition(part.topic, part.partition)
             generation = opened.generations.pop(tp, -1)
             reading = self._readings.get(tp)
             if reading is not None and reading.generation == generation:
-                self._take_part(opened.address, tp, reading, part, now)
+                self._take_part(place or (opened.address, 0), tp, reading, part, now)
         for tp, generation in opened.generations.items():  # left out by the broker
-            self._later(tp, generation, now)
+            self._later(tp, generation, now, "left out of the broker's answer")
 
     def lost(self, request_id: int, now: float) -> None:
         """The connection ended without a response."""
         self.has_stale_leaders = True
         for tp, generation in self._open.pop(request_id).generations.items():
-            self._later(tp, generation, now)
+            self._later(tp, generation, now, "the connection ended")
 
     def take(self) -> list[Fetched]:
         """What has been fetched; positions move behind it."""
@@ -182,6 +195,13 @@ class Fetching:
             if reading is not None and reading.generation == generation:
                 return tp, error
         return None
+
+    def take_interruptions(self) -> dict[TopicPartition, str]:
+        """The partitions whose reading was interrupted, each with the last reason; it goes on by
+        itself. For whoever has to look again at what lies below before going on.
+        """
+        found, self._interruptions = self._interruptions, {}
+        return found
 
     @property
     def has_something(self) -> bool:
@@ -212,14 +232,16 @@ class Fetching:
         self._open[request_id] = _Open(address, generations)
         return PlannedFetch(request_id, address, request)
 
-    def _later(self, tp: TopicPartition, generation: int, now: float) -> None:
+    def _later(self, tp: TopicPartition, generation: int, now: float, why: str) -> None:
         reading = self._readings.get(tp)
         if reading is not None and reading.generation == generation:
             reading.retry_at = now + reading.backoff.next_s()
+            reading.place = None
+            self._interruptions[tp] = why
 
     def _take_part(
         self,
-        address: Address,
+        place: Place,
         tp: TopicPartition,
         reading: _Reading,
         part: FetchedPartition,
@@ -241,8 +263,10 @@ class Fetching:
                 self._ask_for_more(tp, reading, part.records)
             return
         reading.next_offset, reading.max_bytes = end, self._max_bytes
-        fetched = Fetched(tp, part.high_watermark, part.log_start_offset, batches)
-        self._ready.append(_Ready(address, reading.generation, end, fetched))
+        watermark, unbroken = part.high_watermark, reading.place == place
+        fetched = Fetched(tp, watermark, part.log_start_offset, batches, unbroken)
+        reading.place = place
+        self._ready.append(_Ready(place[0], reading.generation, end, fetched))
         self._readings[tp] = self._readings.pop(tp)  # behind the others, next time
 
     def _refused(
@@ -254,7 +278,7 @@ class Fetching:
             self._halt(tp, reading, OffsetOutOfRange(tp, reading.next_offset, *bounds))
         elif code in RETRIABLE or code is ErrorCode.UNKNOWN_SERVER_ERROR:
             self.has_stale_leaders = True
-            self._later(tp, reading.generation, now)
+            self._later(tp, reading.generation, now, f"the broker answered {code.name}")
         else:
             self._halt(tp, reading, error_for(part.error_code, f"{tp} cannot be read"))
 

@@ -1,7 +1,8 @@
 """A client inside of somebody else's loop: for mirrors, which live in a broker's.
 
-Nothing here waits. The loop gives a `Watcher` on its own epoll, hands over what that reports, and
-calls `turn` after it and at `next_deadline`::
+Nothing here waits, but for the resolver where brokers have names instead of addresses. The loop
+gives a `Watcher` on its own epoll, hands over what that reports, and calls `turn` after it and at
+`next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
@@ -51,6 +52,8 @@ class Turn(NamedTuple):
     fetched: list[Fetched]
     stopped: list[tuple[TopicPartition, SkidwayError]]
     answers: list[Answer]
+    interrupted: dict[TopicPartition, str]
+    """Partitions whose fetch was lost or refused for a while, and why; they are asked for again."""
 
 
 class LoopClient:
@@ -160,7 +163,7 @@ class LoopClient:
             stopped.append(each)
         answers = list(self._inbox)
         self._inbox.clear()
-        return Turn(fetched, stopped, answers)
+        return Turn(fetched, stopped, answers, self._fetching.take_interruptions())
 
     @property
     def next_deadline(self) -> float | None:

@@ -6,7 +6,7 @@ from collections import deque
 
 from skidway.kafka.client.calls import FetchCall
 from skidway.kafka.client.cluster import Address
-from skidway.kafka.client.fetching import Fetching
+from skidway.kafka.client.fetching import Fetching, Place
 from skidway.kafka.client.metadata import Metadata
 from skidway.kafka.client.session import Channel, Inbox, Session
 
@@ -22,18 +22,18 @@ class FetchPump:
         self._session = session
         self._picture = picture
         self._inbox: Inbox = deque()
-        self._requests: dict[int, int] = {}  # ticket: request id
+        self._requests: dict[int, tuple[int, Place]] = {}  # ticket: request id, connection
 
     def advance(self, now: float) -> None:
         """Takes answers, and submits the fetches that are due."""
         fetching, session, picture = self._fetching, self._session, self._picture
         while self._inbox:
             answer = self._inbox.popleft()
-            request_id = self._requests.pop(answer.ticket)
+            request_id, place = self._requests.pop(answer.ticket)
             if answer.error is not None:
                 fetching.lost(request_id, now)
             else:
-                fetching.answered(request_id, answer.response, now)
+                fetching.answered(request_id, answer.response, now, place)
         if fetching.has_stale_leaders:
             fetching.has_stale_leaders = False
             picture.is_stale()
@@ -44,8 +44,9 @@ class FetchPump:
 
         for planned in fetching.plan(picture.leader, usable, now):
             call = FetchCall(planned.request)
+            place = (planned.address, session.ended_count(planned.address, Channel.FETCH))
             ticket = session.submit(planned.address, Channel.FETCH, call, self._inbox, now)
-            self._requests[ticket] = planned.id
+            self._requests[ticket] = planned.id, place
         picture.advance(session, now)
 
     def next_deadline(self, now: float) -> float | None:

@@ -57,7 +57,16 @@ class LinkKey(NamedTuple):
 class Link:
     """One address on one channel: idle, dialling, connected, or waiting after a failure."""
 
-    __slots__ = ("_held", "backoff", "connection", "dial_deadline", "failure", "key", "retry_at")
+    __slots__ = (
+        "_held",
+        "backoff",
+        "connection",
+        "dial_deadline",
+        "ended_count",
+        "failure",
+        "key",
+        "retry_at",
+    )
 
     def __init__(self, key: LinkKey, backoff: Backoff) -> None:
         self.key = key
@@ -66,6 +75,7 @@ class Link:
         self.dial_deadline: float | None = None
         self.retry_at = 0.0
         self.failure = ""
+        self.ended_count = 0
         self._held: deque[tuple[int, Call, float]] = deque()  # until it is connected
 
     @property
@@ -170,6 +180,13 @@ class Session:
         link = self._links.get(LinkKey(address, channel))
         return 0.0 if link is None else link.retry_at
 
+    def ended_count(self, address: Address, channel: Channel) -> int:
+        """How many connections have ended or not come about: a call is answered on the one that
+        was wanted when it was submitted, or not at all.
+        """
+        link = self._links.get(LinkKey(address, channel))
+        return 0 if link is None else link.ended_count
+
     # for the driver
 
     def dials(self) -> list[Link]:
@@ -222,6 +239,7 @@ class Session:
         """The link's connection is over, or there will be none: all its calls end here."""
         link.failure = self.last_failure = f"{link.key.address}: {why}"
         self.failure_count += 1
+        link.ended_count += 1
         link.retry_at = now + link.backoff.next_s()
         self._hangups.append(link)
         for ticket in link.closed():
