@@ -15,16 +15,24 @@ class LoaderSettings:
     """What is loaded, from where, to where, and how."""
 
     bootstrap_servers: str = setting(
-        "bootstrap.servers", help="Brokers of the cluster that is loaded from, host:port,..."
+        "bootstrap.servers",
+        help="Brokers of the cluster that is loaded from, host:port,...",
+        example="127.0.0.1:9092",
     )
     schema_registry_url: str = setting(
-        "schema.registry.url", help="Schema registry, http://host:port,..."
+        "schema.registry.url",
+        help="Schema registry, http://host:port,...",
+        example="http://127.0.0.1:8081",
     )
     topics: list[str] = setting(
-        "topics", help="Topics to load: names, or regular expressions that match whole names."
+        "topics",
+        help="Topics to load: names, or regular expressions that match whole names.",
+        example=["hdfs-logs", "dc1.*"],
     )
     output: str = setting(
-        "output", help="Where rows and manifests go: a directory, or hdfs://host:port/folder."
+        "output",
+        help="Where rows and manifests go: a directory, or hdfs://host:port/folder.",
+        example="hdfs://namenode:8020/logs",
     )
     cluster_name: str = setting(
         "cluster.name", "main", help="Name of the cluster that is loaded from, without a dot."

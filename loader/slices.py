@@ -222,7 +222,9 @@ class SliceLoad:
 
     def _await(self, records: Records, at: int) -> None:
         key = int(records.origins.agent[at]), int(records.origins.file[at])
-        offset = int(records.offsets[at])
+        offset, first = int(records.offsets[at]), int(records.origins.first[at])
+        # the joiner has to know of it: with the marks of slices before it may be a repeat
+        self._result.lowest[key] = min(first, self._result.lowest.get(key, first))
         self._end(
             Stop(
                 offset,

@@ -27,6 +27,9 @@ from skidway.errors import ConfigurationRefused
 WRITE_BYTES = 4 << 20
 """Bytes handed to the client at once; one call per Parquet page would cost a crossing each."""
 
+RETRIES = {"dfs.client.failover.max.attempts": "8", "dfs.client.failover.sleep.max.millis": "3000"}
+"""About 20 s without an answer before an operation fails; the client's own default is 3 minutes."""
+
 
 class HdfsStore:
     """Files below one directory of an HDFS."""
@@ -40,7 +43,7 @@ class HdfsStore:
         self._server = f"hdfs://{parts.netloc}"
         self._root = "/" + parts.path.strip("/")
         with _failures("connect to", self._server):
-            self._client = Client(self._server)
+            self._client = Client(self._server, RETRIES)
 
     @property
     def url(self) -> str:

@@ -1,4 +1,4 @@
-"""Topics in memory for tests of the loader: records, batches, a registry, and whole loads of them."""
+"""Topics in memory for tests of the loader: records, batches, a registry, and their loads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ import pyarrow as pa
 
 from audit.marks import FileKey
 from loader.decode import Decoder
-from loader.manifest import Gap
+from loader.manifest import (
+    REJECTS,
+    ROWS,
+    BatchMark,
+    DataFile,
+    Gap,
+    Manifest,
+    PartitionRange,
+    SchemaChoice,
+)
 from loader.plan import Slice
 from loader.slices import Job, SliceLoad, SliceResult
 from loader.store import Store
@@ -167,3 +176,23 @@ def rows_of(store: Store, result: SliceResult, kind: str = "rows") -> list[dict[
         if file.kind == kind
         for row in pq.read_table(io.BytesIO(store.read(file.staged) or b"")).to_pylist()
     ]
+
+
+WHOLE = Manifest(
+    number=7, uuid="a" * 32, created=1, program="0.1.0", producer="/out/logs", epoch=3,
+    cluster="offline", cluster_id="c1", topic="dc1.logs", topic_id="0" * 32,
+    source=Source("dc1", "c2", "logs", "1" * 32),
+    partitions=(
+        PartitionRange(
+            0, 10, 20, (Gap(12, 14, "lost"),), (Gap(30, 31, "x"),), BatchMark(18, 19, 5, 0)
+        ),
+        PartitionRange(1, 0, 0),
+    ),
+    files=(
+        DataFile(ROWS, "p", "s", 100, 8, -5, 9), DataFile(REJECTS, "q", "r", 50, 2, 6, 1),
+    ),
+    schema=SchemaChoice("logs-value", 2, 12), removed=("old",), schema_ids={12: 8},
+    side={"marks": ("m1", "m2"), "names": (), "buckets": ("b",)},
+    audit_positions={"_skidway_audit/0": 4}, audit={"last": 9, "deltas": []},
+)  # fmt: skip
+"""A manifest in which every field says something."""

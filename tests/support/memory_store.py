@@ -57,10 +57,8 @@ class MemoryStore:
 
     def files(self, path: str) -> list[Entry]:
         below = f"{path}/" if path else ""
-        return sorted(
-            (Entry(each, len(data)) for each, data in self._files.items() if each.startswith(below)),
-            key=lambda entry: entry.path,
-        )
+        found = [path for path in self._files if path.startswith(below)]
+        return [Entry(path, len(self._files[path])) for path in sorted(found)]
 
     def names(self, path: str) -> list[str]:
         below = f"{path}/"

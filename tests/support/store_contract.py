@@ -1,4 +1,4 @@
-"""What every store promises; each kind of store inherits these tests and gives itself as `store`."""
+"""What every store promises; each kind inherits these tests and gives itself as `store`."""
 
 from __future__ import annotations
 

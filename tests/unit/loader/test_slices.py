@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+
+from loader.decode import Decoder
+from loader.plan import Slice
+from loader.slices import SliceLoad, SliceResult
 from support.loading import (
     HOUR_MS,
     SCHEMA,
@@ -21,10 +25,6 @@ from support.loading import (
     rows_of,
 )
 from support.memory_store import MemoryStore
-
-from loader.decode import Decoder
-from loader.plan import Slice
-from loader.slices import SliceLoad, SliceResult
 
 
 def run(
@@ -293,10 +293,10 @@ def test_counts_are_per_agent_and_bucket() -> None:
 
 def test_keys_are_kept_in_rejects() -> None:
     """A rejected record keeps its key as well as its value."""
+    import numpy as np
+
     from skidway.kafka.batch import seal, stamp
     from skidway.kafka.columns import encode
-
-    import numpy as np
 
     values, keys = pa.array([b"bad"], pa.binary()), pa.array([b"key"], pa.binary())
     raw = bytearray(seal(encode(values, np.array([START_MS]), keys=keys)))

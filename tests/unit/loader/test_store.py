@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.memory_store import MemoryStore
-from support.store_contract import StoreContract, put
 
 from loader.store import Store, StoreFailed, open_store
 from loader.store.local import LocalStore
 from skidway.errors import ConfigurationRefused
+from support.memory_store import MemoryStore
+from support.store_contract import StoreContract, put
 
 
 class TestLocalStore(StoreContract):

@@ -1,0 +1,224 @@
+"""The commit's decisions, one by one; tests/model searches their combinations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from loader import commit, layout
+from loader.commit import Move, Settle, settle
+from loader.manifest import ROWS, DataFile, Manifest, PartitionRange
+from skidway.errors import StateRefused
+from skidway.kafka.source import Source
+from support.memory_store import MemoryStore
+
+TOPIC = "logs"
+MINE, OTHER = "a" * 32, "b" * 32
+
+
+def manifest(number: int = 1, uuid: str = MINE, rows: bytes = b"rows") -> Manifest:
+    path = f"{TOPIC}/dt=2026-01-01/hour=00/part-{number}-0-0.parquet"
+    staged = f"{layout.staging(TOPIC, number, uuid)}/rows-0-0-0-0.parquet"
+    return Manifest(
+        number=number, uuid=uuid, created=0, program="", producer=f"/out/{TOPIC}", epoch=1,
+        cluster="offline", cluster_id="c", topic=TOPIC, topic_id="t",
+        source=Source("dc1", "s", TOPIC, "t"), partitions=(PartitionRange(0, 0, number),),
+        files=(DataFile(ROWS, path, staged, len(rows), 1, 0, 0),), schema=None,
+    )  # fmt: skip
+
+
+def staged(store: MemoryStore, of: Manifest, rows: bytes = b"rows") -> Manifest:
+    store.put(of.files[0].staged, rows)
+    return of
+
+
+def place(store: MemoryStore, of: Manifest) -> bytes | None:
+    return store.read(of.files[0].path)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (5, None, Settle.RENAME),
+        (None, 5, Settle.DONE),
+        (5, 5, Settle.DELETE_SOURCE),
+        (None, None, Settle.BOTH_GONE),
+        (5, 4, Settle.STOP),
+        (4, None, Settle.STOP),
+        (4, 5, Settle.STOP),
+        (None, 4, Settle.STOP),
+    ],
+)
+def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
+    """Nothing is moved, taken for done or deleted whose length is not the manifest's."""
+    assert settle(Move("s", "t", 5), source, target) is expected
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (5, None, Settle.RENAME),
+        (None, 5, Settle.DONE),
+        (None, None, Settle.DONE),
+        (5, 5, Settle.DELETE_SOURCE),
+        (5, 4, Settle.STOP),
+    ],
+)
+def test_a_move_out_of_place(source: int | None, target: int | None, expected: Settle) -> None:
+    """A file that was taken out is done once it is gone from its place, wherever it went."""
+    assert settle(Move("s", "t", None), source, target) is expected
+
+
+def test_a_commit_moves_everything_and_tidies_up() -> None:
+    """After a commit the files are in place, the manifest is there, staging is gone."""
+    store = MemoryStore()
+    mine = staged(store, manifest())
+    assert commit.run(commit.commit(mine), store)
+    assert place(store, mine) == b"rows"
+    assert store.names(layout.stagings(TOPIC)) == []
+    assert commit.run(commit.begin(TOPIC), store) == mine
+
+
+def test_a_staged_file_of_another_length_is_never_committed() -> None:
+    """What is not as long as its task said stops the load before anything is visible."""
+    store = MemoryStore()
+    mine = staged(store, manifest(), b"row")
+    with pytest.raises(StateRefused, match="3 bytes instead of 4"):
+        commit.run(commit.commit(mine), store)
+    assert store.read(mine.path) is None
+
+
+def test_the_loser_leaves_nothing_but_the_winner() -> None:
+    """A load whose number is taken is not committed, and its staging goes."""
+    store = MemoryStore()
+    other = staged(store, manifest(uuid=OTHER))
+    mine = staged(store, manifest())
+    assert commit.run(commit.commit(other), store)
+    assert not commit.run(commit.commit(mine), store)
+    assert store.names(layout.stagings(TOPIC)) == []
+    assert commit.run(commit.begin(TOPIC), store) == other
+
+
+def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
+    """The winner's successor deletes the loser's staging: that is a lost race, not a damage."""
+    store = MemoryStore()
+    other = staged(store, manifest(uuid=OTHER))
+    commit.run(commit.commit(other), store)
+    assert not commit.run(commit.commit(manifest()), store)
+
+
+@pytest.mark.parametrize("happened", [True, False])
+def test_a_lost_answer_is_looked_up(happened: bool) -> None:
+    """A creation without an answer is read back: committed once, whether it had happened or not."""
+    store = MemoryStore()
+    mine = staged(store, manifest())
+    store.lose_answer = happened
+    assert commit.run(commit.commit(mine), store)
+    assert place(store, mine) == b"rows"
+
+
+def test_a_store_that_never_answers_ends_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Creation is tried a bounded number of times; the load then ends uncommitted, in words."""
+    store = MemoryStore()
+    mine = staged(store, manifest())
+    monkeypatch.setattr(commit, "perform", _never_created)
+    with pytest.raises(StateRefused, match="could not be created in 10 attempts"):
+        commit.run(commit.commit(mine), store)
+
+
+def test_a_start_finishes_what_a_commit_left() -> None:
+    """Killed between manifest and moves, the next start moves the files."""
+    store = MemoryStore()
+    mine = staged(store, manifest())
+    store.put(mine.path, mine.to_json())
+    assert commit.run(commit.begin(TOPIC), store) == mine
+    assert place(store, mine) == b"rows"
+    assert store.names(layout.stagings(TOPIC)) == []
+
+
+def test_a_start_deletes_the_source_of_a_copy() -> None:
+    """A file in both places with the right length is deleted in staging, not moved again."""
+    store = MemoryStore()
+    mine = staged(store, manifest())
+    store.put(mine.path, mine.to_json())
+    store.put(mine.files[0].path, b"rows")
+    commit.run(commit.begin(TOPIC), store)
+    assert place(store, mine) == b"rows"
+    assert store.length(mine.files[0].staged) is None
+
+
+def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
+    """Files of a load that is not decided yet may belong to a loader that lives."""
+    store = MemoryStore()
+    undecided = staged(store, manifest(number=1))
+    assert commit.run(commit.begin(TOPIC), store) is None
+    assert store.length(undecided.files[0].staged) == 4
+
+
+def test_a_start_deletes_staging_of_losers() -> None:
+    """Once a number is taken, what others staged for it is deleted."""
+    store = MemoryStore()
+    winner = staged(store, manifest(uuid=OTHER))
+    commit.run(commit.commit(winner), store)
+    left = staged(store, manifest())
+    commit.run(commit.begin(TOPIC), store)
+    assert store.length(left.files[0].staged) is None
+
+
+def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
+    """Rows that are gone are never passed over: the start says which file is missing."""
+    store = MemoryStore()
+    mine = manifest()
+    store.put(mine.path, mine.to_json())
+    with pytest.raises(StateRefused, match=r"part-1-0-0\.parquet, and it is neither there"):
+        commit.run(commit.begin(TOPIC), store)
+
+
+def test_a_committed_file_of_another_length_stops_by_name() -> None:
+    """A file that is shorter than committed is damage, not progress."""
+    store = MemoryStore()
+    mine = manifest()
+    store.put(mine.path, mine.to_json())
+    store.put(mine.files[0].path, b"ro")
+    with pytest.raises(StateRefused, match="with 4 bytes; found 2 there"):
+        commit.run(commit.begin(TOPIC), store)
+
+
+def test_a_file_that_a_later_load_took_out_may_be_gone() -> None:
+    """A move of an earlier load whose file is gone from both ends is done if a later load took
+    the file out."""
+    store = MemoryStore()
+    first = manifest(1)
+    second = replace(staged(store, manifest(2)), removed=(first.files[0].path,))
+    store.put(first.path, first.to_json())
+    store.put(second.path, second.to_json())
+    store.put(f"{first.staging}/leftover", b"")
+    assert commit.run(commit.begin(TOPIC), store) == second
+
+
+def test_a_missing_manifest_stops_by_name() -> None:
+    """A hole in the chain of manifests is damage: nothing is loaded on top of it."""
+    store = MemoryStore()
+    for number in (1, 3):
+        store.put(layout.manifest(TOPIC, number), manifest(number).to_json())
+    with pytest.raises(StateRefused, match=r"0{19}2\.json is missing although load 3"):
+        commit.run(commit.begin(TOPIC), store)
+
+
+def test_strange_files_are_none_of_ours() -> None:
+    """Other names among manifests and staging directories are left alone."""
+    store = MemoryStore()
+    store.put(f"{layout.state(TOPIC)}/notes.txt", b"")
+    store.put(f"{layout.stagings(TOPIC)}/mine/x", b"")
+    assert commit.run(commit.begin(TOPIC), store) is None
+    assert store.length(f"{layout.stagings(TOPIC)}/mine/x") == 0
+
+
+def _never_created(operation: commit.Operation, store: MemoryStore) -> object:
+    if isinstance(operation, commit.Create):
+        return commit.Created.UNCLEAR
+    return _perform(operation, store)
+
+
+_perform = commit.perform

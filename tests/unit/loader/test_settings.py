@@ -1,0 +1,71 @@
+"""The loader's configuration: the smallest that works, and what is refused."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from loader import topics
+from loader.settings import LoaderSettings
+from skidway.errors import ConfigurationRefused
+from skidway.settings import example, load
+
+SMALLEST = """
+bootstrap.servers: 127.0.0.1:9092
+schema.registry.url: http://127.0.0.1:8081
+topics: [hdfs-logs, dc1.*]      # names or patterns
+output: hdfs://namenode:8020/logs
+cluster.name: offline
+"""
+
+
+def settings(tmp_path: Path, text: str = SMALLEST, *overrides: str) -> LoaderSettings:
+    file = tmp_path / "loader.yml"
+    file.write_text(text)
+    return load(LoaderSettings, file, overrides)
+
+
+def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
+    """Five keys make a loader; everything else has a default."""
+    loaded = settings(tmp_path)
+    assert loaded.topics == ["hdfs-logs", "dc1.*"]
+    assert (loaded.spark_master, loaded.compression) == ("local[*]", "zstd")
+    assert loaded.bucket_ms == 60_000
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("topics=", "topics needs a value"),
+        ("topics=[]", "topics: at least one"),
+        ("topics=_skidway_audit", "_skidway_audit is no data topic"),
+        ("topics=dc1._skidway_audit", "is no data topic"),
+        ("topics=a[", "neither a topic's name nor a regular expression"),
+        ("cluster.name=a.b", "without a dot"),
+        ("gaps.accepted=logs/0", "gaps.accepted: logs/0 is not"),
+        ("format=orc", "format"),
+        ("compression.type=brotli", "compression.type"),
+        ("slice.records=0", "slice.records"),
+        ("spark.mastr=local", "spark.master"),
+    ],
+)
+def test_what_cannot_work_is_refused(tmp_path: Path, override: str, sentence: str) -> None:
+    """One sentence that names the key."""
+    with pytest.raises(ConfigurationRefused, match=re.escape(sentence)):
+        settings(tmp_path, SMALLEST, override)
+
+
+def test_the_example_file_is_good(tmp_path: Path) -> None:
+    """The file with every key that `--example` prints can be loaded."""
+    settings(tmp_path, example(LoaderSettings, title="x"))
+
+
+def test_topics_are_chosen() -> None:
+    """Names, whole-name patterns, and never a topic of our own; what is missing is told."""
+    existing = ["dc1.logs", "dc1._skidway_audit", "_skidway_audit", "dc10", "hdfs-logs", "other"]
+    chosen, missing = topics.choose(["hdfs-logs", r"dc1\..*", "gone"], existing)
+    assert chosen == ["dc1.logs", "hdfs-logs"]
+    assert missing == ["gone"]
+    assert topics.choose([".*"], existing)[0] == ["dc1.logs", "dc10", "hdfs-logs", "other"]
