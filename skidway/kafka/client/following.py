@@ -87,6 +87,7 @@ class LoopClient:
         )
         self._pump = FetchPump(self._fetching, self._session, self._picture)
         self._inbox: Inbox = deque()
+        self._read: dict[str, set[int]] = {}  # topic: the partitions of it that are read
         self._refused = -1
         self._seen_count = -1  # answers of the session at the last turn; -1: a turn is due
 
@@ -110,6 +111,11 @@ class LoopClient:
         """The high watermark of every partition in the newest answer about it."""
         return self._fetching.high_watermarks
 
+    @property
+    def wanted_topics(self) -> set[str]:
+        """The topics that are read: those whose leaders are asked for."""
+        return set(self._read)
+
     def time_ms(self) -> int:
         """Wall clock, in ms."""
         return self._clock.time_ms()
@@ -123,11 +129,16 @@ class LoopClient:
         """Reads a partition from an offset on (anew, or as one more)."""
         self._fetching.seek(tp, offset)
         self._picture.want(tp.topic)
+        self._read.setdefault(tp.topic, set()).add(tp.partition)
         self._seen_count = -1
 
     def remove(self, tp: TopicPartition) -> None:
         """Ends the reading of a partition."""
         self._fetching.remove(tp)
+        read = self._read.get(tp.topic, set())
+        read.discard(tp.partition)
+        if not read and self._read.pop(tp.topic, None) is not None:
+            self._picture.unwant(tp.topic)
 
     def ask(self, call: Call, address: Address | None = None) -> int:
         """Sends a request to a broker, any that can be reached by default; returns its ticket.

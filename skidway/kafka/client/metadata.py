@@ -59,6 +59,10 @@ class Metadata:
             self._topics.add(topic)
             self._stale, self._due_at = True, None
 
+    def unwant(self, topic: str) -> None:
+        """Nobody uses the topic any more: it is not asked for again."""
+        self._topics.discard(topic)
+
     def leader(self, tp: TopicPartition) -> Address | None:
         """Where a partition's leader listens; where that is not known, the next answer is due."""
         address = self.cluster.leader(tp)

@@ -1,0 +1,100 @@
+"""Who has to look again before going on is told: by what came between, not by guessing."""
+
+from __future__ import annotations
+
+from skidway.kafka.batch import Codec, EncodedBatch, seal, stamp
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.fetching import Fetching, PlannedFetch
+from skidway.kafka.client.following import LoopClient
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.fetch import FetchAnswer, FetchedPartition
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+
+A, B = Address("a", 1), Address("b", 1)
+TP = TopicPartition("t", 0)
+NOW = 1_000.0
+
+
+def batch_at(offset: int) -> bytes:
+    raw = bytearray(seal(EncodedBatch(b"opaque", Codec.NONE, 1, 0, 0, 6)))
+    stamp(raw, 0, offset, 0)
+    return bytes(raw)
+
+
+def begun(offset: int = 0) -> Fetching:
+    fetching = Fetching(max_bytes=1_000, max_wait_ms=500, min_bytes=1, random=lambda: 0.5)
+    fetching.seek(TP, offset)
+    return fetching
+
+
+def plan(fetching: Fetching, leader: Address = A, now: float = NOW) -> PlannedFetch:
+    [planned] = fetching.plan(lambda _: leader, lambda _: True, now)
+    return planned
+
+
+def give(
+    fetching: Fetching, planned: PlannedFetch, offset: int | None, ended: int = 0,
+    error: ErrorCode = ErrorCode.NONE, now: float = NOW,
+) -> list[bool]:  # fmt: skip
+    """Answers with one batch, none, or an error; what is given is said to be unbroken or not."""
+    records = b"" if offset is None else batch_at(offset)
+    part = FetchedPartition(*TP, error, 50, 50, 0, memoryview(records), None, -1)
+    answer = FetchAnswer(0, 0, 0, [part])
+    fetching.answered(planned.id, answer, now, (planned.address, ended))
+    return [each.unbroken for each in fetching.take()]
+
+
+def test_batches_on_one_connection_are_unbroken() -> None:
+    """The first after a seek are not; what follows on the same connection is."""
+    fetching = begun()
+    assert give(fetching, plan(fetching), 0) == [False]
+    assert give(fetching, plan(fetching), None) == []
+    assert give(fetching, plan(fetching), 1) == [True]
+
+
+def test_another_connection_breaks_though_no_fetch_was_lost() -> None:
+    """A connection may end between two fetches: nobody waited, and yet it is another one."""
+    fetching = begun()
+    give(fetching, plan(fetching), 0)
+    assert give(fetching, plan(fetching), None, ended=1) == []
+    assert give(fetching, plan(fetching), 1, ended=1) == [False]
+    assert give(fetching, plan(fetching, B), 2) == [False]
+
+
+def test_a_refusal_breaks_on_the_same_connection() -> None:
+    """A topic deleted and made again between two answers is another log."""
+    fetching = begun()
+    give(fetching, plan(fetching), 0)
+    give(fetching, plan(fetching), None, error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in fetching.take_interruptions()[TP]
+    assert fetching.take_interruptions() == {}
+    assert give(fetching, plan(fetching, now=NOW + 9), 1, now=NOW + 9) == [False]
+
+
+def test_a_lost_fetch_is_told_at_once() -> None:
+    """Without waiting for the next batch, which may never come."""
+    fetching = begun()
+    give(fetching, plan(fetching), 0)
+    fetching.lost(plan(fetching).id, NOW)
+    assert list(fetching.take_interruptions()) == [TP]
+
+
+def test_topics_that_are_not_read_any_more_are_forgotten() -> None:
+    """A source that makes and deletes topics all day does not fill the client."""
+
+    class Watcher:
+        def watch(self, fd: int, *, read: bool, write: bool) -> None:
+            raise AssertionError("nothing is dialled here")
+
+        def unwatch(self, fd: int) -> None:
+            raise AssertionError("nothing is dialled here")
+
+    client = LoopClient("127.0.0.1:1", Watcher(), clock=ManualClock())
+    client.seek(TP, 0)
+    client.seek(TopicPartition("t", 1), 0)
+    client.remove(TP)
+    assert client.wanted_topics == {"t"}
+    client.remove(TopicPartition("t", 1))
+    client.remove(TopicPartition("t", 1))
+    assert client.wanted_topics == set()
