@@ -1,12 +1,12 @@
-"""Benchmarks: Skidway beside its peers, both sides in turn in one run, medians, with the machine named.
+"""Benchmarks: Skidway beside its peers, in turn in one run, medians, with the machine named.
 
     python -m bench.run [produce] [consume] [agent] [loader]     (what `make bench` calls)
 
     machine       what this machine is
     measure       rounds in turn, medians, ratios, CSV and Markdown
     sites         our broker and the peers, started for a benchmark and stopped behind it
-    produce       200-byte messages by librdkafka, batches of 1 and 50, acks 0 and 1: Apache Kafka 4.1
-    consume       the same messages back: Apache Kafka 4.1, by confluent-kafka and by our own columns
+    produce       200-byte messages by librdkafka, batch 1 and 50, acks 0 and 1: Apache Kafka 4.1
+    consume       the same messages back, by confluent-kafka and our columns: Apache Kafka 4.1
     agent         raw and parsed lines from a file into a broker: rsyslog (imfile, omkafka)
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
 

@@ -21,23 +21,52 @@ def run(brokers: Brokers) -> Table:
     for address in brokers.addresses.values():
         fill(address, topic)
     found = in_turn(
-        {name: (lambda address=address: stock(address, topic)) for name, address in brokers.addresses.items()}, ROUNDS
+        {
+            name: (lambda address=address: stock(address, topic))
+            for name, address in brokers.addresses.items()
+        },
+        ROUNDS,
     )
-    table.add(Row("confluent-kafka consumer", "msg/s", found["skidway"], found["kafka"], "Apache Kafka 4.1"))
+    table.add(
+        Row(
+            "confluent-kafka consumer",
+            "msg/s",
+            found["skidway"],
+            found["kafka"],
+            "Apache Kafka 4.1",
+        )
+    )
     mine = in_turn(
-        {name: (lambda address=address: columns(address, topic)) for name, address in brokers.addresses.items()}, ROUNDS
+        {
+            name: (lambda address=address: columns(address, topic))
+            for name, address in brokers.addresses.items()
+        },
+        ROUNDS,
     )
-    table.add(Row(
-        "our fetcher, batches to columns", "msg/s", mine["skidway"], found["kafka"],
-        "confluent-kafka on Apache Kafka 4.1",
-    ))
+    table.add(
+        Row(
+            "our fetcher, batches to columns",
+            "msg/s",
+            mine["skidway"],
+            found["kafka"],
+            "confluent-kafka on Apache Kafka 4.1",
+        )
+    )
     return table
 
 
 def fill(address: str, topic: str) -> None:
     create(address, topic)
-    producer = Producer({"bootstrap.servers": address, "acks": 1, "linger.ms": 20, "batch.num.messages": 4000,
-                         "queue.buffering.max.messages": 2_000_000, "queue.buffering.max.kbytes": 1_000_000})
+    producer = Producer(
+        {
+            "bootstrap.servers": address,
+            "acks": 1,
+            "linger.ms": 20,
+            "batch.num.messages": 4000,
+            "queue.buffering.max.messages": 2_000_000,
+            "queue.buffering.max.kbytes": 1_000_000,
+        }
+    )
     for _ in range(COUNT):
         producer.produce(topic, MESSAGE)
     if producer.flush(300):
@@ -46,8 +75,15 @@ def fill(address: str, topic: str) -> None:
 
 def stock(address: str, topic: str) -> float:
     """confluent-kafka with assign, messages taken 10,000 at a time."""
-    consumer = Consumer({"bootstrap.servers": address, "group.id": "bench", "enable.auto.commit": False,
-                         "fetch.wait.max.ms": 100, "queued.min.messages": 1_000_000})
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "bench",
+            "enable.auto.commit": False,
+            "fetch.wait.max.ms": 100,
+            "queued.min.messages": 1_000_000,
+        }
+    )
     consumer.assign([TopicPartition(topic, 0, 0)])
     begin, taken = time.perf_counter(), 0
     while taken < COUNT:

@@ -1,7 +1,8 @@
-"""A topic into hourly zstd Parquet: `skidway load run` beside Spark's own Kafka source with from_avro.
+"""A topic into hourly zstd Parquet: `skidway load run` beside Spark's own source with from_avro.
 
-Both read the same topic of Apache Kafka 4.1 and write to a local directory with local[2] and the same driver memory. Spark's own side runs
-pyspark 4.1.1 in an environment of its own, since its connector jars are to be had for that version; it does neither dedupe nor counts.
+Both read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. Spark's
+own side runs pyspark 4.1.1 in an environment of its own, since its connector jars are to be had for
+that version; it does neither dedupe nor counts.
 Rows per second are of the load itself, warm: Spark's start-up is outside on both sides.
 """
 
@@ -26,15 +27,22 @@ PARTITIONS = 4
 ROUNDS = 3
 CACHE = Path(__file__).resolve().parents[1] / ".cache" / "peers" / "spark"
 ARTIFACTS = (
-    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1", "org.apache.spark:spark-avro_2.13:4.1.1",
-    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0", "org.apache.kafka:kafka-clients:3.9.1",
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",
+    "org.apache.spark:spark-avro_2.13:4.1.1",
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+    "org.apache.kafka:kafka-clients:3.9.1",
     "org.apache.commons:commons-pool2:2.12.1",
 )
-SCHEMA = {"type": "record", "name": "Log", "fields": [
-    {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-millis"}},
-    *({"name": name, "type": "string"} for name in ("host", "level", "logger", "message")),
-    {"name": "status", "type": "int"}, {"name": "bytes", "type": "long"},
-]}
+SCHEMA = {
+    "type": "record",
+    "name": "Log",
+    "fields": [
+        {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        *({"name": name, "type": "string"} for name in ("host", "level", "logger", "message")),
+        {"name": "status", "type": "int"},
+        {"name": "bytes", "type": "long"},
+    ],
+}
 
 
 def run() -> Table:
@@ -46,14 +54,28 @@ def run() -> Table:
         (folder / "kafka").mkdir()
         zookeeper, kafka = ZooKeeper(folder), ApacheKafka(folder / "kafka", heap_mb=1024)
         kafka.format()
-        with running(zookeeper.program, zookeeper.ready), running(kafka.program, kafka.ready, within_s=120), \
-                registry(folder, zookeeper.address) as schemas:
+        with (
+            running(zookeeper.program, zookeeper.ready),
+            running(kafka.program, kafka.ready, within_s=120),
+            registry(folder, zookeeper.address) as schemas,
+        ):
             topic = fill(kafka.address, schemas)
-            found = in_turn({
-                "skidway": lambda: load(folder, kafka.address, schemas, topic),
-                "spark": lambda: spark(folder, kafka.address, topic),
-            }, ROUNDS)
-    table.add(Row("rows per second", "rows/s", found["skidway"], found["spark"], "Spark 4.1 kafka source + from_avro"))
+            found = in_turn(
+                {
+                    "skidway": lambda: load(folder, kafka.address, schemas, topic),
+                    "spark": lambda: spark(folder, kafka.address, topic),
+                },
+                ROUNDS,
+            )
+    table.add(
+        Row(
+            "rows per second",
+            "rows/s",
+            found["skidway"],
+            found["spark"],
+            "Spark 4.1 kafka source + from_avro",
+        )
+    )
     return table
 
 
@@ -74,24 +96,42 @@ def fill(address: str, schemas: str) -> str:
     schema_id = RegistryClient(schemas).register(f"{topic}-value", json.dumps(SCHEMA))
     codec, chunk = Codec(SCHEMA), 4_000
     with Client(address) as client:
-        client.create_topics([NewTopic(topic, PARTITIONS, 1, {"message.timestamp.type": "CreateTime"})])
+        client.create_topics(
+            [NewTopic(topic, PARTITIONS, 1, {"message.timestamp.type": "CreateTime"})]
+        )
         producer = Producer(client)
         for first in range(0, ROWS, chunk):
             i = np.arange(first, first + chunk)
             stamps = 1_700_000_000_000 + i * (3 * 3600 * 1000 // ROWS)
-            batch = pa.record_batch({
-                "ts": pa.array(stamps, pa.timestamp("ms", "UTC")), "host": pa.array([f"host-{k % 50:03d}" for k in i]),
-                "level": pa.array(["INFO", "WARN"] * (chunk // 2)),
-                "logger": pa.array(["org.apache.hadoop.hdfs.server.datanode.DataNode"] * chunk),
-                "message": pa.array([f"Receiving block blk_{k * 7919} src: /10.0.{k % 250}.{k % 199}:{40000 + k % 20000} size {k * 31}" for k in i]),
-                "status": pa.array(i % 600, pa.int32()), "bytes": pa.array(i * 31, pa.int64()),
-            })
+            batch = pa.record_batch(
+                {
+                    "ts": pa.array(stamps, pa.timestamp("ms", "UTC")),
+                    "host": pa.array([f"host-{k % 50:03d}" for k in i]),
+                    "level": pa.array(["INFO", "WARN"] * (chunk // 2)),
+                    "logger": pa.array(["org.apache.hadoop.hdfs.server.datanode.DataNode"] * chunk),
+                    "message": pa.array(
+                        [
+                            f"Receiving block blk_{k * 7919} src: /10.0.{k % 250}.{k % 199}"
+                            f":{40000 + k % 20000} size {k * 31}"
+                            for k in i
+                        ]
+                    ),
+                    "status": pa.array(i % 600, pa.int32()),
+                    "bytes": pa.array(i * 31, pa.int64()),
+                }
+            )
             partition = (first // chunk) % PARTITIONS
-            origins = Origins(np.full(chunk, 7), np.full(chunk, partition + 1), i * 170, np.full(chunk, 170))
+            origins = Origins(
+                np.full(chunk, 7), np.full(chunk, partition + 1), i * 170, np.full(chunk, 170)
+            )
             values = add_prefix(schema_id, codec.encode(batch))
             while not producer.has_room:
                 producer.poll(100)
-            producer.send(TopicPartition(topic, partition), encode(values, stamps, origins=origins, codec=Compression.ZSTD), None)
+            producer.send(
+                TopicPartition(topic, partition),
+                encode(values, stamps, origins=origins, codec=Compression.ZSTD),
+                None,
+            )
             producer.poll(0)
         if not producer.flush(120_000):
             raise RuntimeError("the topic could not be filled")
@@ -102,12 +142,26 @@ def load(folder: Path, address: str, schemas: str, topic: str) -> float:
     """Rows per second of one `skidway load run` into an empty directory, by its own summary."""
     output = folder / f"ours-{time.time_ns()}"
     config = folder / "loader.yml"
-    config.write_text(yaml.safe_dump({
-        "bootstrap.servers": address, "schema.registry.url": schemas, "topics": [topic], "output": str(output),
-        "cluster.name": "bench", "spark.master": "local[2]", "announce.wait.ms": 0,
-        "metrics.listener": f"127.0.0.1:{free_port()}",
-    }))
-    done = subprocess.run(skidway("load", "run", "--config", str(config), "--json"), capture_output=True, text=True, check=False)
+    config.write_text(
+        yaml.safe_dump(
+            {
+                "bootstrap.servers": address,
+                "schema.registry.url": schemas,
+                "topics": [topic],
+                "output": str(output),
+                "cluster.name": "bench",
+                "spark.master": "local[2]",
+                "announce.wait.ms": 0,
+                "metrics.listener": f"127.0.0.1:{free_port()}",
+            }
+        )
+    )
+    done = subprocess.run(
+        skidway("load", "run", "--config", str(config), "--json"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise RuntimeError(done.stderr[-3000:])
     return float(json.loads(done.stdout)["rows_per_second"])
@@ -116,9 +170,19 @@ def load(folder: Path, address: str, schemas: str, topic: str) -> float:
 def spark(folder: Path, address: str, topic: str) -> float:
     """Rows per second of Spark's own source, the second of two loads in one session."""
     done = subprocess.run(
-        [str(CACHE / "venv" / "bin" / "python"), str(Path(__file__).with_name("spark_source.py")), address, topic,
-         json.dumps(SCHEMA), str(folder / f"spark-{time.time_ns()}"), ",".join(map(str, sorted((CACHE / "jars").glob("*.jar"))))],
-        capture_output=True, text=True, check=False, env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        [
+            str(CACHE / "venv" / "bin" / "python"),
+            str(Path(__file__).with_name("spark_source.py")),
+            address,
+            topic,
+            json.dumps(SCHEMA),
+            str(folder / f"spark-{time.time_ns()}"),
+            ",".join(map(str, sorted((CACHE / "jars").glob("*.jar")))),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
     )
     if done.returncode:
         raise RuntimeError(done.stderr[-3000:])
@@ -131,8 +195,23 @@ def provide_spark() -> None:
         return
     (CACHE / "jars").mkdir(parents=True, exist_ok=True)
     subprocess.run([sys.executable, "-m", "venv", str(CACHE / "venv")], check=True)
-    subprocess.run([str(CACHE / "venv" / "bin" / "pip"), "install", "-q", "pyspark==4.1.1"], check=True)
+    subprocess.run(
+        [str(CACHE / "venv" / "bin" / "pip"), "install", "-q", "pyspark==4.1.1"], check=True
+    )
     for artifact in ARTIFACTS:
-        subprocess.run(["mvn", "-q", "-B", "dependency:get", "-Dtransitive=false", f"-Dartifact={artifact}"], check=True)
-        subprocess.run(["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={CACHE / 'jars'}"], check=True)
+        subprocess.run(
+            ["mvn", "-q", "-B", "dependency:get", "-Dtransitive=false", f"-Dartifact={artifact}"],
+            check=True,
+        )
+        subprocess.run(
+            [
+                "mvn",
+                "-q",
+                "-B",
+                "dependency:copy",
+                f"-Dartifact={artifact}",
+                f"-DoutputDirectory={CACHE / 'jars'}",
+            ],
+            check=True,
+        )
     (CACHE / ".complete").touch()

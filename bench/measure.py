@@ -36,7 +36,13 @@ class Table:
     title: str
     rows: list[Row] = field(default_factory=list)
 
+    @property
+    def name(self) -> str:
+        """The benchmark's name: what stands before the colon of the title."""
+        return self.title.partition(":")[0]
+
     def add(self, row: Row) -> None:
+        """Take a row in, and show it at once."""
         self.rows.append(row)
         print(line(row), flush=True)
 
@@ -46,18 +52,20 @@ class Table:
 
     def save(self, machine: str) -> None:
         RESULTS.mkdir(exist_ok=True)
-        with (RESULTS / f"{self.title.split(':')[0]}.csv").open("w", newline="") as out:
+        with (RESULTS / f"{self.name}.csv").open("w", newline="") as out:
             writer = csv.writer(out)
             writer.writerow(["date", "machine", "what", "unit", "side", "round", "value"])
             today = datetime.datetime.now(datetime.UTC).date().isoformat()
             for row in self.rows:
                 for side, values in (("skidway", row.ours), (row.peer_name, row.peer)):
                     for number, value in enumerate(values, 1):
-                        writer.writerow([today, machine, row.name, row.unit, side, number, f"{value:.4g}"])
+                        writer.writerow(
+                            [today, machine, row.name, row.unit, side, number, f"{value:.4g}"]
+                        )
 
 
 def in_turn(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, tuple[float, ...]]:
-    """Measure every side once per round, in turn, so that a drift of the machine meets all of them."""
+    """Measure every side once per round, in turn: a drift of the machine meets all of them."""
     values: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, measure in sides.items():
@@ -67,7 +75,8 @@ def in_turn(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, 
 
 def line(row: Row) -> str:
     note = f" ({row.note})" if row.note else ""
-    return f"| {row.name}{note} | {spread(row.ours)} {row.unit} | {row.peer_name}: {spread(row.peer)} | {row.ratio:.2f} |"
+    ours, peer = spread(row.ours), spread(row.peer)
+    return f"| {row.name}{note} | {ours} {row.unit} | {row.peer_name}: {peer} | {row.ratio:.2f} |"
 
 
 def spread(values: tuple[float, ...]) -> str:

@@ -1,4 +1,4 @@
-"""200-byte messages by one librdkafka producer, batches of 1 and of 50, acks 0 and 1 (the paper's section 5)."""
+"""200-byte messages by one librdkafka producer, batch 1 and 50, acks 0 and 1 (the paper's 5)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,28 @@ def run(brokers: Brokers) -> Table:
     """Both brokers, each case in turn."""
     table = Table("produce: 200 bytes, one librdkafka producer, one partition")
     for batch, acks, count in CASES:
-        def measure(address: str, name: str, batch: int = batch, acks: int = acks, count: int = count) -> float:
+
+        def measure(
+            address: str, name: str, batch: int = batch, acks: int = acks, count: int = count
+        ) -> float:
             return produce(address, f"{name}-{batch}-{acks}", batch, acks, count)
 
         found = in_turn(
-            {name: (lambda name=name, address=address: measure(address, name)) for name, address in brokers.addresses.items()},
+            {
+                name: (lambda name=name, address=address: measure(address, name))
+                for name, address in brokers.addresses.items()
+            },
             ROUNDS,
         )
-        table.add(Row(f"batch {batch}, acks {acks}", "msg/s", found["skidway"], found["kafka"], "Apache Kafka 4.1"))
+        table.add(
+            Row(
+                f"batch {batch}, acks {acks}",
+                "msg/s",
+                found["skidway"],
+                found["kafka"],
+                "Apache Kafka 4.1",
+            )
+        )
     return table
 
 
@@ -35,10 +49,16 @@ def produce(address: str, topic: str, batch: int, acks: int, count: int) -> floa
     """Messages per second until the last one is flushed, the topic made new for each run."""
     name = f"{topic}-{time.time_ns()}"
     create(address, name)
-    producer = Producer({
-        "bootstrap.servers": address, "acks": acks, "batch.num.messages": batch, "linger.ms": 0 if batch == 1 else 5,
-        "queue.buffering.max.messages": 2_000_000, "queue.buffering.max.kbytes": 1_000_000,
-    })
+    producer = Producer(
+        {
+            "bootstrap.servers": address,
+            "acks": acks,
+            "batch.num.messages": batch,
+            "linger.ms": 0 if batch == 1 else 5,
+            "queue.buffering.max.messages": 2_000_000,
+            "queue.buffering.max.kbytes": 1_000_000,
+        }
+    )
     producer.produce(name, MESSAGE)
     producer.flush()
     begin = time.perf_counter()

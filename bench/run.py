@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 from bench import agent, consume, loader, produce
 from bench.machine import describe
 from bench.measure import Table
 from bench.sites import both
 
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 NAMES = ("produce", "consume", "agent", "loader")
 
 
@@ -23,8 +27,22 @@ def main(names: list[str]) -> int:
     tables = [table for name in (names or NAMES) for table in run(name)]
     for table in tables:
         table.save(machine)
+    write_page(tables, machine)
     print("\n" + "\n".join(table.markdown() for table in tables))
     return 0
+
+
+def write_page(tables: Sequence[Table], machine: str) -> None:
+    """Put each table into its place in docs/performance.md, with the machine and the date."""
+    text = PAGE.read_text()
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    for table in tables:
+        begin = f"<!-- bench:{table.name} -->\n"
+        head, _, rest = text.partition(begin)
+        tail = rest.partition("<!-- /bench -->")[2]
+        body = f"{table.markdown()}\n{today}: {machine}\n"
+        text = f"{head}{begin}{body}<!-- /bench -->{tail}"
+    PAGE.write_text(text)
 
 
 def run(name: str) -> list[Table]:

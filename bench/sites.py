@@ -11,9 +11,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from support.kafka import ApacheKafka  # noqa: E402
-from support.processes import Program, answers, free_port, running, skidway  # noqa: E402
-from support.zookeeper import ZooKeeper  # noqa: E402
+from support.kafka import ApacheKafka
+from support.processes import Program, answers, free_port, running, skidway
+from support.zookeeper import ZooKeeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,23 @@ def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
     port, metrics = free_port(), free_port()
     broker = Program(
         skidway(
-            "broker", "run", "--set", f"listeners=PLAINTEXT://127.0.0.1:{port}", "--set", f"log.dirs={folder / 'broker'}",
-            "--set", f"zookeeper.connect={zookeeper.address}/bench", "--set", f"metrics.listener=127.0.0.1:{metrics}",
+            "broker",
+            "run",
+            "--set",
+            f"listeners=PLAINTEXT://127.0.0.1:{port}",
+            "--set",
+            f"log.dirs={folder / 'broker'}",
+            "--set",
+            f"zookeeper.connect={zookeeper.address}/bench",
+            "--set",
+            f"metrics.listener=127.0.0.1:{metrics}",
         ),
         folder / "broker.out",
     )
-    with running(zookeeper.program, zookeeper.ready), \
-            running(broker, lambda: answers(f"http://127.0.0.1:{metrics}/health")):
+    with (
+        running(zookeeper.program, zookeeper.ready),
+        running(broker, lambda: answers(f"http://127.0.0.1:{metrics}/health")),
+    ):
         yield f"127.0.0.1:{port}", broker, zookeeper
 
 
@@ -49,7 +59,10 @@ def both() -> Iterator[Brokers]:
         (folder / "kafka").mkdir()
         kafka = ApacheKafka(folder / "kafka", heap_mb=1024)
         kafka.format()
-        with ours(folder) as (address, broker, _), running(kafka.program, kafka.ready, within_s=120):
+        with (
+            ours(folder) as (address, broker, _),
+            running(kafka.program, kafka.ready, within_s=120),
+        ):
             yield Brokers(
                 {"skidway": address, "kafka": kafka.address},
                 {"skidway": broker.pid, "kafka": kafka.program.pid},

@@ -1,6 +1,7 @@
 """The peer of the loader benchmark: Spark's own Kafka source, from_avro, hourly zstd Parquet.
 
-Run by bench/loader.py in the peer's environment: ADDRESS TOPIC SCHEMA OUTPUT JARS. Loads twice and prints the second one's rows per second.
+Run by bench/loader.py in the peer's environment: ADDRESS TOPIC SCHEMA OUTPUT JARS. Loads twice and
+prints the second one's rows per second.
 """
 
 import sys
@@ -12,20 +13,30 @@ from pyspark.sql.functions import col, date_format, substring
 
 address, topic, schema, output, jars = sys.argv[1:6]
 spark = (
-    SparkSession.builder.master("local[2]").config("spark.jars", jars).config("spark.ui.enabled", "false")
-    .config("spark.driver.memory", "3g").config("spark.sql.parquet.compression.codec", "zstd")
-    .config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    SparkSession.builder.master("local[2]")
+    .config("spark.jars", jars)
+    .config("spark.ui.enabled", "false")
+    .config("spark.driver.memory", "3g")
+    .config("spark.sql.parquet.compression.codec", "zstd")
+    .config("spark.sql.session.timeZone", "UTC")
+    .getOrCreate()
 )
 spark.sparkContext.setLogLevel("ERROR")
 rate = 0.0
 for turn in range(2):
     begin = time.perf_counter()
     rows = (
-        spark.read.format("kafka").option("kafka.bootstrap.servers", address).option("subscribe", topic)
-        .option("startingOffsets", "earliest").load()
-        .select(from_avro(substring(col("value"), 6, 1 << 30), schema).alias("v"), "partition", "offset")
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", address)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .load()
+        .select(
+            from_avro(substring(col("value"), 6, 1 << 30), schema).alias("v"), "partition", "offset"
+        )
         .select("v.*", "partition", "offset")
-        .withColumn("dt", date_format("ts", "yyyy-MM-dd")).withColumn("hour", date_format("ts", "HH"))
+        .withColumn("dt", date_format("ts", "yyyy-MM-dd"))
+        .withColumn("hour", date_format("ts", "HH"))
     )
     rows.write.partitionBy("dt", "hour").parquet(f"{output}/{turn}")
     took = time.perf_counter() - begin

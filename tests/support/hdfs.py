@@ -29,23 +29,36 @@ class Hdfs:
     def _java(self, main: str) -> list[str]:
         from skidway.java import find
 
-        return [str(find().command), "-Xmx256m", "-cp", f"{self._conf}:{peers.jars('hdfs')}/*", main]
+        return [
+            str(find().command),
+            "-Xmx256m",
+            "-cp",
+            f"{self._conf}:{peers.jars('hdfs')}/*",
+            main,
+        ]
 
     def format(self) -> None:
         """Write the configuration and format the NameNode's directory."""
         self._conf.mkdir(parents=True)
         _write_xml(self._conf / "core-site.xml", {"fs.defaultFS": self.url})
-        _write_xml(self._conf / "hdfs-site.xml", {
-            "dfs.replication": "1", "dfs.namenode.name.dir": f"file://{self._folder / 'name'}",
-            "dfs.datanode.data.dir": f"file://{self._folder / 'data'}",
-            "dfs.namenode.http-address": f"127.0.0.1:{self.http_port}",
-            "dfs.datanode.address": f"127.0.0.1:{free_port()}",
-            "dfs.datanode.ipc.address": f"127.0.0.1:{free_port()}",
-            "dfs.datanode.http.address": f"127.0.0.1:{free_port()}",
-            "dfs.namenode.safemode.extension": "0", "dfs.permissions.enabled": "false",
-        })
+        _write_xml(
+            self._conf / "hdfs-site.xml",
+            {
+                "dfs.replication": "1",
+                "dfs.namenode.name.dir": f"file://{self._folder / 'name'}",
+                "dfs.datanode.data.dir": f"file://{self._folder / 'data'}",
+                "dfs.namenode.http-address": f"127.0.0.1:{self.http_port}",
+                "dfs.datanode.address": f"127.0.0.1:{free_port()}",
+                "dfs.datanode.ipc.address": f"127.0.0.1:{free_port()}",
+                "dfs.datanode.http.address": f"127.0.0.1:{free_port()}",
+                "dfs.namenode.safemode.extension": "0",
+                "dfs.permissions.enabled": "false",
+            },
+        )
         subprocess.run(
-            [*self.name_node.command, "-format", "-force", "-nonInteractive"], check=True, capture_output=True,
+            [*self.name_node.command, "-format", "-force", "-nonInteractive"],
+            check=True,
+            capture_output=True,
         )
 
     def name_node_ready(self) -> bool:
@@ -53,12 +66,15 @@ class Hdfs:
 
     def ready(self) -> bool:
         """One live DataNode and no safe mode: files can be written."""
-        return self._bean("Hadoop:service=NameNode,name=FSNamesystemState", '"NumLiveDataNodes" : 1') and \
-            self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Safemode" : ""')
+        return self._bean(
+            "Hadoop:service=NameNode,name=FSNamesystemState", '"NumLiveDataNodes" : 1'
+        ) and self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Safemode" : ""')
 
     def _bean(self, query: str, text: str) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}/jmx?qry={query}", timeout=2) as answer:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.http_port}/jmx?qry={query}", timeout=2
+            ) as answer:
                 return text in answer.read().decode()
         except OSError:
             return False
@@ -66,7 +82,8 @@ class Hdfs:
 
 def _write_xml(path: Path, settings: dict[str, str]) -> None:
     properties = "".join(
-        f"  <property><name>{name}</name><value>{value}</value></property>\n" for name, value in settings.items()
+        f"  <property><name>{name}</name><value>{value}</value></property>\n"
+        for name, value in settings.items()
     )
     path.write_text(f'<?xml version="1.0"?>\n<configuration>\n{properties}</configuration>\n')
 
@@ -76,6 +93,8 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
     """One HDFS for the whole run."""
     cluster = Hdfs(tmp_path_factory.mktemp("hdfs"))
     cluster.format()
-    with running(cluster.name_node, cluster.name_node_ready, within_s=90), \
-            running(cluster.data_node, cluster.ready, within_s=90):
+    with (
+        running(cluster.name_node, cluster.name_node_ready, within_s=90),
+        running(cluster.data_node, cluster.ready, within_s=90),
+    ):
         yield cluster

@@ -1,4 +1,4 @@
-"""A real Apache Kafka 4.1 (KRaft, one node) for tests and benchmarks: the peer and the proof of compatibility."""
+"""A real Apache Kafka 4.1 (KRaft, one node) for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ def java(*, heap_mb: int = 512) -> list[str]:
     from skidway.java import find
 
     return [
-        str(find().command), f"-Xms{heap_mb}m", f"-Xmx{heap_mb}m", "-XX:+UseG1GC", "-cp",
+        str(find().command),
+        f"-Xms{heap_mb}m",
+        f"-Xmx{heap_mb}m",
+        "-XX:+UseG1GC",
+        "-cp",
         f"{peers.jars('kafka')}/*",
     ]
 
@@ -31,30 +35,50 @@ class ApacheKafka:
         self.address = f"127.0.0.1:{self.port}"
         self._folder, self._heap_mb = folder, heap_mb
         self._config = folder / "kafka.properties"
-        self.program = Program([*java(heap_mb=heap_mb), "kafka.Kafka", str(self._config)], folder / "kafka.out")
+        self.program = Program(
+            [*java(heap_mb=heap_mb), "kafka.Kafka", str(self._config)], folder / "kafka.out"
+        )
 
     def format(self) -> None:
         """Write the configuration and format the storage directory."""
-        internal = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor",
-                    "transaction.state.log.min.isr", "share.coordinator.state.topic.replication.factor",
-                    "share.coordinator.state.topic.min.isr")
+        internal = (
+            "offsets.topic.replication.factor",
+            "transaction.state.log.replication.factor",
+            "transaction.state.log.min.isr",
+            "share.coordinator.state.topic.replication.factor",
+            "share.coordinator.state.topic.min.isr",
+        )
         controller = f"127.0.0.1:{self.controller_port}"
         settings = {
-            "process.roles": "broker,controller", "node.id": "1",
+            "process.roles": "broker,controller",
+            "node.id": "1",
             "controller.quorum.voters": f"1@{controller}",
             "listeners": f"PLAINTEXT://{self.address},CONTROLLER://{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.address}", "controller.listener.names": "CONTROLLER",
-            "log.dirs": str(self._folder / "logs"), "group.initial.rebalance.delay.ms": "0",
+            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": str(self._folder / "logs"),
+            "group.initial.rebalance.delay.ms": "0",
             **dict.fromkeys(internal, "1"),
         }
         self._config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         cluster = subprocess.run(
             [*java(heap_mb=128), "kafka.tools.StorageTool", "random-uuid"],
-            check=True, capture_output=True, text=True,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout.split()[-1]
         subprocess.run(
-            [*java(heap_mb=128), "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._config)],
-            check=True, capture_output=True,
+            [
+                *java(heap_mb=128),
+                "kafka.tools.StorageTool",
+                "format",
+                "-t",
+                cluster,
+                "-c",
+                str(self._config),
+            ],
+            check=True,
+            capture_output=True,
         )
 
     def ready(self) -> bool:
@@ -62,11 +86,18 @@ class ApacheKafka:
         return accepts(self.port)
 
 
-def tool(name: str, arguments: Sequence[str], *, input_text: str | None = None, within_s: float = 120.0) -> str:
+def tool(
+    name: str, arguments: Sequence[str], *, input_text: str | None = None, within_s: float = 120.0
+) -> str:
     """Run one of Kafka's Java tools (for example org.apache.kafka.tools.TopicCommand) and give its output."""
     done = subprocess.run(
-        [*java(heap_mb=256), name, *arguments], input=input_text, capture_output=True, text=True,
-        timeout=within_s, check=False, stdin=None if input_text is not None else subprocess.DEVNULL,
+        [*java(heap_mb=256), name, *arguments],
+        input=input_text,
+        capture_output=True,
+        text=True,
+        timeout=within_s,
+        check=False,
+        stdin=None if input_text is not None else subprocess.DEVNULL,
     )
     assert done.returncode == 0, f"{name} {' '.join(arguments)}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -35,7 +35,11 @@ def free_port() -> int:
 
 
 def eventually(
-    condition: Callable[[], object], *, within_s: float = 30.0, every_s: float = 0.05, what: str = ""
+    condition: Callable[[], object],
+    *,
+    within_s: float = 30.0,
+    every_s: float = 0.05,
+    what: str = "",
 ) -> object:
     """Ask until the condition is true and give its value back; NotReady when it never was."""
     deadline = time.monotonic() + within_s
@@ -57,7 +61,10 @@ def accepts(port: int) -> bool:
 
 def answers(url: str) -> bool:
     """Whether the URL answers with status 200."""
-    with contextlib.suppress(OSError, urllib.error.HTTPError), urllib.request.urlopen(url, timeout=2) as answer:
+    with (
+        contextlib.suppress(OSError, urllib.error.HTTPError),
+        urllib.request.urlopen(url, timeout=2) as answer,
+    ):
         return bool(answer.status == 200)
     return False
 
@@ -70,7 +77,11 @@ class Program:
     """One child process with its output in a file."""
 
     def __init__(
-        self, command: Sequence[str], log: Path, *, env: Mapping[str, str] | None = None,
+        self,
+        command: Sequence[str],
+        log: Path,
+        *,
+        env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> None:
         self.command, self.log = list(command), log
@@ -90,8 +101,13 @@ class Program:
         assert not self.running
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                env={**os.environ, **(self._env or {})}, cwd=self._cwd, preexec_fn=_die_with_parent,
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(self._env or {})},
+                cwd=self._cwd,
+                preexec_fn=_die_with_parent,
             )
         return self
 
@@ -101,7 +117,9 @@ class Program:
         while not ready():
             if not self.running or time.monotonic() > deadline:
                 state = "running" if self.running else f"ended with {self.returncode}"
-                raise NotReady(f"{' '.join(self.command)} is {state} and not ready:\n{self.output()[-4000:]}")
+                raise NotReady(
+                    f"{' '.join(self.command)} is {state} and not ready:\n{self.output()[-4000:]}"
+                )
             time.sleep(0.05)
         return self
 
@@ -143,7 +161,9 @@ class Program:
 
 
 @contextlib.contextmanager
-def running(program: Program, ready: Callable[[], object], within_s: float = 60.0) -> Iterator[Program]:
+def running(
+    program: Program, ready: Callable[[], object], within_s: float = 60.0
+) -> Iterator[Program]:
     """The program while the block runs; stopped behind it whatever happened."""
     program.start()
     try:
@@ -159,10 +179,19 @@ def skidway(*arguments: str) -> list[str]:
 
 
 def run_skidway(
-    *arguments: str, input_text: str | None = None, within_s: float = 120.0, env: Mapping[str, str] | None = None
+    *arguments: str,
+    input_text: str | None = None,
+    within_s: float = 120.0,
+    env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `skidway ...` to its end."""
     return subprocess.run(
-        skidway(*arguments), input=input_text, stdin=None if input_text is not None else subprocess.DEVNULL,
-        capture_output=True, text=True, timeout=within_s, env={**os.environ, **(env or {})}, check=False,
+        skidway(*arguments),
+        input=input_text,
+        stdin=None if input_text is not None else subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=within_s,
+        env={**os.environ, **(env or {})},
+        check=False,
     )

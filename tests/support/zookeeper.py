@@ -19,8 +19,14 @@ class ZooKeeper:
         self.address = f"127.0.0.1:{self.port}"
         self.program = Program(
             skidway(
-                "zookeeper", "run", "--set", f"dataDir={folder / 'data'}", "--set", f"clientPort={self.port}",
-                "--set", f"metrics.listener=127.0.0.1:{self.metrics_port}",
+                "zookeeper",
+                "run",
+                "--set",
+                f"dataDir={folder / 'data'}",
+                "--set",
+                f"clientPort={self.port}",
+                "--set",
+                f"metrics.listener=127.0.0.1:{self.metrics_port}",
             ),
             folder / "zookeeper.out",
         )
