@@ -6,7 +6,8 @@ Reading order, low to high:
     batch           the 61-byte header of a record batch; sealing, stamping, checking; no records
     origin          the header that says which bytes of which file a record is
     compression     codecs, bounded on the way back
-    columns         records of a batch as Arrow and NumPy columns, there and back
+    columns         records of a batch as Arrow and NumPy columns, there and back; on
+                    record_layout, record_encoding, record_decoding
     protocol/       requests and responses as data, frames
     client/         producer, fetcher, metadata: a core without I/O and two drivers
     source          which cluster and topic a record was first written to, across mirrors

@@ -1,0 +1,57 @@
+"""How a record lies in a batch, as NumPy and Arrow see it.
+
+    record = length  attributes  timestamp delta  offset delta
+             key length  key  value length  value  header count  headers
+    header = key length  key  value length  value
+
+All numbers are zigzag varints but the attributes, one unused byte; length -1 stands for null.
+
+Source: KIP-98 (format of records), Kafka's message format documentation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from skidway.kafka import origin
+
+Int64s = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+Bytes = npt.NDArray[np.uint8]
+Bools = npt.NDArray[np.bool_]
+
+ARROW_BYTES_MAX = (1 << 31) - 1  # NumPy and Arrow bounds are int32
+RECORD_BYTES_MIN = 7  # seven varints of one byte: nothing can be shorter
+# length 5, attributes 1, timestamp 10, offset 5, key length 1, value length 5, header 37
+RECORD_OVERHEAD_MAX = 64
+VARINT_BYTES_MAX = 5
+VARLONG_BYTES_MAX = 10
+
+# header count 1, key length 6, key, value length 28: what stands before every origin of ours
+ORIGIN_HEAD = b"\x02\x0c" + origin.ORIGIN_HEADER + b"\x38"
+ORIGIN = np.dtype(
+    [("head", "S9"), ("agent", ">i8"), ("file", ">i8"), ("first", ">i8"), ("length", ">u4")]
+)
+
+assert ORIGIN.itemsize == len(ORIGIN_HEAD) + origin.ORIGIN_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Origins:
+    """Where records came from, as columns; see `skidway.kafka.origin`."""
+
+    agent: Int64s
+    file: Int64s
+    first: Int64s
+    length: Int64s
+
+
+def binary_array(bounds: npt.NDArray[np.int32], data: Any, count: int) -> pa.BinaryArray:
+    """An array on these int32 offsets and this data, without copying either."""
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+    return pa.BinaryArray.from_buffers(pa.binary(), count, buffers)
