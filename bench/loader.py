@@ -190,7 +190,7 @@ def spark(folder: Path, address: str, topic: str) -> float:
 
 
 def provide_spark() -> None:
-    """pyspark 4.1.1 in a virtual environment of its own, and its connector jars from Maven Central."""
+    """pyspark 4.1.1 in an environment of its own, and its connector jars from Maven Central."""
     if (CACHE / ".complete").exists():
         return
     (CACHE / "jars").mkdir(parents=True, exist_ok=True)

@@ -89,7 +89,7 @@ class ApacheKafka:
 def tool(
     name: str, arguments: Sequence[str], *, input_text: str | None = None, within_s: float = 120.0
 ) -> str:
-    """Run one of Kafka's Java tools (for example org.apache.kafka.tools.TopicCommand) and give its output."""
+    """Run one of Kafka's Java tools (such as org.apache.kafka.tools.TopicCommand); its output."""
     done = subprocess.run(
         [*java(heap_mb=256), name, *arguments],
         input=input_text,

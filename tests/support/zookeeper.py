@@ -1,4 +1,4 @@
-"""A real ZooKeeper for tests: `skidway zookeeper run`, one for the whole run, a chroot for each test."""
+"""A real ZooKeeper for tests: `skidway zookeeper run`, one for the run, a chroot for each test."""
 
 from __future__ import annotations
 
