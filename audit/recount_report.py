@@ -41,7 +41,8 @@ def sentence(compared: Compared) -> str:
     bad = sum(1 for each in compared if _differs(*each))
     if bad:
         return f"{bad} of {len(compared)} recounted topics differ from what was counted."
-    return f"The {rows} rows of {len(compared)} topics are what every tier counted."
+    topics = "1 topic" if len(compared) == 1 else f"{len(compared)} topics"
+    return f"The {rows} rows of {topics} are what every tier counted."
 
 
 def document(compared: Compared) -> dict[str, Any]:

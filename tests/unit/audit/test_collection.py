@@ -1,0 +1,83 @@
+"""Collecting the audit topics of a cluster in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from audit import messages
+from audit.collection import Collection
+from audit.ledger import Ledger
+from audit.messages import TOPIC, Count, Delta, Sender, Tier
+from skidway.kafka import columns
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+
+LOGS = Source("dc1", "cid", "logs", "tid")
+OWN, MIRRORED = TopicPartition(TOPIC, 0), TopicPartition(f"dc1.{TOPIC}", 0)
+
+
+def _publish(cluster: MemoryCluster, tp: TopicPartition, *numbers: int) -> None:
+    sender = Sender(Tier.BROKER, "dc1", "a", "h", 1)
+    values = [
+        messages.encode(
+            Delta(sender, n, 5, counts=(Count(LOGS, 7, 0, 100, 1, 2, 3, previous=n - 1),))
+        )
+        for n in numbers
+    ]
+    times = np.zeros(len(values), np.int64)
+    cluster.log(tp).append(columns.encode(pa.array(values, pa.binary()), times))
+
+
+def _collection(cluster: MemoryCluster, ledger: Ledger, clock: ManualClock) -> Collection:
+    return Collection(MemoryClient(cluster, clock), MemoryFetcher(cluster), ledger, clock)
+
+
+def _counted(ledger: Ledger) -> int:
+    tallies = ledger.evidence().topic(LOGS).tallies.get((0, 100), {})
+    return sum(x.sums.count for by_sender in tallies.values() for x in by_sender.values())
+
+
+def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
+    """The same messages come from the source cluster and from its mirror."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    cluster.create("other")
+    _publish(cluster, OWN, 1, 2)
+    collection = _collection(cluster, ledger, clock)
+    assert collection.turn(0) == 2
+    cluster.create(MIRRORED.topic)
+    _publish(cluster, MIRRORED, 1, 2, 3)
+    clock.advance(10)
+    assert collection.turn(0) == 3
+    assert _counted(ledger) == 3
+    assert collection.partitions == 2
+
+
+def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
+    """Positions are durable with what was read."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 1)
+    _collection(cluster, ledger, clock).turn(0)
+    _publish(cluster, OWN, 2)
+    assert _collection(cluster, ledger, clock).turn(0) == 1
+    assert _counted(ledger) == 2
+    assert ledger.positions() == {OWN: 2}
+
+
+def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
+    """Offsets begin anew; what was taken stays."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 1, 2)
+    collection = _collection(cluster, ledger, clock)
+    collection.turn(0)
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 3)
+    restarted = _collection(cluster, ledger, clock)
+    restarted.turn(0)
+    restarted.turn(0)
+    assert _counted(ledger) == 3

@@ -1,0 +1,426 @@
+"""The judgement, rule by rule: from a handful of messages to a verdict and its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit.messages import (
+    Announcement,
+    Certainty,
+    Count,
+    Delta,
+    Gap,
+    Heartbeat,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from audit.reconcile import judge
+from audit.verdict import BucketVerdict, Policy, Status
+from skidway.kafka.source import Source
+
+LOGS = Source("dc1", "cid", "logs", "tid")
+REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
+SIZE = 60_000
+START = 600_000
+END = START + SIZE
+LATENESS = 10_000
+DUE = END + LATENESS
+NOW = DUE + 5_000
+POLICY = Policy(lateness_ms=LATENESS, silence_ms=100_000, ahead_ms=30_000)
+
+AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
+SECOND = Sender(Tier.AGENT, "dc1", "8", "web2", 1)
+BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+MIRROR = Sender(Tier.MIRROR, "offline", "mirror-offline", "c2", 1)
+HDFS = Sender(Tier.HDFS, "offline", "/logs/dc1.logs", "l1", 1)
+COUNTERS = (BROKER, MIRROR, HDFS)
+
+
+def count(
+    records: int = 5, *, agent: int = 7, bucket: int = START, previous: int = 0, checksum: int = 99,
+    source: Source = LOGS,
+) -> Count:  # fmt: skip
+    return Count(source, agent, bucket, SIZE, records, records * 10, checksum, previous=previous)
+
+
+def delta(sender: Sender, number: int, *counts: Count, **parts: object) -> Delta:
+    ranges = () if sender.tier is Tier.AGENT else (Range(LOGS, 0, 0, 10),)
+    extra = {"ranges": ranges, **parts}
+    return Delta(sender, number, START, counts=tuple(counts), **extra)  # type: ignore[arg-type]
+
+
+def seal(sender: Sender, number: int, until: int, at: int, source: Source = LOGS) -> Seal:
+    return Seal(sender, number, until, (SealedTopic(source, until, at),))
+
+
+def good() -> list[Message]:
+    """A bucket that every tier counted alike and whose agent has sealed it."""
+    return [
+        delta(AGENT, 1, count()),
+        *(delta(sender, 1, count()) for sender in COUNTERS),
+        seal(AGENT, 2, DUE, 1),
+    ]
+
+
+def verdict(messages: list[Message], policy: Policy = POLICY, now: int = NOW) -> BucketVerdict:
+    [found] = [x for x in judge(messages, policy, now) if x.source == LOGS and x.bucket == START]
+    return found
+
+
+def test_equal_counts_and_a_seal_make_a_bucket_complete() -> None:
+    """The one good case, with no reason against it."""
+    found = verdict(good())
+    assert (found.status, found.reasons, found.due) == (Status.COMPLETE, (), True)
+    assert found.count(Tier.HDFS) == 5
+
+
+@given(st.permutations(range(5)), st.lists(st.integers(0, 4), max_size=5))
+def test_order_and_repetition_do_not_matter(order: list[int], again: list[int]) -> None:
+    """Messages come from several clusters, some twice."""
+    messages = good()
+    shuffled = [messages[i] for i in [*order, *again]]
+    assert judge(shuffled, POLICY, NOW) == judge(messages, POLICY, NOW)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change to the good bucket, and what must come of it."""
+
+    name: str
+    status: Status
+    reason: str
+    add: list[Message] = field(default_factory=list)
+    drop: tuple[int, ...] = ()
+    policy: Policy = POLICY
+    now: int = NOW
+
+
+LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "truncated", START, START)
+CASES = [
+    Case("our clock is not past the bucket", Status.OPEN, "younger", now=DUE - 1),
+    Case("the agent never sealed", Status.OPEN, "has not sealed this topic yet", drop=(4,)),
+    Case(
+        "the seal is too old", Status.OPEN, "sealed up to", drop=(4,),
+        add=[seal(AGENT, 2, DUE - 1, 1)],
+    ),
+    Case(
+        "a later seal with a smaller W counts", Status.OPEN, "sealed up to",
+        add=[seal(AGENT, 3, DUE - 500, 2)],
+    ),
+    Case(
+        "lines after the seal", Status.OPEN, "after the agent's newest seal",
+        add=[
+            delta(AGENT, 3, count(1, previous=1)),
+            *(delta(x, 2, count(1, previous=1)) for x in COUNTERS),
+        ],
+    ),
+    Case(
+        "hdfs is short", Status.INCOMPLETE, "hdfs /logs/dc1.logs is short by 2 of 5", drop=(3,),
+        add=[delta(HDFS, 1, count(3))],
+    ),
+    Case(
+        "hdfs has too many", Status.INCOMPLETE, "has 1 more than the 5 of agent", drop=(3,),
+        add=[delta(HDFS, 1, count(6))],
+    ),
+    Case(
+        "as many but other records", Status.INCOMPLETE, "not the same records", drop=(3,),
+        add=[delta(HDFS, 1, count(5, checksum=98))],
+    ),
+    Case("a tier never reported", Status.INCOMPLETE, "tier mirror never reported", drop=(2,)),
+    Case(
+        "a tier reported other buckets only", Status.INCOMPLETE, "mirror offline is short by 5",
+        drop=(2,), add=[delta(MIRROR, 1, count(bucket=START - SIZE))],
+    ),
+    Case(
+        "an agent's number is missing", Status.UNKNOWN, "message 3 of agent 7 is missing",
+        add=[seal(AGENT, 4, DUE, 3)],
+    ),
+    Case(
+        "a heartbeat knows more numbers", Status.UNKNOWN, "message 3 of agent 7 is missing",
+        add=[Heartbeat(AGENT, 3, NOW)],
+    ),
+    Case(
+        "a counter's number is missing", Status.UNKNOWN, "message 2 of the broker counter",
+        add=[delta(BROKER, 3)],
+    ),
+    Case(
+        "two contents under one number", Status.UNKNOWN, "came with two contents",
+        add=[delta(AGENT, 1, count(4))],
+    ),
+    Case(
+        "a broken chain", Status.UNKNOWN, "for this bucket are missing", drop=(1,),
+        add=[delta(BROKER, 1, count(5, previous=4))],
+    ),
+    Case(
+        "the beginning expired", Status.UNKNOWN, "before number 2 are no longer there", drop=(0,),
+        add=[seal(AGENT, 3, DUE, 2)],
+    ),
+    Case(
+        "a declared loss in the bucket", Status.LOST, "bytes 100 to 200 of file 3 are lost",
+        add=[delta(AGENT, 3, losses=(LOSS,)), seal(AGENT, 4, DUE, 3)],
+    ),
+    Case(
+        "uncertain bytes in the bucket", Status.UNKNOWN, "may not have arrived",
+        add=[
+            delta(AGENT, 3, losses=(replace(LOSS, certainty=Certainty.UNCERTAIN),)),
+            seal(AGENT, 4, DUE, 3),
+        ],
+    ),
+    Case(
+        "an open-ended loss since the last seal", Status.LOST, "an unseen end behind byte 100",
+        drop=(4,),
+        add=[
+            seal(AGENT, 2, END, 1),
+            Delta(
+                AGENT, 3, DUE + 1,
+                losses=(replace(LOSS, end=None, from_bucket=None, to_bucket=None),),
+            ),
+            seal(AGENT, 4, DUE, 3),
+        ],
+    ),
+    Case(
+        "a second agent never sealed", Status.OPEN, "web2: the agent has not sealed",
+        add=[delta(BROKER, 2, count(1, agent=8)), delta(SECOND, 1, count(1, agent=8, bucket=0))],
+        policy=replace(POLICY, tiers=(Tier.AGENT, Tier.BROKER)),
+        now=DUE - 1,
+    ),
+    Case(
+        "a second agent is silent", Status.UNKNOWN, "web2: the agent is silent: unknown since",
+        add=[seal(SECOND, 1, START, 0)], now=NOW + 100_000,
+    ),
+    Case(
+        "the roster's host never reported", Status.OPEN, "host web9 is expected",
+        policy=replace(POLICY, roster={"logs": frozenset({"web1", "web9"})}),
+    ),
+    Case(
+        "a new epoch of the agent", Status.UNKNOWN, "before the agent's epoch 2", drop=(4,),
+        add=[
+            seal(AGENT, 2, START, 1),
+            seal(replace(AGENT, epoch=2), 1, DUE + 1, 0),
+        ],
+    ),
+    Case(
+        "two counters of one partition", Status.UNKNOWN, "both count partition 0",
+        add=[delta(replace(BROKER, producer="other"), 1)],
+    ),
+    Case(
+        "a counter replaced in part", Status.UNKNOWN, "in some partitions only", drop=(1,),
+        add=[
+            delta(BROKER, 1, count(), ranges=(Range(LOGS, 0, 0, 9), Range(LOGS, 1, 0, 9))),
+            delta(replace(BROKER, epoch=2), 1),
+        ],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
+    """And says why, in words."""
+    messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
+    found = verdict(messages, case.policy, case.now)
+    assert found.status is case.status, found.reasons
+    assert any(case.reason in reason for reason in found.reasons), found.reasons
+
+
+def test_repeats_are_shown_and_are_no_fault() -> None:
+    """A re-sent batch is dropped by marks, not a sign of loss."""
+    messages = good()
+    messages[1] = delta(BROKER, 1, replace(count(), repeats=3))
+    found = verdict(messages)
+    assert found.status is Status.COMPLETE
+    assert sum(x.repeats for x in found.places().values() if x) == 3
+
+
+def test_the_loaders_rejects_count_as_arrived() -> None:
+    """hdfs rows + rejects: a line that no row could hold is set apart, not lost."""
+    messages = good()
+    messages[3] = delta(HDFS, 1, replace(count(), rejects=2))
+    assert verdict(messages).status is Status.COMPLETE
+
+
+def test_a_one_cluster_site_expects_no_mirror() -> None:
+    """Tiers are what the site has."""
+    messages = [x for x in good() if not (isinstance(x, Delta) and x.sender.tier is Tier.MIRROR)]
+    policy = replace(POLICY, tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS))
+    assert verdict(messages, policy).status is Status.COMPLETE
+
+
+def test_a_seal_covers_an_agent_that_sent_nothing() -> None:
+    """An idle host is idle, because it said so."""
+    assert verdict([*good(), seal(SECOND, 1, DUE, 0)]).status is Status.COMPLETE
+
+
+def test_an_announced_agent_is_expected_before_it_seals() -> None:
+    """It may hold lines of any bucket."""
+    announcement = Announcement(START, 8, 1, "web2", "/x", 1, 1, b"f", 4, LOGS)
+    found = verdict([*good(), announcement])
+    assert found.status is Status.OPEN
+    assert "web2" in found.reasons[0]
+
+
+def test_a_retired_host_is_not_waited_for() -> None:
+    """An operator has decided; only what it did send must still agree."""
+    messages = [*good(), seal(SECOND, 1, START, 0)]
+    assert verdict(messages).status is Status.OPEN
+    for name in ("web2", "8"):
+        policy = replace(POLICY, retired=frozenset({name}))
+        assert verdict(messages, policy).status is Status.COMPLETE
+
+
+def test_the_roster_decides_who_is_expected() -> None:
+    """A host that is not in it is not waited for; one that is must have sealed."""
+    messages = [*good(), seal(SECOND, 1, START, 0)]
+    assert verdict(messages, replace(POLICY, roster={"logs": frozenset({"web1"})})).status is (
+        Status.COMPLETE
+    )
+    both = replace(POLICY, roster={"logs": frozenset({"web1", "web2"})})
+    assert verdict(messages, both).status is Status.OPEN
+
+
+def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
+    """The agent seals a topic; that covers the lines that the topic's schema refused."""
+    messages: list[Message] = good()
+    rejected = count(2, source=REJECTED)
+    messages += [
+        Delta(AGENT, 3, START, counts=(rejected,)),
+        *(
+            Delta(x, 2, START, ranges=(Range(REJECTED, 0, 0, 2),), counts=(rejected,))
+            for x in COUNTERS
+        ),
+        seal(AGENT, 4, DUE, 3),
+    ]
+    found = {x.source.topic: x.status for x in judge(messages, POLICY, NOW)}
+    assert found == {"logs": Status.COMPLETE, "logs.rejected": Status.COMPLETE}
+    lost = [*messages, delta(AGENT, 5, losses=(LOSS,)), seal(AGENT, 6, DUE, 5)]
+    assert {x.status for x in judge(lost, POLICY, NOW)} == {Status.LOST}
+
+
+def test_a_topic_made_again_is_another_topic() -> None:
+    """Counts of the two never add up to each other."""
+    again = replace(LOGS, topic_id="other")
+    messages = [*good(), Delta(AGENT, 3, START, counts=(count(source=again),))]
+    found = {x.source.topic_id: x.status for x in judge(messages, POLICY, NOW)}
+    assert found["tid"] is Status.COMPLETE
+    assert found["other"] is Status.INCOMPLETE
+
+
+def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
+    """It counted everything again; the old sums are not added to the new ones."""
+    new = replace(HDFS, epoch=2)
+    assert verdict([*good(), delta(new, 1, count())]).status is Status.COMPLETE
+    behind = verdict([*good(), delta(new, 1)])
+    assert behind.status is Status.INCOMPLETE
+
+
+def test_an_agents_new_epoch_adds() -> None:
+    """What the old epoch counted stays; a bucket sealed by the old one stays complete."""
+    new = replace(AGENT, epoch=2)
+    later = END + 10 * SIZE
+    messages = [*good(), seal(new, 1, later, 0)]
+    assert verdict(messages).status is Status.COMPLETE
+    assert verdict([*messages, delta(new, 2, count(1))]).status is not Status.COMPLETE
+
+
+def test_two_mirrors_must_each_have_everything() -> None:
+    """Counts of two clusters are compared one by one, never added."""
+    other = replace(MIRROR, cluster="backup", producer="mirror-backup")
+    assert verdict([*good(), delta(other, 1, count())]).status is Status.COMPLETE
+    found = verdict([*good(), delta(other, 1, count(4))])
+    assert "mirror backup is short by 1 of 5" in found.reasons[0]
+
+
+def test_a_gap_is_named_where_a_tier_is_short() -> None:
+    """The reason behind the number."""
+    messages = good()
+    gap = Gap(LOGS, 0, 3, 5, "these offsets expired before they were counted")
+    messages[1] = delta(BROKER, 1, count(3), gaps=(gap,))
+    found = verdict(messages)
+    assert found.status is Status.INCOMPLETE
+    assert any("offsets 3 to 5 of partition 0" in reason for reason in found.reasons)
+
+
+def _from_the_broker_on() -> list[Message]:
+    return [delta(sender, 1, count(agent=0)) for sender in COUNTERS]
+
+
+def test_records_without_origin_are_audited_from_the_broker_on() -> None:
+    """No agent stands for them, and the verdict says so."""
+    found = verdict(_from_the_broker_on())
+    assert (found.status, found.reasons) == (Status.COMPLETE, ("audited from the broker on",))
+    assert verdict(_from_the_broker_on(), now=DUE - 1).status is Status.OPEN
+
+
+def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
+    """Nothing but offsets shows what is not there."""
+    messages = _from_the_broker_on()
+    messages[0] = delta(BROKER, 1, count(agent=0), ranges=(Range(LOGS, 0, 4, 9),))
+    assert "began behind" in verdict(messages).reasons[0]
+    gap = Gap(LOGS, 0, 3, 5, "expired")
+    messages[0] = delta(BROKER, 1, count(agent=0), gaps=(gap,))
+    assert verdict(messages).status is Status.UNKNOWN
+
+
+def test_a_file_announced_by_two_agents_may_be_doubled() -> None:
+    """A deleted state begins again under a new id: the second agent's counts are in doubt."""
+    first = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
+    second = replace(first, agent=8, file=2, time_ms=START + 1)
+    messages = [*good(), seal(SECOND, 1, DUE, 0), first, second]
+    found = verdict(messages)
+    assert found.status is Status.UNKNOWN
+    assert "may count twice" in found.reasons[0]
+    continued = replace(second, predecessor=1)
+    assert verdict([*messages[:-1], continued]).status is Status.COMPLETE
+
+
+def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
+    """A range of event times says which buckets may miss lines."""
+    elsewhere = replace(LOSS, from_bucket=START + SIZE, to_bucket=START + SIZE)
+    messages = [*good(), delta(AGENT, 3, losses=(elsewhere,)), seal(AGENT, 4, DUE, 3)]
+    assert verdict(messages).status is Status.COMPLETE
+
+
+def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
+    """What lay in files when the last seal was made is proven; no lost line is older than that."""
+    loss = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
+    messages = [*good(), Delta(AGENT, 3, DUE + 1, losses=(loss,)), seal(AGENT, 4, DUE + 2, 3)]
+    assert verdict(messages).status is Status.COMPLETE
+
+
+def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
+    """What is no longer there was said at a time when it could not touch the bucket."""
+    early = START - 10 * SIZE
+    messages = [
+        Heartbeat(AGENT, 4, early),
+        replace(delta(AGENT, 4), time_ms=early),
+        delta(AGENT, 5, count()),
+        *(delta(sender, 1, count()) for sender in COUNTERS),
+        seal(AGENT, 6, DUE, 5),
+    ]
+    assert verdict(messages).status is Status.COMPLETE
+
+
+def test_several_hosts_share_one_reason() -> None:
+    """A thousand agents with the same fault are one line, not a thousand."""
+    messages: list[Message] = good()
+    for agent in range(10, 16):
+        messages.append(seal(Sender(Tier.AGENT, "dc1", str(agent), f"h{agent}", 1), 1, START, 0))
+    found = verdict(messages)
+    assert len(found.reasons) == 1
+    assert found.reasons[0].startswith("h10, h11, h12 and 3 more: ")
+
+
+def test_an_unknown_agent_in_the_broker_is_never_complete() -> None:
+    """Records whose agent never spoke: the agent tier is not zero, it is missing."""
+    messages = good()
+    for index, sender in enumerate(COUNTERS, start=1):
+        messages[index] = delta(sender, 1, count(), count(2, agent=9))
+    assert verdict(messages).status in (Status.INCOMPLETE, Status.UNKNOWN)

@@ -1,0 +1,106 @@
+"""Verdicts for people and programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from audit import report
+from audit.counts import Sums
+from audit.messages import Tier
+from audit.verdict import AgentVerdict, BucketVerdict, Place, Status
+from skidway.errors import UsageError
+from skidway.kafka.source import Source
+
+LOGS = Source("dc1", "cid", "logs", "tid")
+TIERS = [Tier.AGENT, Tier.BROKER, Tier.MIRROR]
+
+
+def _verdict(status: Status, *, due: bool = True, bucket: int = 0) -> BucketVerdict:
+    sums = {
+        Place(Tier.AGENT, ""): Sums(5, 50, 1),
+        Place(Tier.BROKER, "dc1"): Sums(4, 40, 1, repeats=2),
+        Place(Tier.MIRROR, ""): None,
+    }
+    reasons = () if status is Status.COMPLETE else ("one", "two", "three", "four")
+    agent = AgentVerdict(7, "web1", status, reasons, sums)
+    return BucketVerdict(LOGS, bucket, 60_000, status, reasons, due, (agent,))
+
+
+GOOD, OPEN = _verdict(Status.COMPLETE), _verdict(Status.OPEN, due=False)
+SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "status", "strict", "sentence"),
+    [
+        ([], 1, 1, "Nothing was counted: there is no bucket to judge."),
+        ([GOOD], 0, 0, "The bucket of 1 topic is complete."),
+        ([GOOD, GOOD], 0, 0, "All 2 buckets of 1 topic are complete."),
+        (
+            [GOOD, OPEN], 0, 1,
+            "1 of 2 buckets of 1 topic are complete; 1 is too young to say.",
+        ),
+        (
+            [GOOD, SHORT, LATE], 1, 1,
+            "1 of 3 buckets of 1 topic are complete;"
+            " 2 should be and are not (1 incomplete, 1 open).",
+        ),
+    ],
+)  # fmt: skip
+def test_the_sentence_and_the_exit_status(
+    verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
+) -> None:
+    """Young buckets are no fault unless everything is asked for; nothing at all is one."""
+    summary = report.summarize(verdicts)
+    assert summary.sentence == sentence
+    assert summary.exit_status(everything=False) == status
+    assert summary.exit_status(everything=True) == strict
+
+
+def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
+    """A tier that never reported has no number."""
+    [row] = report.table([SHORT], TIERS)
+    assert (row["agent"], row["broker"], row["mirror"]) == (5, 4, None)
+    assert row["why"] == "one; two; three; and 1 more"
+    assert set(row) == set(report.columns(TIERS))
+
+
+def test_the_document_has_everything() -> None:
+    """Programs get all reasons and sums, per agent too."""
+    document = report.document([SHORT])
+    [bucket] = document["buckets"]
+    assert bucket["reasons"] == ["one", "two", "three", "four"]
+    assert document["by_verdict"]["incomplete"] == 1
+    [agent] = bucket["agents"]
+    broker = next(x for x in agent["places"] if x["tier"] == "broker")
+    assert (broker["count"], broker["repeats"], broker["reported"]) == (4, 2, True)
+    mirror = next(x for x in agent["places"] if x["tier"] == "mirror")
+    assert mirror == {"tier": "mirror", "place": "", "reported": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("90s", 1_000_000 - 90_000),
+        ("2m", 1_000_000 - 120_000),
+        ("1970-01-01T00:10:00Z", 600_000),
+        ("1970-01-01T01:10:00+01:00", 600_000),
+        ("1970-01-01T00:10:00", 600_000),
+    ],
+)
+def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
+    """Without a zone it is UTC, as everything shown is."""
+    assert report.parse_since(text, 1_000_000) == expected
+
+
+@pytest.mark.parametrize("text", ["", "h", "yesterday", "12", "5y"])
+def test_another_since_is_refused_with_a_sentence(text: str) -> None:
+    """Exit status 2, not a traceback."""
+    with pytest.raises(UsageError, match="neither a time"):
+        report.parse_since(text, 0)
+
+
+def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
+    """Foreign producers write what they like."""
+    assert report.time_text(10**17) == f"{10**17} ms"
+    assert report.time_text(-1) == "1969-12-31T23:59:59Z"

@@ -1,0 +1,63 @@
+"""Settings of the audit's programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from audit.messages import Tier
+from audit.settings import AuditSettings, CounterSettings
+from skidway import settings
+from skidway.errors import ConfigurationRefused
+
+AUDIT = ["bootstrap.servers=a:1"]
+COUNT = ["bootstrap.servers=a:1", "state.dir=/x"]
+
+
+def test_the_policy_follows_the_settings() -> None:
+    """Tiers, lateness, roster and retired hosts."""
+    loaded = settings.load(
+        AuditSettings,
+        None,
+        [*AUDIT, "tiers=agent,hdfs", "lateness.ms=5", "roster.logs=web1, web2", "retired=web3"],
+    )
+    policy = loaded.policy
+    assert policy.tiers == (Tier.AGENT, Tier.HDFS)
+    assert policy.lateness_ms == 5
+    assert policy.roster == {"logs": frozenset({"web1", "web2"})}
+    assert policy.retired == {"web3"}
+
+
+def test_without_a_roster_every_agent_is_expected() -> None:
+    """None is not the same as an empty roster."""
+    assert settings.load(AuditSettings, None, AUDIT).policy.roster is None
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("tiers=agent", "at least two"),
+        ("tiers=agent,agent", "at least two"),
+        ("tiers=agent,kafka", "'kafka' is none of"),
+        ("cluster.name=a.b", "without a dot"),
+    ],
+)
+def test_what_cannot_work_is_refused(override: str, words: str) -> None:
+    """One sentence before anything starts."""
+    with pytest.raises(ConfigurationRefused, match=words):
+        settings.load(AuditSettings, None, [*AUDIT, override])
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [("topics=a(", "regular expression"), ("tier=agent", "tier"), ("cluster.name=", "dot")],
+)
+def test_a_counter_that_cannot_work_is_refused(override: str, words: str) -> None:
+    """One sentence before anything starts."""
+    with pytest.raises(ConfigurationRefused, match=words):
+        settings.load(CounterSettings, None, [*COUNT, override])
+
+
+def test_a_counters_name_follows_tier_and_cluster() -> None:
+    """So that two counters of a site never share numbers by accident."""
+    loaded = settings.load(CounterSettings, None, [*COUNT, "tier=mirror", "cluster.name=offline"])
+    assert loaded.producer_name == "mirror-offline"

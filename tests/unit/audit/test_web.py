@@ -1,0 +1,152 @@
+"""The dashboard, asked without a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import Any
+
+import pytest
+
+from audit import messages
+from audit.ledger import Ledger, ledger_of
+from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
+from audit.verdict import Policy
+from audit.web import Dashboard
+from skidway.kafka.source import Source
+from support.clock import ManualClock
+
+HOSTILE = "<script>alert(1)</script>"
+LOGS = Source("dc1", "cid", "logs", "tid")
+NASTY = Source("dc1", "cid", HOSTILE, "tid")
+AGENT = Sender(Tier.AGENT, "dc1", "7", HOSTILE, 1)
+BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
+
+
+def _ledger(records: int = 5, buckets: int = 1, source: Source = LOGS) -> Ledger:
+    def counts(count: int) -> tuple[Count, ...]:
+        return tuple(
+            Count(source, 7, index * 60_000, 60_000, count, 50, 9) for index in range(buckets)
+        )
+
+    said = [
+        Delta(AGENT, 1, 5, counts=counts(5)),
+        Delta(BROKER, 1, 5, ranges=(Range(source, 0, 0, 5),), counts=counts(records)),
+        Seal(AGENT, 2, 10**9, (SealedTopic(source, 10**9, 1),)),
+    ]
+    return ledger_of(messages.encode(message) for message in said)
+
+
+def _get(ledger: Ledger, path: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
+    """Status, headers and body of a request to the application itself."""
+    application = Dashboard(ledger, POLICY, ManualClock()).application()
+    path, _, query = path.partition("?")
+    sent: list[dict[str, Any]] = []
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
+        "scheme": "http", "path": path, "raw_path": path.encode(), "query_string": query.encode(),
+        "headers": [], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 2), "root_path": "",
+    }  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    asyncio.run(application(scope, receive, send))  # type: ignore[arg-type]
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    body = b"".join(message.get("body", b"") for message in sent[1:])
+    return sent[0]["status"], headers, body.decode()
+
+
+PAGES = ["/", "/buckets", "/buckets?topic=logs", "/buckets?bucket=0", "/agents"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_load_nothing_from_elsewhere_and_run_nothing(path: str) -> None:
+    """A strict policy, no script, no address outside of this server."""
+    status, headers, body = _get(_ledger(), path)
+    assert status == 200
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "<script" not in body
+    assert not re.findall(r"(?:src|href)=\"(?!/)", body)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_text_from_outside_is_escaped(path: str) -> None:
+    """Host names and topics come from anybody who can write to the audit topic."""
+    _, _, body = _get(_ledger(source=NASTY), path)
+    assert HOSTILE not in body
+
+
+def test_the_overview_says_the_verdict_first() -> None:
+    """One sentence, then topics and buckets."""
+    _, _, body = _get(_ledger(buckets=3), "/")
+    assert "All 3 buckets of 1 topic are complete." in body
+    assert "dc1.logs" in body
+
+
+def test_a_short_tier_is_shown_with_its_reason() -> None:
+    """Which tier, and by how much."""
+    _, _, body = _get(_ledger(records=3), "/buckets")
+    assert "broker dc1 is short by 2 of 5" in body
+    assert "incomplete" in body
+
+
+def test_a_bucket_is_shown_agent_by_agent() -> None:
+    """Down to checksums."""
+    _, _, body = _get(_ledger(), "/buckets?topic=logs&bucket=0")
+    assert "by agent" in body
+    assert "<td>7</td>" in body
+
+
+def test_before_the_first_message_the_pages_say_so() -> None:
+    """An empty store is no error."""
+    for path in PAGES:
+        assert _get(Ledger(), path)[0] == 200
+    assert "Nothing was counted" in _get(Ledger(), "/")[2]
+
+
+def test_every_view_is_there_as_json() -> None:
+    """For programs, with the same content."""
+    ledger = _ledger(records=3)
+    overview = json.loads(_get(ledger, "/index.json")[2])
+    assert overview["by_verdict"]["incomplete"] == 1
+    buckets = json.loads(_get(ledger, "/buckets.json?topic=logs")[2])
+    assert buckets["buckets"][0]["reasons"]
+    agents = json.loads(_get(ledger, "/agents.json")[2])
+    assert {sender["tier"] for sender in agents["senders"]} == {"agent", "broker"}
+
+
+def test_older_buckets_are_on_the_next_page() -> None:
+    """A page is bounded; the link goes on below it."""
+    ledger = _ledger(buckets=70)
+    first = json.loads(_get(ledger, "/buckets.json")[2])
+    assert (len(first["buckets"]), first["older_until"]) == (60, 600_000)
+    second = json.loads(_get(ledger, "/buckets.json?until=600000")[2])
+    assert (len(second["buckets"]), second["older_until"]) == (10, None)
+    assert "until=600000" in _get(ledger, "/buckets")[2]
+
+
+@pytest.mark.parametrize("query", ["bucket=x", "until=1e9", f"bucket={10**30}"])
+def test_numbers_that_are_none_are_refused(query: str) -> None:
+    """With a sentence and 400."""
+    status, _, body = _get(_ledger(), f"/buckets?{query}")
+    assert status == 400
+    assert body.strip()
+
+
+def test_unknown_pages_and_methods_are_refused() -> None:
+    """404 and 405, with the same headers."""
+    assert _get(_ledger(), "/nothing")[0] == 404
+    assert _get(_ledger(), "/", method="POST")[0] == 405
+
+
+def test_the_style_is_served() -> None:
+    """The one thing that pages load."""
+    status, headers, body = _get(_ledger(), "/style.css")
+    assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
+    assert ".incomplete" in body
