@@ -117,7 +117,7 @@ def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
     compared = output.compared()
     assert recount_report.is_good(compared)
     assert (
-        recount_report.sentence(compared) == "The 155 rows of 1 topics are what every tier counted."
+        recount_report.sentence(compared) == "The 155 rows of 1 topic are what every tier counted."
     )
     [row] = recount_report.table(compared)
     assert (row["loads"], row["files"], row["rows"], row["verdict"]) == (3, 3, 155, "agrees")
