@@ -86,8 +86,6 @@ def check(broker: Broker, topic: CreatableTopic) -> Assignment:
     catalog = broker.topics.catalog
     if topic.name in catalog.topics or broker.topics.is_creating(topic.name):
         raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
-    if topic.name in catalog.deleting:
-        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' is being deleted.")
     wrong = configs.refusal({each.name: each.value for each in topic.configs})
     if wrong is not None:
         raise Refused(ErrorCode.INVALID_CONFIG, wrong)

@@ -205,7 +205,7 @@ class PartitionLog:
             return end.position - position
         total = segment.size - position
         for later in self.segments[self.segments.index(segment) + 1 :]:
-            if total > enough:
+            if total > enough or later.base_offset > end.segment:
                 break
             total += end.position if later.base_offset == end.segment else later.size
         return total
@@ -296,13 +296,14 @@ class PartitionLog:
         segment.size += len(batch)
         self.log_end_offset = base + header.last_offset_delta + 1
 
-    def _roll(self, now_ms: int) -> Segment:
+    def _roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
+        """A new active segment, at the log end or, behind a gap, above it."""
         try:
             if self._pending:
                 self._write_pending()
             old = self.active
             old.save_indexes(closing=True)
-            new = Segment.create(self.directory, self.log_end_offset)
+            new = Segment.create(self.directory, base_offset or self.log_end_offset)
             new.first_append_ms = now_ms
         except StorageFailed as error:
             self._refusal = error

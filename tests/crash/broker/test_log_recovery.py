@@ -1,0 +1,291 @@
+"""Files of a log as crashes, bad disks and people leave them."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+
+from broker.log import names
+from broker.log.config import LogConfig
+from broker.log.files import DamagedLog
+from broker.log.partition_log import PartitionLog
+from broker.log.producer_state import OutOfOrderSequence
+from skidway.kafka.batch import headers, read_header, stamp
+from support.batches import append, batch, contents, flush, open_in, put, recover_in, sized, stored
+
+pytestmark = pytest.mark.crash
+FIRST = "00000000000000000000.log"
+
+
+def write_log(directory: Path, batches: int = 5, config: LogConfig | None = None) -> PartitionLog:
+    """A log of batches of 1, 2, 3 ... records, all flushed."""
+    log = open_in(directory, config)
+    for number in range(batches):
+        append(log, batch(*[b"v%d" % number] * (number + 1), producer_id=3, epoch=0, sequence=log.log_end_offset))
+    flush(log)
+    return log
+
+
+def ends(path: Path) -> list[int]:
+    """Positions at which batches end."""
+    return [position + header.size_bytes for position, header in headers(path.read_bytes())]
+
+
+def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> None:
+    """Whatever part of the last write reached the file, the batches before it stay, and it goes on."""
+    source = tmp_path / "source"
+    source.mkdir()
+    write_log(source)
+    before = stored(source)
+    *_, previous, end = ends(source / FIRST)
+    data = (source / FIRST).read_bytes()
+    for size in range(previous, end):
+        directory = tmp_path / str(size)
+        directory.mkdir()
+        (directory / FIRST).write_bytes(data[:size])
+        recovered = recover_in(directory)
+        assert contents(recovered.log) == before[:-1]
+        assert recovered.cut_bytes == size - previous
+        if size > previous:
+            cut = directory / names.cut_file(0, previous)
+            assert cut.read_bytes() == data[previous:size]
+        assert append(recovered.log, batch(b"next")) == before[-1][0]
+        flush(recovered.log)
+        assert contents(recovered.log) == [*before[:-1], (before[-1][0], 1)]
+        shutil.rmtree(directory)
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [b"\0", b"\0" * 61, b"\0" * 10_000, b"\xff" * 500, random.Random(1).randbytes(3000), b"GET / HTTP/1.1\r\n"],
+    ids=["zero", "zeros", "many-zeros", "ones", "noise", "text"],
+)
+def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) -> None:
+    """Zeros and old blocks behind the last batch are cut off, and a copy of them is kept."""
+    write_log(tmp_path)
+    before = stored(tmp_path)
+    size = (tmp_path / FIRST).stat().st_size
+    with (tmp_path / FIRST).open("ab") as file:
+        file.write(tail)
+    recovered = recover_in(tmp_path, recovery_point=15)
+    assert contents(recovered.log) == before
+    assert (tmp_path / FIRST).stat().st_size == size
+    assert (tmp_path / names.cut_file(0, size)).read_bytes() == tail
+
+
+def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Path) -> None:
+    """A changed byte before good batches is damage: named with file and position, nothing changed.
+
+    Only bits outside the CRC that still make sense (the high part of a rising leader epoch) pass.
+    """
+    source = tmp_path / "source"
+    source.mkdir()
+    write_log(source)
+    start, end = ends(source / FIRST)[0:2]
+    data = (source / FIRST).read_bytes()
+    for at in range(start, end):
+        directory = tmp_path / str(at)
+        directory.mkdir()
+        broken = bytearray(data)
+        broken[at] ^= 0x81
+        (directory / FIRST).write_bytes(broken)
+        with pytest.raises(DamagedLog) as caught:
+            open_in(directory)
+        assert str(directory / FIRST) in str(caught.value)
+        assert start <= caught.value.position <= end
+        assert (directory / FIRST).read_bytes() == broken
+        shutil.rmtree(directory)
+
+
+def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
+    """What was on disk for certain is not taken for a torn tail, even if it is the last batch."""
+    write_log(tmp_path)
+    path = tmp_path / FIRST
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DamagedLog, match="recovery point"):
+        open_in(tmp_path, recovery_point=15)
+    assert path.read_bytes() == data
+
+
+def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
+    """A file that ends at a batch but below the recovery point has lost something: it is named."""
+    write_log(tmp_path)
+    path = tmp_path / FIRST
+    os.truncate(path, ends(path)[2])
+    with pytest.raises(DamagedLog, match="on disk up to 15"):
+        open_in(tmp_path, recovery_point=15)
+    assert open_in(tmp_path, recovery_point=6).log_end_offset == 6
+
+
+def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
+    """A hole between two segments is named; so is a log whose only segment is gone."""
+    log = write_log(tmp_path, 6, LogConfig(segment_bytes=200))
+    assert len(log.segments) > 2
+    log.segments[1].path.unlink()
+    with pytest.raises(DamagedLog):
+        open_in(tmp_path, recovery_point=14)
+    for path in tmp_path.iterdir():
+        path.unlink()
+    with pytest.raises(DamagedLog):
+        open_in(tmp_path, recovery_point=10)
+
+
+def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> None:
+    """A crash right after a roll may tear the old segment; the new, empty one goes."""
+    log = write_log(tmp_path, 3)
+    log.roll(0)
+    data = (tmp_path / FIRST).read_bytes()
+    (tmp_path / FIRST).write_bytes(data[:-5])
+    again = open_in(tmp_path)
+    assert again.log_end_offset == 3
+    assert len(again.segments) == 1
+    assert append(again, batch(b"x")) == 3
+
+
+def test_a_torn_segment_in_front_of_data_stops_the_partition(tmp_path: Path) -> None:
+    """If the next segment has batches, cutting this one would lose them or leave a hole."""
+    log = write_log(tmp_path, 3)
+    log.roll(0)
+    append(log, batch(b"x"))
+    data = (tmp_path / FIRST).read_bytes()
+    (tmp_path / FIRST).write_bytes(data[:-5])
+    with pytest.raises(DamagedLog, match="goes on behind it"):
+        open_in(tmp_path)
+
+
+def damage_missing(path: Path) -> None:
+    path.unlink()
+
+
+def damage_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def damage_short(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:24])
+
+
+def damage_torn(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-3])
+
+
+def damage_zeros(path: Path) -> None:
+    path.write_bytes(b"\0" * path.stat().st_size)
+
+
+def damage_stale(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\x7f" * 24)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+@pytest.mark.parametrize(
+    "damage", [damage_missing, damage_empty, damage_short, damage_torn, damage_zeros, damage_stale]
+)
+def test_damaged_indexes_are_made_again(tmp_path: Path, damage: object, suffix: str, clean: bool) -> None:
+    """Indexes are derived: whatever became of them, every batch is found and the log is untouched."""
+    config = LogConfig(index_interval_bytes=100, segment_bytes=3000)
+    log = open_in(tmp_path, config)
+    for number in range(40):
+        append(log, batch(b"%d" % number * 50, timestamps=[1000 + number]))
+    flush(log)
+    log.close_cleanly()
+    before, count = stored(tmp_path), len(log.segments)
+    assert count > 1
+    for path in tmp_path.glob(f"*{suffix}"):
+        damage(path)  # type: ignore[operator]
+    again = open_in(tmp_path, config, clean=clean, recovery_point=40)
+    assert len(again.segments) == count
+    for offset, _ in before:
+        piece = again.read(offset, 1, again.flushed, at_least_one=True)
+        assert piece is not None
+        assert next(headers(os.pread(piece.file.fileno(), piece.length, piece.position)))[1].base_offset == offset
+    assert stored(tmp_path) == before
+
+
+def test_a_clean_stop_is_not_believed_about_a_torn_file(tmp_path: Path) -> None:
+    """The marker of a clean stop beside a file that does not end at a batch changes nothing."""
+    log = write_log(tmp_path)
+    log.close_cleanly()
+    before = stored(tmp_path)
+    with (tmp_path / FIRST).open("ab") as file:
+        file.write(b"\0" * 100)
+    recovered = recover_in(tmp_path, clean=True, recovery_point=15)
+    assert contents(recovered.log) == before
+    assert recovered.cut_bytes == 100
+
+
+def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
+    """After a clean stop no batch is read again."""
+    log = write_log(tmp_path)
+    log.close_cleanly()
+    recovered = recover_in(tmp_path, clean=True, recovery_point=15)
+    assert recovered.scanned_bytes == 0
+    assert recovered.log.log_end_offset == 15
+
+
+@pytest.mark.parametrize("keep", ["snapshots", "none", "damaged"])
+@pytest.mark.parametrize("clean", [True, False])
+def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool) -> None:
+    """After any stop a duplicate of the last five is known again, by its bytes, and a gap refused."""
+    config = LogConfig(segment_bytes=400)
+    log = open_in(tmp_path, config)
+    sent = [batch(b"%d" % n * 20, producer_id=9, epoch=2, sequence=n) for n in range(12)]
+    for one in sent:
+        append(log, bytearray(one))
+    flush(log)
+    assert len(log.segments) > 2
+    if clean:
+        log.close_cleanly()
+    for path in tmp_path.glob("*.producers"):
+        if keep == "none":
+            path.unlink()
+        elif keep == "damaged":
+            path.write_bytes(path.read_bytes()[:-1] + b"?")
+    again = open_in(tmp_path, config, clean=clean, recovery_point=12)
+    assert again.producers.highest_id == 9
+    for n in range(7, 12):
+        assert append(again, bytearray(sent[n])) == n
+    for bad in (bytearray(sent[6]), batch(b"gap", producer_id=9, epoch=2, sequence=13)):
+        with pytest.raises(OutOfOrderSequence):
+            put(again, bad)
+    assert append(again, batch(b"next", producer_id=9, epoch=2, sequence=12)) == 12
+
+
+def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
+    """What retention had renamed and not removed, and indexes without a log, are removed."""
+    write_log(tmp_path)
+    left = [f"{FIRST}.deleted", "00000000000000000099.index", "00000000000000000000.producers.tmp"]
+    for name in left:
+        (tmp_path / name).write_bytes(b"old")
+    open_in(tmp_path)
+    assert not any((tmp_path / name).exists() for name in left)
+
+
+def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
+    """The log start offset of the checkpoint holds, also within a segment."""
+    write_log(tmp_path)
+    log = open_in(tmp_path, log_start_offset=4)
+    assert log.log_start_offset == 4
+
+
+def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
+    """Offsets that are missing by name in a mirror are no damage to it, and damage to others."""
+    log = write_log(tmp_path, 2)
+    view = memoryview(sized(100, 4))
+    stamp(view, 0, 10, 0)
+    log.append_mirrored(view, read_header(view), 0)
+    log.write()
+    again = open_in(tmp_path, LogConfig(contiguous=False))
+    assert again.log_end_offset == 14
+    piece = again.read(5, 1000, again.flushed, at_least_one=True)
+    assert piece is not None
+    assert next(headers(os.pread(piece.file.fileno(), 1000, piece.position)))[1].base_offset == 10
+    with pytest.raises(DamagedLog):
+        open_in(tmp_path, recovery_point=14)

@@ -1,0 +1,116 @@
+"""Record batches and logs for the broker's tests, without a socket and without numpy."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from broker.log.config import LogConfig
+from broker.log.partition_log import Flush, PartitionLog
+from broker.log.recovery import Opening, Recovered, open_log
+from broker.log.validation import validate
+from skidway.kafka.batch import Codec, EncodedBatch, headers, seal
+from skidway.kafka.compression import compress
+from skidway.kafka.types import TopicPartition
+
+PARTITION = TopicPartition("logs", 0)
+NOW_MS = 1_700_000_000_000
+
+
+def varint(value: int) -> bytes:
+    """Zigzag, as in records."""
+    value = (value << 1) ^ (value >> 63)
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def record(value: bytes, timestamp_delta: int, offset_delta: int) -> bytes:
+    """One record of format v2, without key and headers."""
+    body = b"\0" + varint(timestamp_delta) + varint(offset_delta) + varint(-1)
+    body += varint(len(value)) + value + varint(0)
+    return varint(len(body)) + body
+
+
+def batch(
+    *values: bytes, timestamps: list[int] | None = None, codec: Codec = Codec.NONE,
+    producer_id: int = -1, epoch: int = -1, sequence: int = -1,
+) -> bytearray:
+    """A batch as a producer sends it: base offset 0."""
+    values = values or (b"value",)
+    times = timestamps or [NOW_MS] * len(values)
+    body = b"".join(record(value, at - times[0], i) for i, (value, at) in enumerate(zip(values, times, strict=True)))
+    encoded = EncodedBatch(compress(codec, body), codec, len(values), times[0], max(times), len(body))
+    return bytearray(seal(encoded, producer_id, epoch, sequence))
+
+
+def sized(size_bytes: int, count: int = 1) -> bytearray:
+    """A batch of exactly that many bytes (61 are header); its records are nonsense."""
+    encoded = EncodedBatch(b"x" * (size_bytes - 61), Codec.NONE, count, NOW_MS, NOW_MS, size_bytes - 61)
+    return bytearray(seal(encoded))
+
+
+def opening(directory: Path, config: LogConfig | None = None, **changes: object) -> Opening:
+    return Opening(PARTITION, directory, config or LogConfig(), NOW_MS, **changes)  # type: ignore[arg-type]
+
+
+def open_in(directory: Path, config: LogConfig | None = None, **changes: object) -> PartitionLog:
+    return recover_in(directory, config, **changes).log
+
+
+def recover_in(directory: Path, config: LogConfig | None = None, **changes: object) -> Recovered:
+    return open_log(opening(directory, config, **changes))
+
+
+def append(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
+    """Validates, appends and writes one batch; its base offset."""
+    base = put(log, data, now_ms, epoch)
+    log.write()
+    return base
+
+
+def put(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0) -> int:
+    """Validates and appends one batch, not written yet; its base offset."""
+    view = memoryview(data)
+    return log.append(view, validate(view, message_bytes_max=1 << 30), epoch, now_ms).base_offset
+
+
+def flush(log: PartitionLog) -> Flush:
+    """Flushes at once."""
+    from broker.log.flusher import sync
+
+    work = log.begin_flush()
+    assert work is not None
+    sync(work)
+    log.finish_flush(work)
+    return work
+
+
+def contents(log: PartitionLog) -> list[tuple[int, int]]:
+    """(base offset, count) of every batch that reading hands out, from the log start on."""
+    found: list[tuple[int, int]] = []
+    offset = log.log_start_offset
+    while True:
+        piece = log.read(offset, 1 << 30, log.flushed, at_least_one=True)
+        if piece is None:
+            return found
+        with open(piece.file.path, "rb") as file:
+            file.seek(piece.position)
+            data = file.read(piece.length)
+        for _, header in headers(data):
+            found.append((header.base_offset, header.count))
+            offset = header.last_offset + 1
+
+
+def stored(directory: Path) -> list[tuple[int, int]]:
+    """(base offset, count) of every batch in the files of a directory, as they are."""
+    found = []
+    for path in sorted(directory.glob("*.log")):
+        found += [(h.base_offset, h.count) for _, h in headers(path.read_bytes())]
+    return found
+
+
+INT32 = struct.Struct(">i")

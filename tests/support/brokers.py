@@ -1,0 +1,96 @@
+"""`skidway broker run` on a real ZooKeeper, with the means to stop, kill and restart it."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.processes import Program, answers, free_port, running, skidway
+from support.zookeeper import ZooKeeper
+
+
+class SkidwayBroker:
+    """One broker in a folder of its own; `settings` over the defaults of tests."""
+
+    def __init__(self, folder: Path, zookeeper: str, **settings: object) -> None:
+        self.port, self.metrics_port = free_port(), free_port()
+        self.address = f"127.0.0.1:{self.port}"
+        self.logs = folder / "logs"
+        self.folder = folder
+        self.settings: dict[str, object] = {
+            "listeners": f"PLAINTEXT://{self.address}",
+            "log.dirs": self.logs,
+            "zookeeper.connect": zookeeper,
+            "metrics.listener": f"127.0.0.1:{self.metrics_port}",
+            **{key.replace("_", "."): value for key, value in settings.items()},
+        }
+        self.program = Program(self.command(), folder / "broker.out")
+
+    def command(self) -> list[str]:
+        sets = [word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")]
+        return skidway("broker", "run", *sets)
+
+    def ready(self) -> bool:
+        return answers(f"http://127.0.0.1:{self.metrics_port}/health")
+
+    def up(self) -> bool:
+        """Whether it serves at all, healthy or not."""
+        return '"broker_started"' in self.program.output() and bool(self.health())
+
+    def health(self) -> dict[str, Any]:
+        """What /health says, also when it says 503."""
+        url = f"http://127.0.0.1:{self.metrics_port}/health"
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return dict(json.load(answer))
+        except urllib.error.HTTPError as error:
+            return dict(json.load(error))
+
+    def metric(self, name: str) -> float:
+        """The value of a metric; 0 if it is not there."""
+        url = f"http://127.0.0.1:{self.metrics_port}/metrics"
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            for line in answer.read().decode().splitlines():
+                if line.startswith(name) and not line.startswith("#"):
+                    return float(line.rpartition(" ")[2])
+        return 0.0
+
+    def start(self) -> SkidwayBroker:
+        self.program = Program(self.command(), self.folder / "broker.out")
+        self.program.start().wait_until(self.ready)
+        return self
+
+    def restart(self) -> None:
+        """A clean stop, and a start on the same files."""
+        assert self.program.stop() == 0, self.program.output()
+        self.start()
+
+    def crash(self) -> None:
+        """kill -9, and a start on the same files."""
+        self.program.kill()
+        self.start()
+
+
+@pytest.fixture(scope="module")
+def skidway_broker(
+    tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
+) -> Iterator[SkidwayBroker]:
+    """One broker for a module's tests, with the settings of a default installation."""
+    folder = tmp_path_factory.mktemp("broker")
+    broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}")
+    with running(broker.program, broker.ready):
+        yield broker
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
+    """A broker of this test's own, not started yet."""
+    broker = SkidwayBroker(tmp_path, zookeeper)
+    yield broker
+    if broker.program.running:
+        broker.program.kill()

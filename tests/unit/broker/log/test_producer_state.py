@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.log.producer_state import (
+    InvalidProducerEpoch,
+    OutOfOrderSequence,
+    ProducerState,
+    SequenceRefused,
+    SnapshotDamaged,
+    decode_snapshot,
+    encode_snapshot,
+)
+from skidway.kafka.batch import SEQUENCE_END, BatchHeader, read_header
+from support.batches import batch
+
+
+def header(sequence: int, count: int = 1, *, epoch: int = 0, producer: int = 7, text: bytes = b"") -> BatchHeader:
+    values = [text + b"%d" % sequence] * count
+    return read_header(batch(*values, producer_id=producer, epoch=epoch, sequence=sequence))
+
+
+def state_with(*each: BatchHeader) -> ProducerState:
+    state, offset = ProducerState(), 0
+    for one in each:
+        assert state.check(one) is None
+        state.update(one, offset, 0)
+        offset += one.count
+    return state
+
+
+def test_an_unknown_producer_may_begin_anywhere() -> None:
+    """Its state may have expired, so any first sequence is taken."""
+    assert ProducerState().check(header(4711)) is None
+
+
+def test_sequences_go_on() -> None:
+    """Only the next sequence is new; a gap is out of order."""
+    state = state_with(header(0, 3), header(3, 2))
+    assert state.check(header(5)) is None
+    with pytest.raises(OutOfOrderSequence):
+        state.check(header(6))
+
+
+def test_sequences_wrap() -> None:
+    """Behind 2^31-1 comes 0."""
+    state = state_with(header(SEQUENCE_END - 2, 2))
+    assert state.check(header(0)) is None
+
+
+def test_the_last_five_batches_are_known_again() -> None:
+    """A duplicate of one of the last five is found with its offsets, an older one is out of order."""
+    state = state_with(*[header(n) for n in range(7)])
+    for n in range(2, 7):
+        stored = state.check(header(n))
+        assert stored is not None
+        assert stored.base_offset == n
+    with pytest.raises(OutOfOrderSequence):
+        state.check(header(1))
+
+
+def test_a_duplicate_has_the_same_bytes() -> None:
+    """Other records under the same sequence are refused, and so is another count."""
+    state = state_with(header(0, 2), header(2))
+    with pytest.raises(OutOfOrderSequence):
+        state.check(header(2, text=b"other"))
+    with pytest.raises(OutOfOrderSequence):
+        state.check(header(0, 1))
+
+
+def test_epochs_only_rise() -> None:
+    """A lower epoch is fenced; a higher one begins at sequence 0."""
+    state = state_with(header(0, epoch=3))
+    with pytest.raises(InvalidProducerEpoch):
+        state.check(header(1, epoch=2))
+    with pytest.raises(OutOfOrderSequence):
+        state.check(header(1, epoch=4))
+    state.update(header(0, epoch=4), 10, 0)
+    assert state.check(header(1, epoch=4)) is None
+    with pytest.raises(InvalidProducerEpoch):
+        state.check(header(1, epoch=3))
+
+
+def test_producers_are_forgotten_by_append_time() -> None:
+    """Only the moment of the last append counts; the highest id is never forgotten."""
+    state = ProducerState()
+    state.update(header(0, producer=1), 0, 1000)
+    state.update(header(0, producer=9), 1, 2000)
+    assert state.expire(2000) == 1
+    assert list(state.producers) == [9]
+    assert state.expire(3000) == 1
+    assert state.highest_id == 9
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4), st.booleans())))
+def test_a_snapshot_decides_as_the_state_does(moves: list[tuple[int, int, bool]]) -> None:
+    """State put back from a snapshot refuses and accepts exactly what the original does."""
+    state, offset = ProducerState(), 0
+    following = dict.fromkeys(range(6), 0)
+    for producer, count, bump in moves:
+        epoch = state.producers[producer].epoch if producer in state.producers else 0
+        if bump:
+            epoch, following[producer] = epoch + 1, 0
+        one = header(following[producer], count, epoch=epoch, producer=producer)
+        state.update(one, offset, offset)
+        offset += count
+        following[producer] += count
+    again = decode_snapshot(encode_snapshot(state, 5))
+    assert again.first_append_ms == 5
+    assert again.state == state
+    for producer in range(6):
+        for sequence in range(0, following[producer] + 2):
+            probe = header(sequence, producer=producer)
+            assert decision(again.state, probe) == decision(state, probe)
+
+
+def decision(state: ProducerState, one: BatchHeader) -> object:
+    try:
+        return state.check(one)
+    except SequenceRefused as error:
+        return type(error)
+
+
+def test_a_damaged_snapshot_is_known() -> None:
+    """Every flipped bit and every cut is found, so that the log is read instead."""
+    data = encode_snapshot(state_with(header(0), header(1)), 1)
+    for at in range(len(data)):
+        broken = bytearray(data)
+        broken[at] ^= 0x10
+        with pytest.raises(SnapshotDamaged):
+            decode_snapshot(bytes(broken))
+        with pytest.raises(SnapshotDamaged):
+            decode_snapshot(data[:at])

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import google_crc32c
+import pytest
+
+from broker.log.validation import (
+    BatchCorrupt,
+    BatchInvalid,
+    BatchRefused,
+    BatchTooLarge,
+    TimestampRefused,
+    UnsupportedCompression,
+    UnsupportedFormat,
+    check_timestamps,
+    validate,
+)
+from skidway.kafka.batch import Codec, read_header
+from support.batches import batch, sized
+
+
+def check(data: bytes | bytearray, largest: int = 10_000, version: int = 9) -> None:
+    validate(memoryview(data), message_bytes_max=largest, produce_version=version)
+
+
+def changed(at: int, value: bytes, *, crc: bool = True) -> bytearray:
+    """A good batch with some bytes replaced, and a right CRC over them."""
+    data = batch(b"a", b"b", producer_id=1, epoch=0, sequence=0)
+    data[at : at + len(value)] = value
+    if crc:
+        data[17:21] = google_crc32c.value(bytes(data[21:])).to_bytes(4, "big")
+    return data
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_good_batches_of_every_codec_are_taken(codec: Codec) -> None:
+    """What stock producers send passes."""
+    check(batch(b"a", b"b", codec=codec))
+
+
+@pytest.mark.parametrize(
+    ("data", "refusal"),
+    [
+        (b"", BatchInvalid),
+        (b"\0" * 60, UnsupportedFormat),
+        (bytes(changed(16, b"\1", crc=False)), UnsupportedFormat),
+        (bytes(changed(16, b"\3", crc=False)), BatchCorrupt),
+        (bytes(changed(17, b"\0\0\0\0", crc=False)), BatchCorrupt),
+        (bytes(batch(b"a") + batch(b"b")), BatchInvalid),
+        (bytes(batch(b"a")) + b"\0", BatchInvalid),
+        (bytes(batch(b"a"))[:-1], BatchInvalid),
+        (bytes(changed(0, b"\0\0\0\0\0\0\0\1")), BatchInvalid),
+        (bytes(changed(57, b"\0\0\0\3")), BatchInvalid),
+        (bytes(changed(57, b"\0\0\0\0")), BatchInvalid),
+        (bytes(changed(23, b"\xff\xff\xff\xff")), BatchInvalid),
+        (bytes(changed(21, b"\0\x05")), BatchInvalid),
+        (bytes(changed(21, b"\0\x20")), BatchInvalid),
+        (bytes(changed(21, b"\0\x10")), BatchInvalid),
+        (bytes(changed(21, b"\0\x08")), TimestampRefused),
+        (bytes(changed(21, b"\x80\0")), BatchInvalid),
+        (bytes(changed(51, b"\xff\xff")), BatchInvalid),
+        (bytes(changed(53, b"\xff\xff\xff\xff")), BatchInvalid),
+        (bytes(sized(10_001)), BatchTooLarge),
+    ],
+)
+def test_bad_batches_are_refused_by_kind(data: bytes, refusal: type[BatchRefused]) -> None:
+    """Each fault that Kafka knows has its own refusal."""
+    with pytest.raises(refusal):
+        check(data)
+
+
+def test_zstd_needs_a_client_that_knows_it() -> None:
+    """Produce before version 7 must not bring zstd (KIP-110)."""
+    data = batch(b"a", codec=Codec.ZSTD)
+    check(data, version=7)
+    with pytest.raises(UnsupportedCompression):
+        check(data, version=6)
+
+
+@pytest.mark.parametrize("at", range(12, 90))
+def test_every_flipped_bit_behind_the_length_is_found(at: int) -> None:
+    """Nothing of a batch that the CRC covers can change unseen; the epoch before it is stamped."""
+    data = batch(b"a" * 40)
+    data[at] ^= 0x40
+    if at < 16:
+        check(data)
+    else:
+        with pytest.raises(BatchRefused):
+            check(data)
+
+
+def window(limit: int) -> Callable[[int], None]:
+    def within(timestamp: int) -> None:
+        header = read_header(batch(b"a", timestamps=[timestamp]))
+        check_timestamps(header, 1_000_000, before_max=limit, after_max=limit)
+
+    return within
+
+
+def test_event_times_are_bounded_only_where_configured() -> None:
+    """Within the limits a time is good, beyond them on either side it is refused."""
+    within = window(500)
+    for good in (999_500, 1_000_000, 1_000_500):
+        within(good)
+    for bad in (999_499, 1_000_501):
+        with pytest.raises(TimestampRefused):
+            within(bad)
