@@ -12,7 +12,7 @@ from skidway.demo.flow import Outcome
 from skidway.demo.site import Site
 
 COLUMNS = ("topic", "agent", "broker", "mirror", "hdfs", "rejects", "verdict")
-FATES = ("acknowledged", "rejected", "filtered", "lost", "uncertain", "pending")
+FATES = ("acknowledged", "rejected", "filtered", "lost", "uncertain")
 UNACCOUNTED_SHOWN = 5
 
 
