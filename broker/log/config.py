@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from skidway.kafka.gaps import Gap, covers
+
 DAY_MS = 86_400_000
 WEEK_MS = 7 * DAY_MS
 FOREVER_MS = (1 << 63) - 1
@@ -28,6 +30,14 @@ class LogConfig:
     timestamp_after_max_ms: int = FOREVER_MS
     contiguous: bool = True
     """Whether each batch begins where the last ended: true but for mirrors, which keep gaps."""
+    gaps: tuple[Gap, ...] | None = None
+    """Of a log that is not contiguous: the only offsets that may be missing; None = any may."""
+
+    def may_miss(self, partition: int, first: int, end: int) -> bool:
+        """Whether a log of that partition may have none of the offsets [first, end)."""
+        if self.contiguous:
+            return False
+        return self.gaps is None or covers(self.gaps, partition, first, end)
 
     @property
     def bounds_timestamps(self) -> bool:

@@ -144,7 +144,7 @@ class PartitionLog:
             if stored is not None:
                 return Appended(stored.base_offset, stored.last_offset, True)
         base = self.log_end_offset
-        segment = self._prepare(len(batch), base + header.last_offset_delta, now_ms)
+        segment = self._prepare(len(batch), base, base + header.last_offset_delta, now_ms)
         stamp(batch, 0, base, leader_epoch)
         if header.producer_id >= 0:
             self._update_producer(header, base, now_ms)
@@ -160,7 +160,7 @@ class PartitionLog:
         assert header.base_offset >= self.log_end_offset
         if self._refusal is not None:
             raise self._refusal
-        segment = self._prepare(len(batch), header.last_offset, now_ms)
+        segment = self._prepare(len(batch), header.base_offset, header.last_offset, now_ms)
         self._put(segment, batch, header, header.base_offset)
 
     def write(self) -> None:
@@ -243,7 +243,7 @@ class PartitionLog:
     def roll(self, now_ms: int) -> None:
         """Closes the active segment if it holds anything. Raises StorageFailed."""
         if self.active.size:
-            self._roll(now_ms)
+            self._roll(now_ms, self.log_end_offset)
             self.write()
 
     def take_out(self, count: int) -> list[Segment]:
@@ -275,16 +275,18 @@ class PartitionLog:
         self.active.save_indexes(closing=True)
         self.save_producers(self.log_end_offset, self.active.first_append_ms or 0)
 
-    def _prepare(self, size: int, last_offset: int, now_ms: int) -> Segment:
-        """The segment for a batch of that size and last offset, rolled if need be."""
+    def _prepare(self, size: int, base: int, last_offset: int, now_ms: int) -> Segment:
+        """The segment for a batch of that size and those offsets, rolled if need be."""
         segment, config = self.active, self.config
-        if segment.size and (
-            segment.size + size > config.segment_bytes
-            or self._index_full
-            or last_offset - segment.base_offset > RELATIVE_OFFSET_MAX
-            or now_ms - (segment.first_append_ms or now_ms) >= config.segment_ms
+        if last_offset - segment.base_offset > RELATIVE_OFFSET_MAX or (
+            segment.size
+            and (
+                segment.size + size > config.segment_bytes
+                or self._index_full
+                or now_ms - (segment.first_append_ms or now_ms) >= config.segment_ms
+            )
         ):
-            segment = self._roll(now_ms)
+            segment = self._roll(now_ms, base)
         if self._undo is None:
             self._undo = self._begin_writing(segment, now_ms)
         return segment
@@ -296,14 +298,15 @@ class PartitionLog:
         segment.size += len(batch)
         self.log_end_offset = base + header.last_offset_delta + 1
 
-    def _roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
-        """A new active segment, at the log end or, behind a gap, above it."""
+    def _roll(self, now_ms: int, base_offset: int) -> Segment:
+        """A new active segment, at the log end or, behind a gap of a mirror, above it."""
         try:
             if self._pending:
                 self._write_pending()
             old = self.active
             old.save_indexes(closing=True)
-            new = Segment.create(self.directory, base_offset or self.log_end_offset)
+            new = Segment.create(self.directory, base_offset)
+            self.log_end_offset = base_offset
             new.first_append_ms = now_ms
         except StorageFailed as error:
             self._refusal = error

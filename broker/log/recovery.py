@@ -12,8 +12,9 @@ two things:
                   and nothing is changed.
 
 A log that ends below its recovery point is damaged too: a file is missing or was cut. Segments
-below the recovery point are not read again, but each must end where the next one begins. An index
-that is missing, partial, short, or whose last entry does not meet its batch is made again.
+below the recovery point are not read again, but each must end where the next one begins. Offsets
+may be missing in a mirror's log, but only those that its topic's gaps name. An index that is
+missing, partial, short, or whose last entry does not meet its batch is made again.
 
 What recovery found good is synced before it counts as flushed.
 """
@@ -74,6 +75,10 @@ class Opening:
     log_start_offset: int = 0
     first_offset: int = 0
     """Where a log that has no segment yet begins."""
+
+    def may_miss(self, first: int, end: int) -> bool:
+        """Whether offsets [first, end) may be missing: in a mirror, if they are named."""
+        return self.config.may_miss(self.partition.partition, first, end)
 
 
 def open_log(opening: Opening) -> Recovered:
@@ -144,9 +149,9 @@ def _load_segments(opening: Opening) -> list[Segment]:
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
-    """Records that are missing between two segments are damage, unless the topic has gaps."""
+    """Records that are missing between two segments are damage, unless they are a named gap."""
     base = segment.base_offset
-    if base < end_offset or (opening.config.contiguous and base != end_offset):
+    if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):
         raise DamagedLog(
             segment.path, 0, f"the segment in front of it ends at offset {end_offset}, not {base}"
         )
@@ -187,7 +192,7 @@ def _end_by_index(segment: Segment, opening: Opening) -> int | None:
             position,
             segment.size,
             first_offset=first,
-            contiguous=opening.config.contiguous,
+            holes=opening.may_miss,
             crc=False,
         ):
             if at - indexed > opening.config.index_interval_bytes:
@@ -216,7 +221,7 @@ def _scan_segment(
             0,
             segment.size,
             first_offset=segment.base_offset,
-            contiguous=opening.config.contiguous,
+            holes=opening.may_miss,
             crc=True,
         ):
             interval = opening.config.index_interval_bytes
@@ -321,7 +326,7 @@ def _replay_producers(segment: Segment, state: ProducerState, opening: Opening) 
             0,
             segment.size,
             first_offset=segment.base_offset,
-            contiguous=opening.config.contiguous,
+            holes=opening.may_miss,
             crc=False,
         ):
             if header.producer_id >= 0:

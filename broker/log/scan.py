@@ -7,7 +7,7 @@ large one. A length found in the file is compared with what is left of the file 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import google_crc32c
 
@@ -19,6 +19,9 @@ from skidway.kafka.batch import (
     CorruptBatch,
     read_header,
 )
+
+Holes = Callable[[int, int], bool]
+"""Whether all offsets [first, end) may be missing between two batches."""
 
 WINDOW_BYTES = 1 << 18
 HEADER_WINDOW_BYTES = 1 << 13
@@ -73,18 +76,18 @@ class Window:
 
 
 def headers(
-    descriptor: int, start: int, end: int, *, first_offset: int, contiguous: bool, crc: bool
+    descriptor: int, start: int, end: int, *, first_offset: int, holes: Holes, crc: bool
 ) -> Iterator[tuple[int, BatchHeader]]:
     """Position and header of each batch from `start` up to `end`, the first one bad raising.
 
-    `first_offset` is the least offset that the first batch may have, the only one if `contiguous`;
-    each batch must go on where the one before ended. Raises InvalidBatch, also for a partial one.
+    The first batch begins at `first_offset`, each other where the one before ended, or behind a
+    hole that may be there. Raises InvalidBatch, also for a partial one.
     """
     window = Window(descriptor, WINDOW_BYTES if crc else HEADER_WINDOW_BYTES)
     position, expected, epoch = start, first_offset, -1
     while position < end:
         header = window.header(position)
-        problem = _implausible(header, end - position, expected, epoch, contiguous=contiguous)
+        problem = _implausible(header, end - position, expected, epoch, holes)
         if problem is None and crc and window.crc(position, header) != header.crc:
             problem = f"the CRC-32C is not the header's {header.crc:08x}"
         if problem is not None:
@@ -95,14 +98,15 @@ def headers(
 
 
 def _implausible(
-    header: BatchHeader, left: int, expected: int, epoch: int, *, contiguous: bool
+    header: BatchHeader, left: int, expected: int, epoch: int, holes: Holes
 ) -> str | None:
     if header.size_bytes > left:
         return f"a batch of {header.size_bytes} bytes where {left} are left"
     if header.last_offset_delta < 0 or not 0 <= header.count <= header.last_offset_delta + 1:
         return f"{header.count} records for the last offset delta {header.last_offset_delta}"
-    if header.base_offset < expected or (contiguous and header.base_offset != expected):
-        return f"base offset {header.base_offset} where {expected} is next"
+    base = header.base_offset
+    if base < expected or (base > expected and not holes(expected, base)):
+        return f"base offset {base} where {expected} is next"
     if header.leader_epoch < epoch:
         return f"leader epoch {header.leader_epoch} behind {epoch}"
     return None
@@ -143,6 +147,11 @@ def _candidate(descriptor: int, data: bytes, start: int, end: int, least_offset:
 def _is_batch(
     descriptor: int, position: int, end: int, header: BatchHeader, least_offset: int
 ) -> bool:
-    if _implausible(header, end - position, least_offset, -1, contiguous=False) is not None:
+    if _implausible(header, end - position, least_offset, -1, _any) is not None:
         return False
     return Window(descriptor).crc(position, header) == header.crc
+
+
+def _any(_first: int, _end: int) -> bool:
+    """Behind damage a valid batch counts wherever it begins."""
+    return True

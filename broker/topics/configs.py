@@ -311,7 +311,9 @@ def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
         if value is not None and TOPIC_CONFIGS[name].check(value) is None:
             found[attribute] = int(value)
     mirrored = f"{MIRROR_SOURCE}topic" in configs
-    return replace(defaults, **found, contiguous=not mirrored)
+    named = configs.get(gaps.CONFIG, "")
+    missing = () if gaps.refusal(named) is not None else tuple(gaps.decode(named))
+    return replace(defaults, **found, contiguous=not mirrored, gaps=missing)
 
 
 def log_value(config: LogConfig, name: str) -> str | None:

@@ -1,6 +1,6 @@
 """The topic config `mirror.gaps`: offsets that a mirror could not have, as text.
 
-    0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last
+0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last
 """
 
 from __future__ import annotations
@@ -47,6 +47,23 @@ def refusal(text: str) -> str | None:
 
 
 def added(known: Iterable[Gap], gap: Gap) -> list[Gap]:
-    """The gaps with one more; one that is known already is not named twice."""
+    """The gaps with one more; one that lies within another is not named twice."""
     gaps = list(known)
-    return gaps if gap in gaps else [*gaps, gap]
+    if any(_within(gap, each) for each in gaps):
+        return gaps
+    return [*(each for each in gaps if not _within(each, gap)), gap]
+
+
+def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
+    """Whether every offset of [first, end) is named as missing from a partition."""
+    for gap in sorted(each for each in gaps if each.partition == partition):
+        if gap.first > first:
+            break
+        first = max(first, gap.end)
+    return first >= end
+
+
+def _within(inner: Gap, outer: Gap) -> bool:
+    return (
+        inner.partition == outer.partition and outer.first <= inner.first and inner.end <= outer.end
+    )
