@@ -341,6 +341,8 @@ class Tracker:
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
         """It lies where it lay, but no source means it any more."""
         found = None if path is None else self._host.look(path)
+        if found is not None:
+            tracked.size = max(tracked.size, found.size)
         if found is not None and found.size <= tracked.promised:
             self._end(tracked)
         else:

@@ -225,12 +225,18 @@ def open_state(directory: Path, *, create: bool = True) -> State:
         if not create:
             raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
         _create_file(path)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=5)
     try:
-        connection = _connect(path)
         _check(connection, path)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return State(connection, str(path))
     except sqlite3.Error as error:
+        connection.close()
         raise StateRefused(f"the state {path} cannot be used: {error}; {_DAMAGED_HINT}") from error
-    return State(connection, str(path))
+    except SkidwayError:
+        connection.close()
+        raise
 
 
 def create_tables(connection: sqlite3.Connection, machine: str) -> None:
@@ -249,13 +255,6 @@ def check_machine(state: State, machine: str) -> None:
             f"this state belongs to another machine ({state.machine}, here is {machine}); if it "
             "was moved here for good, say so with `skidway agent state adopt`, and never run both"
         )
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, timeout=5)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    return connection
 
 
 def _create_file(path: Path) -> None:

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import agent_world
-from support.agent_world import Brokers, Record, World, datum_text, records_of, settings
 
 from agent.delivery import recipe, replay
 from agent.settings import ParserSettings, SourceSettings
@@ -23,6 +21,8 @@ from audit import bucket, checksum, marks
 from audit.messages import Announcement, Certainty, Delta, Seal
 from schemas.codec import Codec
 from schemas.single_object import schema_text
+from support import agent_world
+from support.agent_world import Brokers, Record, World, datum_text, records_of, settings
 
 pytestmark = pytest.mark.model
 

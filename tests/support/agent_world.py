@@ -27,7 +27,6 @@ from agent.settings import AgentSettings, SourceSettings
 from agent.state.database import State, create_tables
 from audit import messages
 from schemas.single_object import schema_text
-from skidway.errors import SkidwayError
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained
 from skidway.kafka.columns import decode
@@ -312,6 +311,7 @@ class World:
         self.loop: Loop | None = None
         self.producer = Producer(self.brokers)
         self.limit_bytes = LIMIT_BYTES
+        self.cluster_id, self.topic_ids = "cluster-1", "id"
         for source in configured.sources:
             self.brokers.partitions.setdefault(source.topic, partitions)
             self.brokers.partitions.setdefault(source.rejected_topic, 1)
@@ -322,7 +322,7 @@ class World:
         return self.loop
 
     def destinations(self) -> list[Destination]:
-        cluster = ClusterName("main", "cluster-1")
+        cluster = ClusterName("main", self.cluster_id)
         found = []
         for source in self.settings.sources:
             topics = [
@@ -334,7 +334,11 @@ class World:
                 source, *topics, Schema(1, schema), Schema(2, schema_text("Rejected")),
                 self.settings.batch_size,
             )  # fmt: skip
-            sources = [Source(cluster.name, cluster.id, t.name, f"id-{t.name}") for t in topics]
+            ids = [f"{self.topic_ids}-{topic.name}" for topic in topics]
+            sources = [
+                Source(cluster.name, cluster.id, topic.name, id_)
+                for topic, id_ in zip(topics, ids, strict=True)
+            ]
             found.append(Destination(source, recipe, *sources))
         return found
 
@@ -342,7 +346,7 @@ class World:
         self.producer = Producer(self.brokers)
         self.loop = Loop(
             self.settings, State(self.connection), self.files, self.clock, self.producer,
-            ClusterName("main", "cluster-1"), self.destinations(), "host-1",
+            ClusterName("main", self.cluster_id), self.destinations(), "host-1",
         )  # fmt: skip
         return self.loop
 
@@ -402,10 +406,6 @@ def datum_text(value: bytes) -> str:
     size = number >> 1
     assert at + size == len(value)
     return value[at:].decode()
-
-
-class DiskFull(SkidwayError):
-    """For tests that make a disk full."""
 
 
 def pa_binary(values: list[bytes]) -> Any:

@@ -1,0 +1,61 @@
+"""Recipes, readings and what is pressed of them, for tests of the agent's delivery."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agent.delivery.intents import Intent, Reading, crc_of
+from agent.delivery.press import Press, Pressed
+from agent.delivery.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
+from agent.settings import ParserSettings, SourceSettings
+from schemas.codec import Codec
+from schemas.single_object import schema_text
+from skidway.kafka.source import Source
+from support.agent_world import Brokers, Record, pa_binary, records_of
+
+AGENT = 77
+READ_MS = 1_700_000_000_000
+DATA = Source("main", "c", "logs", "t1")
+REJECTED = Source("main", "c", "logs.rejected", "t2")
+
+
+def recipe(
+    *, partitions: int = 1, limit: int = 1_048_588, batch: int = 900_000, **source: Any
+) -> Recipe:
+    configured = SourceSettings(topic="logs", paths=["/log/*"], **source)
+    return recipe_of(
+        configured,
+        Topic("logs", partitions, limit),
+        Topic("logs.rejected", partitions, limit),
+        Schema(1, derived_schema(configured)),
+        Schema(2, schema_text("Rejected")),
+        batch,
+    )
+
+
+def regex(pattern: str, **source: Any) -> dict[str, Any]:
+    return {"parser": ParserSettings(type="regex", pattern=pattern), **source}
+
+
+def reading(data: bytes, file: int = 5, first: int = 100) -> Reading:
+    intent = Intent(1, file, first, first + len(data), crc_of(data), READ_MS, b"")
+    return Reading(intent, data, "host", "/log/a")
+
+
+def press(made: Recipe, *readings: Reading) -> Pressed:
+    return Press(made).press(AGENT, readings, (DATA, REJECTED), 60_000)
+
+
+def records(pressed: Pressed, topic: str = "logs") -> list[Record]:
+    return [r for b in pressed.batches if b.tp.topic == topic for r in records_of(b.encoded)]
+
+
+def rejected_rows(brokers: Brokers) -> list[dict[str, Any]]:
+    """All that lies in the rejected topic."""
+    values = [record.value[5:] for record in brokers.records("logs.rejected")]
+    return Codec(schema_text("Rejected")).decode(pa_binary(values)).batch.to_pylist()
+
+
+def rejected(pressed: Pressed) -> list[dict[str, Any]]:
+    values = [record.value[5:] for record in records(pressed, "logs.rejected")]
+    return Codec(schema_text("Rejected")).decode(pa_binary(values)).batch.to_pylist()

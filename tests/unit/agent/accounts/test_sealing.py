@@ -1,0 +1,57 @@
+from agent.accounts import sealing
+from agent.files.host import FileKey
+from agent.files.tracked import Birth, Checkpoint, FileState, TrackedFile
+from agent.identity import Fingerprint, Guard
+
+
+def tracked(file: int, position: int, size: int, **others: object) -> TrackedFile:
+    birth = Birth(file, file, "t", "", "h", "/p", FileKey(1, file), Fingerprint(0, b""))
+    made = TrackedFile(birth, Checkpoint(position, 0, Guard(0, 0), ()), "/p")
+    made.size, made.verified = size, True
+    for name, value in others.items():
+        setattr(made, name, value)
+    return made
+
+
+def noted(*files: TrackedFile, limit: int | None = None) -> sealing.Noted:
+    return sealing.note("t", 1000, 5, 0, [(each, limit) for each in files])
+
+
+def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
+    """Also for what is still on its way of a file that has ended; not for later bytes."""
+    growing = tracked(1, 10, 20)
+    ended = tracked(2, 5, 9, state=FileState.ENDED, length=9)
+    note = noted(growing, ended, tracked(3, 0, 7, state=FileState.CLOSED))
+    files = {1: growing, 2: ended}
+    assert note.targets == {1: 20, 2: 9}
+    growing.checkpoint = Checkpoint(25, 0, Guard(0, 0), ())
+    assert not sealing.is_complete(note, files)
+    ended.checkpoint = Checkpoint(9, 0, Guard(0, 0), ())
+    assert sealing.is_complete(note, files)
+
+
+def test_nothing_is_said_of_a_file_in_doubt() -> None:
+    """Before it was verified after a start, and when it was replaced since the sizes were noted."""
+    file = tracked(1, 20, 20, verified=False)
+    note = noted(file)
+    assert not sealing.is_complete(note, {1: file})
+    file.verified = True
+    assert sealing.is_complete(note, {1: file})
+    assert not sealing.is_void(note, {1: file}, doubts=0)
+    assert sealing.is_void(note, {1: file}, doubts=1)
+    file.length = 15
+    assert sealing.is_void(note, {1: file}, doubts=0)
+
+
+def test_bytes_behind_a_limit_are_not_waited_for() -> None:
+    """A file is sealed up to where it may be read."""
+    assert noted(tracked(1, 3, 20), limit=12).targets == {1: 12}
+    assert noted(tracked(1, 15, 20), limit=12).targets == {1: 15}
+
+
+def test_what_cannot_be_read_is_named() -> None:
+    """Of its own topic only, and not endlessly."""
+    unreadable = {"t": {f"/p{index}": "denied" for index in range(9)}}
+    assert sealing.held_back_by("t", unreadable)[0] == "/p0: denied"
+    assert len(sealing.held_back_by("t", unreadable)) == 5
+    assert sealing.held_back_by("other", unreadable) == []

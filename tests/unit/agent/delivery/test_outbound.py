@@ -1,0 +1,102 @@
+import pytest
+
+from agent.delivery.intents import Intent, Reading, crc_of
+from agent.delivery.outbound import Outbound
+from agent.delivery.press import Press
+from agent.files.tracked import Checkpoint, Flight
+from agent.identity import Guard
+from skidway.errors import ConfigurationRefused
+from skidway.kafka.client import Delivery
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.types import TopicPartition
+from support.agent_press import AGENT, DATA, READ_MS, REJECTED, recipe
+from support.agent_world import Brokers, Producer, records_of
+
+TP = TopicPartition("logs", 0)
+
+
+class Sending:
+    def __init__(self, *datas: bytes, room: int = 100) -> None:
+        self.brokers = Brokers()
+        self.producer = Producer(self.brokers, room)
+        self.outbound = Outbound(self.producer)
+        self.flights = []
+        first = 0
+        for index, data in enumerate(datas):
+            intent = Intent(index, 5, first, first + len(data), crc_of(data), READ_MS, b"")
+            first = intent.end
+            flight = Flight(intent, Checkpoint(intent.end, 0, Guard(0, 0), ()))
+            self.flights.append(flight)
+            pressed = Press(recipe()).press(
+                AGENT, [Reading(intent, data, "h", "/p")], (DATA, REJECTED), 60_000
+            )
+            self.outbound.add(pressed, [flight], (DATA, REJECTED))
+        self.outbound.pump()
+
+    def firsts(self) -> list[int]:
+        return [record.first for record in self.brokers.logs[TP]]
+
+
+def test_a_flight_is_done_when_all_its_batches_are_acknowledged() -> None:
+    """Neither before, nor for the batches of others; the last offset is known then."""
+    sending = Sending(b"a\n\xff\n", b"b\n")
+    assert [flight.waiting for flight in sending.flights] == [2, 1]
+    settled = sending.outbound.settle(sending.producer.deliver_all())
+    assert [flight.is_done for flight in sending.flights] == [True, True]
+    assert settled.offsets == {TP: 1, TopicPartition("logs.rejected", 0): 0}
+
+
+def test_what_the_producer_does_not_take_waits_in_order() -> None:
+    """A full buffer holds back reading, and nothing overtakes."""
+    sending = Sending(b"a\n", b"b\n", b"c\n", room=1)
+    assert not sending.outbound.has_room
+    for _ in range(3):
+        sending.outbound.settle(sending.producer.deliver_all())
+        sending.outbound.pump()
+    assert sending.firsts() == [0, 2, 4]
+    assert sending.outbound.has_room
+
+
+def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None:
+    """The record that the broker does not take is set apart; everything behind it is sent again."""
+    lines = [b"%d\n" % i for i in range(8)]
+    sending = Sending(b"".join(lines), b"8\n", b"9\n")
+    sending.producer.refuse[TP] = lambda record: record.first == 10
+    refusals = []
+    for _ in range(10):
+        refusals += sending.outbound.settle(sending.producer.deliver_all()).refusals
+        sending.outbound.pump()
+    assert sending.firsts() == [0, 2, 4, 6, 8, 12, 14, 16, 18]
+    assert [(r.first, r.length) for r in refusals] == [(10, 2)]
+    flight = sending.flights[0]
+    assert flight.is_done
+    assert flight.outcome is not None
+    assert (flight.outcome.delivered_bytes, flight.uncertain_bytes) == (14, 2)
+    assert [sums.count for _, sums in flight.outcome.counts.items()] == [7]
+    assert all(each.is_done for each in sending.flights)
+
+
+def test_halves_hold_the_same_records() -> None:
+    """A record is the same in whichever batch it travels."""
+    whole = Sending(b"a\nbb\nccc\n\ndd\n")
+    whole.outbound.settle(whole.producer.deliver_all())
+    halved = Sending(b"a\nbb\nccc\n\ndd\n")
+    halved.producer.refuse[TP] = lambda record: True
+    parcel = halved.producer.sent[TP][0].token
+    found = halved.outbound.settle(halved.producer.arrive(TP))
+    del halved.producer.refuse[TP]
+    halved.outbound.pump()
+    assert len(halved.producer.sent[TP]) == 2
+    halved.outbound.settle(halved.producer.deliver_all())
+    assert halved.brokers.logs[TP] == whole.brokers.logs[TP]
+    assert not found.refusals
+    assert records_of(parcel.encoded) == whole.brokers.logs[TP]
+
+
+def test_a_compression_that_brokers_refuse_stops_the_agent() -> None:
+    """It is a mistake of the configuration; setting lines apart for it would lose them."""
+    sending = Sending(b"a\n")
+    sent = sending.producer.sent[TP].pop()
+    error = KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+    with pytest.raises(ConfigurationRefused, match="compression"):
+        sending.outbound.settle([Delivery(sent.token, TP, -1, error)])

@@ -1,0 +1,89 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from agent.files.handles import Handles, Moved
+from agent.files.host import FileKey, OperatingSystem
+from agent.files.patterns import Pattern
+from agent.files.tracked import Birth, Checkpoint, TrackedFile
+from agent.identity import Fingerprint, Guard
+
+HOST = OperatingSystem()
+
+
+def tracked(path: Path, file: int = 1) -> TrackedFile:
+    found = HOST.look(str(path))
+    assert found is not None
+    birth = Birth(file, file, "t", "", "h", str(path), found.key, Fingerprint(0, b""))
+    return TrackedFile(birth, Checkpoint(0, 0, Guard(0, 0), ()), str(path))
+
+
+def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
+    """Sizes and keys are the same however the file is asked."""
+    path = tmp_path / "a.log"
+    path.write_bytes(b"hello")
+    (tmp_path / "d").mkdir()
+    (found,) = HOST.scan([Pattern(f"{tmp_path}/*"), Pattern(f"{tmp_path}/a*")]).found
+    assert found == HOST.look(str(path))
+    handle = HOST.open(str(path))
+    assert handle.read(3, 1) == b"ell"
+    assert handle.status()[:3] == (found.key, 5, 1)
+    path.unlink()
+    assert handle.status().links == 0
+    handle.close()
+
+
+def test_only_regular_files_are_opened(tmp_path: Path) -> None:
+    """A pipe would block, a directory has no lines."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(OSError):
+            HOST.open(str(path))
+    assert HOST.scan([Pattern(f"{tmp_path}/*")]).found == []
+
+
+def test_a_renamed_file_is_found_in_its_directory(tmp_path: Path) -> None:
+    """By its inode, whatever it is called."""
+    path = tmp_path / "a.log"
+    path.write_bytes(b"x")
+    found = HOST.look(str(path))
+    assert found is not None
+    path.rename(tmp_path / "a.log.1")
+    assert HOST.find(str(tmp_path), found.key) == str(tmp_path / "a.log.1")
+    assert HOST.find(str(tmp_path), FileKey(0, 0)) is None
+    assert HOST.find(str(tmp_path / "nowhere"), found.key) is None
+
+
+def test_descriptors_are_bounded(tmp_path: Path) -> None:
+    """The longest unused file is closed for the next one, and opened again when needed."""
+    handles = Handles(HOST, 2)
+    files = []
+    for index in range(4):
+        path = tmp_path / f"{index}.log"
+        path.write_bytes(b"%d" % index)
+        files.append(tracked(path, index + 1))
+    for each in [*files, files[0]]:
+        assert handles.get(each).read(1, 0) == b"%d" % (each.file - 1)
+        assert len(handles) <= 2
+    assert handles.held(2) is None
+    handles.close()
+    assert len(handles) == 0
+
+
+def test_a_handle_follows_a_rename_and_never_another_file(tmp_path: Path) -> None:
+    """A path that leads to another file now is not the file."""
+    path = tmp_path / "a.log"
+    path.write_bytes(b"old")
+    mine = tracked(path)
+    path.rename(tmp_path / "a.log.1")
+    path.write_bytes(b"new")
+    handles = Handles(HOST, 2)
+    assert handles.get(mine).read(3, 0) == b"old"
+    handles.drop(mine.file)
+    (tmp_path / "a.log.1").unlink()
+    with pytest.raises(Moved):
+        handles.get(mine)
+    path.unlink()
+    with pytest.raises(Moved):
+        handles.get(mine)

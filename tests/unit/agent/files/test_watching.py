@@ -1,0 +1,52 @@
+import select
+from pathlib import Path
+
+from watchdog.events import DirCreatedEvent, FileModifiedEvent, FileMovedEvent
+
+from agent.files.patterns import Pattern
+from agent.files.watching import PATHS_MAX, RATE_MAX, REST_S, Inbox, Watch
+
+
+def readable(inbox: Inbox) -> bool:
+    return bool(select.select([inbox], [], [], 0)[0])
+
+
+def test_paths_are_handed_over_once_and_wake_the_loop() -> None:
+    """Many events of one file are one path; a move tells both names, the new one first."""
+    inbox = Inbox()
+    assert not readable(inbox)
+    for _ in range(5):
+        inbox.dispatch(FileModifiedEvent("/log/a"))
+    inbox.dispatch(FileMovedEvent("/log/a", "/log/b"))
+    assert readable(inbox)
+    assert inbox.take() == (["/log/a", "/log/b"], False, 6)
+    assert not readable(inbox)
+    assert inbox.take() == ([], False, 0)
+    inbox.close()
+
+
+def test_too_many_paths_mean_everything() -> None:
+    """What is handed over stays bounded; so does a whole new directory."""
+    inbox = Inbox()
+    for index in range(PATHS_MAX + 1):
+        inbox.dispatch(FileModifiedEvent(f"/log/{index}"))
+    paths, everything, _ = inbox.take()
+    assert (len(paths), everything) == (PATHS_MAX, True)
+    inbox.dispatch(DirCreatedEvent("/log/d"))
+    assert inbox.take()[:2] == ([], True)
+    inbox.close()
+
+
+def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
+    """Events cost more than the lines that cause them; after a while it watches again."""
+    watch = Watch([Pattern(f"{tmp_path}/*.log"), Pattern("/nowhere/at/all/*.log")])
+    watch.start()
+    assert watch._watched == {str(tmp_path)}
+    watch.mind(0, now=0.0)
+    watch.mind(int(RATE_MAX) * 3, now=1.1)
+    assert watch._watched == set()
+    watch.mind(0, now=2.0)
+    assert watch._watched == set()
+    watch.mind(0, now=1.2 + REST_S)
+    assert watch._watched == {str(tmp_path)}
+    watch.stop()

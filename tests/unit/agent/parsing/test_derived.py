@@ -1,0 +1,33 @@
+import json
+
+import pyarrow as pa
+import pytest
+
+from agent.parsing.derived import raw_schema, record_name, regex_schema
+from agent.parsing.raw import RawParser
+from skidway.errors import ConfigurationRefused
+
+
+def test_names_of_topics_become_names_of_records() -> None:
+    """Whatever a topic is called, its record has a legal name."""
+    assert record_name("hdfs-logs.v2") == "hdfs_logs_v2"
+    assert record_name("2fast") == "_2fast"
+
+
+def test_derived_schemas_hold_the_groups_and_the_time() -> None:
+    """Raw: one string; regex: the groups, and the parsed time under a free name."""
+    assert [f["name"] for f in json.loads(raw_schema("t"))["fields"]] == ["line"]
+    fields = json.loads(regex_schema("t", ["a", "timestamp"], with_time=True))["fields"]
+    assert [f["name"] for f in fields] == ["a", "timestamp", "event_time"]
+    assert fields[2]["type"]["logicalType"] == "timestamp-millis"
+    with pytest.raises(ConfigurationRefused):
+        regex_schema("t", ["timestamp", "event_time"], with_time=True)
+
+
+def test_a_raw_parser_fills_the_one_string_field() -> None:
+    """Whatever it is called; other required fields are refused."""
+    schema = pa.schema([("text", pa.string()), ("n", pa.int32())])
+    parsed = RawParser(schema, frozenset({"n"})).parse(pa.array([b"a"], pa.binary()), 0)
+    assert parsed.batch.to_pylist() == [{"text": "a"}]
+    with pytest.raises(ConfigurationRefused, match="text, n"):
+        RawParser(schema, frozenset())

@@ -1,0 +1,127 @@
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from agent.parsing import NO_TIME, Parsed
+from agent.parsing.json_lines import DEPTH_MAX, JsonParser
+from agent.parsing.timestamps import TimeFormat
+from schemas.codec import Codec
+from skidway.errors import ConfigurationRefused
+
+SCHEMA = Codec(
+    {
+        "type": "record",
+        "name": "Event",
+        "fields": [
+            {"name": "n", "type": "int"},
+            {"name": "text", "type": ["null", "string"], "default": None},
+            {"name": "x", "type": "double", "default": 0.5},
+            {"name": "tags", "type": {"type": "array", "items": "string"}, "default": []},
+            {
+                "name": "inner",
+                "type": [
+                    "null",
+                    {
+                        "type": "record",
+                        "name": "Inner",
+                        "fields": [{"name": "k", "type": "long"}],
+                    },
+                ],
+                "default": None,
+            },
+        ],
+    }
+)
+DEFAULTS = {"text": None, "x": 0.5, "tags": [], "inner": None}
+
+
+def parse(*texts: str | bytes, **others: Any) -> Parsed:
+    values = [text.encode() if isinstance(text, str) else text for text in texts]
+    parser = JsonParser(SCHEMA.arrow_schema, DEFAULTS, **others)
+    return parser.parse(pa.array(values, pa.binary()), 0)
+
+
+def test_members_are_fields_and_missing_ones_take_their_default() -> None:
+    """Members the schema does not have are left out; order does not matter."""
+    parsed = parse('{"x": 2, "n": 1, "more": {}}', '{"n": 2, "tags": ["a"], "inner": {"k": 7}}')
+    assert parsed.batch.to_pylist() == [
+        {"n": 1, "text": None, "x": 2.0, "tags": [], "inner": None},
+        {"n": 2, "text": None, "x": 0.5, "tags": ["a"], "inner": {"k": 7}},
+    ]
+    assert SCHEMA.encode_rows_checked(parsed.batch)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("", "not-json"),
+        ("plain text", "not-json"),
+        ('{"n": 1', "not-json"),
+        ('{"n": 1} {"n": 2}', "not-json"),
+        ('{"n": NaN}', "not-json"),
+        ("[1]", "not-json"),
+        ("[" * (DEPTH_MAX + 1) + "]" * (DEPTH_MAX + 1), "not-json"),
+        ('{"n": 1.5}', "schema"),
+        ('{"n": true}', "schema"),
+        ('{"n": "1"}', "schema"),
+        ('{"n": 5000000000}', "schema"),
+        ('{"n": 1, "text": 5}', "schema"),
+        ('{"n": 1, "text": "\\ud800"}', "schema"),
+        ('{"n": 1, "tags": [1]}', "schema"),
+        ('{"n": 1, "inner": {"k": 1.5}}', "schema"),
+        ('{"n": 1, "inner": {}}', "schema"),
+        (b'{"n": 1, "text": "\xff"}', "encoding"),
+    ],
+)
+def test_a_line_that_does_not_fit_is_rejected_alone(line: str | bytes, reason: str) -> None:
+    """Nothing is converted that would change a value, and neighbours are not touched."""
+    parsed = parse('{"n": 1}', line, '{"n": 3}')
+    assert parsed.rows.tolist() == [0, 2]
+    assert [(r.row, r.reason) for r in parsed.rejects] == [(1, reason)]
+
+
+def test_a_line_without_a_required_member_is_left_to_the_codec() -> None:
+    """A missing required member is a fault of the schema's."""
+    parsed = parse('{"text": "a"}')
+    assert [index for index, _ in SCHEMA.encode_rows_checked(parsed.batch)[1]] == [0]
+
+
+def test_times_come_from_members() -> None:
+    """A missing time is none; one that is there but does not parse rejects the line."""
+    parsed = parse(
+        '{"n": 1, "text": "2020-01-02T00:00:00Z"}', '{"n": 2}', '{"n": 3, "text": "soon"}',
+        time_fields=["text"], time_format=TimeFormat("rfc3339"),
+    )  # fmt: skip
+    assert parsed.event_ms.tolist() == [1577923200000, NO_TIME]
+    assert [(r.row, r.reason) for r in parsed.rejects] == [(2, "timestamp")]
+
+
+def test_timestamp_fields_take_numbers_and_rfc3339() -> None:
+    """A logical timestamp is a number as Avro has it, or a text that is a time."""
+    codec = Codec(
+        {
+            "type": "record",
+            "name": "T",
+            "fields": [{"name": "t", "type": {"type": "long", "logicalType": "timestamp-micros"}}],
+        }
+    )
+    texts = [b'{"t": 5}', b'{"t": "1970-01-01T00:00:01Z"}', b'{"t": "x"}']
+    parsed = JsonParser(codec.arrow_schema, {}).parse(pa.array(texts, pa.binary()), 0)
+    assert parsed.batch.column("t").cast(pa.int64()).to_pylist() == [5, 1_000_000]
+    assert [r.row for r in parsed.rejects] == [2]
+
+
+def test_deep_but_legal_objects_are_read() -> None:
+    """Nesting up to the limit is followed."""
+    deep: Any = 1
+    for _ in range(DEPTH_MAX - 1):
+        deep = [deep]
+    assert parse(json.dumps({"n": 1, "deep": deep})).rejects == []
+
+
+def test_fields_that_json_cannot_fill_are_refused() -> None:
+    """Bytes have no form in JSON."""
+    with pytest.raises(ConfigurationRefused, match="'b'"):
+        JsonParser(pa.schema([("b", pa.binary())]), {})

@@ -1,0 +1,125 @@
+import csv
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from agent.framing import frame
+from agent.parsing import NO_TIME, Parsed, lines
+from agent.parsing.derived import regex_schema
+from agent.parsing.regex import RegexParser, groups_of
+from agent.parsing.timestamps import TimeFormat
+from schemas.codec import Codec
+from skidway.errors import ConfigurationRefused
+
+LOGS = Path(__file__).parents[3] / "data" / "logs"
+NOW_MS = 1_800_000_000_000
+
+REAL = {
+    "apache": (
+        r"\[(?P<Time>[^\]]*)\] \[(?P<Level>[a-z]+)\] (?P<Content>.*)",
+        ["Time"],
+        "%a %b %d %H:%M:%S %Y",
+    ),
+    "hadoop": (
+        r"(?P<Date>\S+) (?P<Time>\S+) (?P<Level>[A-Z]+) \[(?P<Process>.*?)\] "
+        r"(?P<Component>[^ ]*): (?P<Content>.*)",
+        ["Date", "Time"],
+        "%Y-%m-%d %H:%M:%S,%f",
+    ),
+    "openssh": (
+        r"(?P<Date>[A-Z][a-z]+) +(?P<Day>\d+) (?P<Time>\S+) (?P<Component>\S+) "
+        r"sshd\[(?P<Pid>\d+)\]: (?P<Content>.*)",
+        ["Date", "Day", "Time"],
+        "%b %d %H:%M:%S",
+    ),
+}
+
+
+def parse(texts: list[bytes], pattern: str, schema: pa.Schema, **others: object) -> Parsed:
+    return RegexParser(pattern, schema, frozenset(), **others).parse(  # type: ignore[arg-type]
+        pa.array(texts, pa.binary()), NOW_MS
+    )
+
+
+@pytest.mark.parametrize("name", sorted(REAL))
+def test_real_logs_are_parsed_as_others_parsed_them(name: str) -> None:
+    """Every field of every line of a real log is what an independent parser found."""
+    pattern, time_fields, time_format = REAL[name]
+    data = (LOGS / f"{name}.log").read_bytes()
+    column = lines.cut(data, frame(data, np.array([len(data)])))
+    codec = Codec(regex_schema(name, groups_of(pattern), with_time=True))
+    parser = RegexParser(
+        pattern, codec.arrow_schema, frozenset(), time_fields, TimeFormat(time_format)
+    )
+    parsed = parser.parse(column, NOW_MS)
+    assert not parsed.rejects
+    with (LOGS / f"{name}.truth.csv").open(newline="") as file:
+        truth = list(csv.DictReader(file))
+    rows = parsed.batch.to_pylist()
+    assert len(rows) == len(truth)
+    for row, wanted in zip(rows, truth, strict=True):
+        for field in groups_of(pattern):
+            assert row[field].strip() == wanted[field].strip()
+    assert codec.encode_rows_checked(parsed.batch)[1] == []
+
+
+def test_the_whole_line_must_match() -> None:
+    """A match of a part is none; a blank line is a line."""
+    schema = pa.schema([("a", pa.string())])
+    parsed = parse([b"abc", b"xabc", b"abcx", b"", b"ab\xff"], "(?P<a>[a-c]+)", schema)
+    assert parsed.rows.tolist() == [0]
+    assert parsed.batch.to_pylist() == [{"a": "abc"}]
+    assert {(r.row, r.reason) for r in parsed.rejects} == {
+        (1, "no-match"), (2, "no-match"), (3, "no-match"), (4, "encoding")
+    }  # fmt: skip
+    assert parsed.event_ms.tolist() == [NO_TIME]
+
+
+def test_groups_become_numbers_where_the_schema_says_so() -> None:
+    """A group that does not convert rejects its line alone; an empty one may be null."""
+    schema = pa.schema(
+        [pa.field("n", pa.int32(), False), pa.field("x", pa.float64()), pa.field("s", pa.string())]
+    )
+    texts = [b"1 2.5 a", b"x 1 b", b"3  c", b"99999999999 1 d"]
+    parsed = parse(texts, r"(?P<n>\S+) (?P<x>\S*) (?P<s>.*)", schema)
+    assert parsed.batch.to_pylist() == [
+        {"n": 1, "x": 2.5, "s": "a"},
+        {"n": 3, "x": None, "s": "c"},
+    ]
+    assert [(r.row, r.reason) for r in parsed.rejects] == [(1, "schema"), (3, "schema")]
+
+
+def test_a_line_whose_time_is_none_is_rejected() -> None:
+    """The parsed time is a field; a line without one does not fit."""
+    codec = Codec(regex_schema("t", ["d"], with_time=True))
+    parsed = parse(
+        [b"2020-01-02", b"2020-99-02"], r"(?P<d>\S+)", codec.arrow_schema,
+        time_fields=["d"], time_format=TimeFormat("%Y-%m-%d"),
+    )  # fmt: skip
+    assert parsed.event_ms.tolist() == [1577923200000]
+    assert parsed.batch.column("timestamp").cast(pa.int64()).to_pylist() == [1577923200000]
+    assert [(r.row, r.reason) for r in parsed.rejects] == [(1, "timestamp")]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [("(?P<a>", "missing"), ("(.*)", "without a name"), ("a.*", "no named group")],
+)
+def test_patterns_that_cannot_work_are_refused(pattern: str, words: str) -> None:
+    """A pattern that RE2 refuses, or that names no field, is a mistake of the configuration."""
+    with pytest.raises(ConfigurationRefused, match=words):
+        groups_of(pattern)
+
+
+def test_a_schema_that_the_groups_do_not_fill_is_refused() -> None:
+    """A required field that no group fills would reject every line."""
+    schema = pa.schema([("a", pa.string()), ("b", pa.string())])
+    with pytest.raises(ConfigurationRefused, match="'b'"):
+        RegexParser("(?P<a>.*)", schema, frozenset())
+    RegexParser("(?P<a>.*)", schema, frozenset({"b"}))
+    with pytest.raises(ConfigurationRefused, match="binary"):
+        RegexParser("(?P<a>.*)", pa.schema([("a", pa.binary())]), frozenset())
+    with pytest.raises(ConfigurationRefused, match="no group"):
+        RegexParser("(?P<a>.*)", pa.schema([("a", pa.string())]), frozenset(), ["z"])

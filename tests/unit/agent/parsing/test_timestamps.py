@@ -1,0 +1,147 @@
+from datetime import UTC, datetime, timedelta, timezone
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.parsing.timestamps import TimeFormat
+from skidway.errors import ConfigurationRefused
+
+NOW_MS = int(datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp() * 1000)
+
+
+def parse(text: str | None, format: str, zone: str = "UTC", now_ms: int = NOW_MS) -> str | None:
+    moments, good = TimeFormat(format, zone).parse(pa.array([text], pa.string()), now_ms)
+    if not good[0]:
+        return None
+    moment = datetime.fromtimestamp(int(moments[0]) / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00")
+
+
+@pytest.mark.parametrize(
+    ("text", "format", "expected"),
+    [
+        ("081109 203615", "%y%m%d %H%M%S", "2008-11-09T20:36:15.000"),
+        ("2015-07-29 17:41:44,747", "%Y-%m-%d %H:%M:%S,%f", "2015-07-29T17:41:44.747"),
+        ("Sun Dec 04 04:47:44 2005", "%a %b %d %H:%M:%S %Y", "2005-12-04T04:47:44.000"),
+        ("10/Oct/2000:13:55:36 -0700", "%d/%b/%Y:%H:%M:%S %z", "2000-10-10T20:55:36.000"),
+        ("Sunday, SEPTEMBER 4 01:47 pm 05", "%A, %B %d %I:%M %p %y", "2005-09-04T13:47:00.000"),
+        ("12 am 2000 366", "%I %p %Y %j", "2000-12-31T00:00:00.000"),
+        ("2015-07-29T17:41:44Z", "rfc3339", "2015-07-29T17:41:44.000"),
+        ("2015-07-29t17:41:44.123456789+02:30", "rfc3339", "2015-07-29T15:11:44.123"),
+        ("1700000000.5", "epoch", "2023-11-14T22:13:20.500"),
+        ("1700000000123", "epoch_ms", "2023-11-14T22:13:20.123"),
+        ("100% 1.2.2000", "100%% %d.%m.%Y", "2000-02-01T00:00:00.000"),
+    ],
+)
+def test_formats_of_real_logs(text: str, format: str, expected: str) -> None:
+    """Directives mean what they mean to strptime, %f and %z included."""
+    assert parse(text, format) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [
+        ("2015-02-29", "%Y-%m-%d"),
+        ("2015-13-01", "%Y-%m-%d"),
+        ("2015-01-01 ", "%Y-%m-%d"),
+        ("2015-01-0", "%Y-%m-%d"),
+        ("", "%Y-%m-%d"),
+        (None, "%Y-%m-%d"),
+        ("2015-01-01T00:00:00+9900", "rfc3339"),
+        ("x" * 500, "%Y-%m-%d"),
+        ("17e3", "epoch"),
+    ],
+)
+def test_what_is_no_time_is_none(text: str | None, format: str) -> None:
+    """No time is guessed out of what does not fit."""
+    assert parse(text, format) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Nov 20 23:59:59", "2026-11-20T23:59:59.000"),
+        ("Nov 22 00:00:00", "2025-11-22T00:00:00.000"),
+        ("Feb 29 00:00:00", "2024-02-29T00:00:00.000"),
+        ("Jan  1 00:00:00", "2026-01-01T00:00:00.000"),
+    ],
+)
+def test_a_missing_year_is_the_latest_possible(text: str, expected: str) -> None:
+    """The year is the latest in which the time is at most a day after the reading."""
+    assert parse(text, "%b %d %H:%M:%S") == expected
+
+
+def test_a_missing_year_around_new_year() -> None:
+    """A host ahead of UTC writes January while UTC still has December."""
+    now_ms = int(datetime(2026, 12, 31, 23, 30, tzinfo=UTC).timestamp() * 1000)
+    assert parse("Jan 1 01:20:00", "%b %d %H:%M:%S", "Etc/GMT-2", now_ms) == (
+        "2026-12-31T23:20:00.000"
+    )
+
+
+def test_local_times_of_a_zone() -> None:
+    """Without %z times are the zone's, also around its clock changes."""
+    for text, expected in (
+        ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
+        ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),
+        ("2024-10-27 02:30", "2024-10-27T00:30:00.000"),  # happens twice: the first
+    ):
+        assert parse(text, "%Y-%m-%d %H:%M", "Europe/Berlin") == expected
+
+
+@pytest.mark.parametrize("format", ["%Y", "%H:%M", "%Q %d %m", "%I %d %m", "%d.%m.%Y é", "%d %m %"])
+def test_formats_that_name_no_moment_are_refused(format: str) -> None:
+    """A format that cannot tell a day is a mistake of the configuration."""
+    with pytest.raises(ConfigurationRefused):
+        TimeFormat(format)
+
+
+def test_an_unknown_zone_is_refused() -> None:
+    """A zone that this machine does not know is named."""
+    with pytest.raises(ConfigurationRefused, match="Mars"):
+        TimeFormat("%d %m %Y", "Mars/Olympus")
+
+
+FORMATS = (
+    "%Y-%m-%d %H:%M:%S,%f",
+    "%y%m%d %H%M%S",
+    "%a %b %d %H:%M:%S %Y",
+    "%d/%b/%Y:%H:%M:%S %z",
+    "%A %B %d %I:%M:%S %p %Y",
+    "%Y %j %H",
+    "%m/%d/%Y%H:%M:%S.%f",
+)
+FIRST, LAST = datetime(1970, 1, 1), datetime(2037, 12, 31)  # noqa: DTZ001
+moments = st.datetimes(FIRST, LAST)
+zones = st.sampled_from([0, 60, -420, 330]).map(lambda m: timezone(timedelta(minutes=m)))
+damage = st.tuples(st.integers(0, 40), st.sampled_from(["", " ", "0", "9", "a", ":", "-"]))
+
+
+@given(
+    st.sampled_from(FORMATS), st.lists(st.tuples(moments, zones, damage | st.none()), min_size=1)
+)
+def test_a_column_is_read_as_strptime_reads_each(format: str, cases: list) -> None:
+    """A whole column gives what datetime.strptime gives for each value, refusals included."""
+    texts = []
+    for moment, zone, fault in cases:
+        text = moment.replace(tzinfo=zone).strftime(format)
+        if fault is not None:
+            text = text[: fault[0]] + fault[1] + text[fault[0] + 1 :]
+        texts.append(text)
+    found, good = TimeFormat(format).parse(pa.array(texts), NOW_MS)
+    for text, moment_ms, fine in zip(texts, found.tolist(), good.tolist(), strict=True):
+        expected = reference(text, format)
+        if expected == "leap":
+            continue
+        assert (moment_ms if fine else None) == expected, text
+
+
+def reference(text: str, format: str) -> int | str | None:
+    try:
+        moment = datetime.strptime(text, format)  # noqa: DTZ007
+    except ValueError as error:
+        return "leap" if "second must be" in str(error) else None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)

@@ -1,0 +1,223 @@
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from agent import ledger
+from agent.delivery.intents import Intent
+from agent.files.host import FileKey
+from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
+from agent.identity import Fingerprint, Guard, Mark
+from agent.state import database
+from agent.state.changes import Changes
+from agent.state.database import State, StateFull, check_machine, open_state
+from audit.counts import Sums
+from audit.messages import Certainty, Loss
+from skidway.errors import StateRefused
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from support.agent_press import recipe
+
+SOURCE = Source("main", "c", "logs", "id")
+
+
+def a_file(file: int = 7) -> TrackedFile:
+    birth = Birth(
+        file, 3, "logs", "id", "host", "/log/a", FileKey(-5, 2**62), Fingerprint(4, b"\x01" * 32),
+        10, 6, 12,
+    )  # fmt: skip
+    point = Checkpoint(100, 77, Guard(50, 2**32 - 1), (Mark(20, 1), Mark(2**40, 2**32 - 1)))
+    return TrackedFile(
+        birth, point, "/log/\udcff", Tally(1, 2, 3, 4, 5), FileState.ENDED, True, 9, 100
+    )
+
+
+def durable(tracked: TrackedFile) -> tuple:
+    return (
+        tracked.birth, tracked.checkpoint, tracked.location, tracked.tally, tracked.state,
+        tracked.announced, tracked.announced_ms, tracked.length,
+    )  # fmt: skip
+
+
+def test_what_is_committed_is_there_after_a_start(tmp_path: Path) -> None:
+    """Every value comes back as it was written."""
+    state = open_state(tmp_path)
+    made = recipe()
+    intent = Intent(4, 7, 100, 200, 2**32 - 1, 5, made.fingerprint)
+    loss = Loss(SOURCE, state.agent, 7, 1, None, Certainty.LOST, "why", 5, None)
+    key = (SOURCE, state.agent, 60_000)
+    changes = Changes()
+    changes.put_files([a_file(), a_file(8)])
+    changes.forget_files([8])
+    changes.put_recipe(made)
+    changes.put_intents([intent])
+    changes.put_topic("logs", "id", 55)
+    changes.put_offsets([(TopicPartition("logs", 2), 9)])
+    changes.put_sums([(key, Sums(1, 2, -3))])
+    changes.put_touched([(key, 12)])
+    changes.put_loss(loss, 1)
+    changes.put_message(3, b"value", number=4)
+    changes.put_message(4, b"other", file=7)
+    changes.put_meta("number", 12)
+    state.commit(changes)
+    agent = state.agent
+    state.close()
+    state = open_state(tmp_path)
+    assert (state.agent, state.number, state.epoch) == (agent, 12, 1)
+    assert [durable(each) for each in state.files()] == [durable(a_file())]
+    assert (state.intents(), state.last_sequence()) == ([intent], 4)
+    assert state.recipes() == {made.fingerprint: made}
+    assert state.topics()["logs"].sealed_until == 55
+    assert state.offsets() == {TopicPartition("logs", 2): 9}
+    assert state.sums() == [(key, Sums(1, 2, -3))]
+    assert state.touched([key, (SOURCE, agent, 0)]) == {key: 12}
+    assert state.losses(undeclared=True) == [loss]
+    assert [(m.id, m.number, m.file, m.value) for m in state.outbox()] == [
+        (3, 4, None, b"value"), (4, None, 7, b"other")
+    ]  # fmt: skip
+    state.close()
+
+
+def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
+    """What fails in the middle leaves nothing, and can be tried again as it is."""
+    state = open_state(tmp_path)
+    changes = Changes()
+    changes.put_meta("number", 5)
+    changes.put_message(1, b"a")
+    state.commit(changes)
+    again = Changes()
+    again.put_meta("number", 6)
+    again.put_message(1, b"the same id")
+    with pytest.raises(StateRefused):
+        state.commit(again)
+    assert len(state.outbox()) == 1
+    state.close()
+    assert open_state(tmp_path).number == 5
+
+
+def test_a_full_disk_is_no_damage(tmp_path: Path) -> None:
+    """The transaction is taken back; with room it goes through."""
+    state = open_state(tmp_path)
+    connection = state._connection
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+    changes = Changes()
+    for index in range(20):
+        changes.put_message(index, b"x" * 10_000)
+    with pytest.raises(StateFull):
+        state.commit(changes)
+    assert state.outbox() == []
+    connection.execute("PRAGMA max_page_count = 100000")
+    state.commit(changes)
+    assert len(state.outbox()) == 20
+    state.close()
+
+
+def spoil(path: Path, at: int, size: int = 1) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(b"\xff" * size)
+
+
+def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    """The agent never starts over by itself."""
+    open_state(tmp_path).close()
+    path = tmp_path / database.DATABASE
+    whole = path.read_bytes()
+    for damage in (b"", b"no database at all", whole[:5000], b"\0" * len(whole)):
+        path.write_bytes(damage)
+        with pytest.raises(StateRefused, match="state"):
+            open_state(tmp_path)
+    path.unlink()
+    Path(f"{path}-wal").write_bytes(b"x")
+    with pytest.raises(StateRefused, match="gone"):
+        open_state(tmp_path)
+
+
+@pytest.mark.parametrize("column", ["position", "prefix_crc", "announced", "marks"])
+def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
+    """A position that is not the one that was written would skip or double lines."""
+    state = open_state(tmp_path)
+    changes = Changes()
+    changes.put_files([a_file()])
+    state.commit(changes)
+    value = "x'00'" if column == "marks" else "5"
+    state._connection.execute(f"UPDATE files SET {column} = {value}")
+    with pytest.raises(StateRefused, match="checksum"):
+        state.files()
+
+
+def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
+    """An intent that says other bytes than were promised is not replayed."""
+    state = open_state(tmp_path)
+    changes = Changes()
+    changes.put_intents([Intent(1, 2, 3, 4, 5, 6, b"x")])
+    state.commit(changes)
+    state._connection.execute('UPDATE intents SET "end" = 5')
+    with pytest.raises(StateRefused, match="checksum"):
+        state.intents()
+
+
+def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
+    """Whatever lies there is not written over."""
+    path = tmp_path / database.DATABASE
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    theirs = path.read_bytes()
+    with pytest.raises(StateRefused, match="no agent's database"):
+        open_state(tmp_path)
+    assert path.read_bytes() == theirs
+    path.unlink()
+    open_state(tmp_path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StateRefused, match="format 99"):
+        open_state(tmp_path)
+
+
+def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
+    """A crash during the very first start leaves nothing under the right name."""
+    (tmp_path / f"{database.DATABASE}.new").write_bytes(b"half")
+    state = open_state(tmp_path)
+    assert state.agent > 0
+    assert os.listdir(tmp_path) == [database.DATABASE] or state.files() == []
+    state.close()
+
+
+def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On another machine it is refused until somebody adopts it, in a new epoch."""
+    state = open_state(tmp_path)
+    agent = state.agent
+    check_machine(state, state.machine)
+    state.close()
+    monkeypatch.setattr("agent.identity.machine_id", lambda: "another")
+    state = open_state(tmp_path)
+    with pytest.raises(StateRefused, match="adopt"):
+        check_machine(state, "another")
+    state.close()
+    assert str(agent) in ledger.adopt(tmp_path)
+    assert "already" in ledger.adopt(tmp_path)
+    state = open_state(tmp_path)
+    check_machine(state, "another")
+    assert (state.agent, state.epoch) == (agent, 2)
+    state.close()
+
+
+def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
+    """Reading it neither waits for the agent nor disturbs it."""
+    state = open_state(tmp_path)
+    changes = Changes()
+    changes.put_files([a_file()])
+    state.commit(changes)
+    shown = ledger.show(tmp_path)
+    assert shown["agent"] == state.agent
+    (entry,) = shown["files"]
+    fates = sum(entry[name] for name in ledger.FATES)
+    assert fates == entry["bytes"]
+    state.close()
+    with pytest.raises(StateRefused, match="no state"):
+        ledger.show(tmp_path / "nowhere")
+    assert isinstance(State, type)

@@ -1,0 +1,643 @@
+"""The turn, from end to end in memory: files, delivery, checkpoint, accounts."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+
+from agent.delivery import recipe, replay
+from agent.files.reading import LONG_LINE_BYTES_MAX
+from agent.framing import READ_BYTES
+from agent.settings import ParserSettings, SourceSettings
+from agent.state.database import State
+from audit.messages import Announcement, Certainty, Delta, Heartbeat, Loss, Seal
+from skidway.errors import StateRefused
+from skidway.kafka.types import TopicPartition
+from support.agent_press import rejected_rows
+from support.agent_world import World, datum_text, raw, settings
+
+A = "/log/a.log"
+FIRST = TopicPartition("logs", 0)
+
+
+@pytest.fixture
+def world() -> World:
+    return World(settings(raw()))
+
+
+def losses(world: World) -> list[Loss]:
+    return [loss for delta in world.of(Delta) for loss in delta.losses]
+
+
+def only(world: World, path: str = A) -> dict:
+    (found,) = (each for each in world.ledger() if each["path"] == path)
+    return found
+
+
+# --- delivery ---------------------------------------------------------------------------------
+
+
+def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
+    """Every byte is acknowledged; a last line without its end arrives once it stands still."""
+    world.files.append(A, b"one\ntwo\r\n\nthree")
+    world.start()
+    for _ in range(5):
+        world.tick(0.1)
+    assert world.values() == ["one", "two", ""]
+    assert only(world)["pending"] == 5
+    world.settle()
+    assert world.values() == ["one", "two", "", "three"]
+    assert (only(world)["acknowledged"], only(world)["pending"]) == (15, 0)
+
+
+def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
+    """Two records with their own bytes; the first is marked by its length being its value's."""
+    world.files.append(A, b"par")
+    world.start()
+    world.settle()
+    world.files.append(A, b"tial\n")
+    world.kill()
+    world.start()
+    world.settle()
+    found = world.brokers.records("logs")
+    assert [(datum_text(r.value), r.first, r.length) for r in found] == [
+        ("par", 0, 3),
+        ("tial", 3, 5),
+    ]
+
+
+def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -> None:
+    """What a file id stands for is known before its first record."""
+    world.files.append(A, b"x\n")
+    world.start()
+    for _ in range(5):
+        world.clock.advance(0.3)
+        world.turn(world.producer.deliver_all())
+    assert world.values() == []
+    world.settle()
+    assert world.values() == ["x"]
+    assert [m.path for m in world.of(Announcement)] == [A]
+
+
+def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
+    """A batch exists only behind the commit that promises its bytes."""
+    world.files.append(A, b"x\n")
+    world.start()
+    for _ in range(30):
+        world.clock.advance(0.1)
+        world.publish()
+        world.turn()
+        if world.producer.pending_count:
+            break
+    intents = State(world.connection).intents()
+    assert [(i.first, i.end) for i in intents] == [(0, 2)]
+    assert State(world.connection).recipes().keys() == {intents[0].recipe}
+
+
+def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: World) -> None:
+    """Same origin, partition, time and bytes: repeats that anybody can recognize."""
+    world.brokers.partitions["logs"] = 3
+    world.files.append(A, b"one\ntwo\nth")
+    world.start()
+    for _ in range(5):
+        world.clock.advance(0.1)
+        world.publish()
+        world.turn()
+    tp = next(iter(world.producer.sent))
+    world.producer.arrive(tp)
+    world.kill()
+    world.brokers.partitions["logs"] = 5
+    world.clock.advance(3_600)
+    world.start()
+    world.settle()
+    found = world.brokers.logs[tp]
+    assert found[:2] == found[2:4]
+    assert [datum_text(r.value) for r in found] == ["one", "two", "one", "two"] + (
+        ["th"] if len(found) == 5 else []
+    )
+
+
+def test_new_settings_begin_behind_the_last_intent() -> None:
+    """What was promised is sent as it was promised; what comes then, by the new expression."""
+
+    def source(pattern: str) -> SourceSettings:
+        return SourceSettings(
+            topic="logs", paths=["/log/*"], parser=ParserSettings(type="regex", pattern=pattern)
+        )
+
+    world = World(settings(source("(?P<line>a.*)")))
+    world.files.append(A, b"a1\nb1\n")
+    world.start()
+    for _ in range(5):
+        world.clock.advance(0.1)
+        world.publish()
+        world.turn()
+    world.kill()
+    world.files.append(A, b"a2\nb2\n")
+    world.settings = settings(source("(?P<line>b.*)"))
+    world.start()
+    world.settle()
+    assert world.values() == ["a1", "b2"]
+    assert [row["line"] for row in rejected_rows(world.brokers)] == [b"b1", b"a2"]
+    ledger = only(world)
+    assert (ledger["acknowledged"], ledger["rejected"], ledger["pending"]) == (6, 6, 0)
+
+
+def test_partitions_added_while_running() -> None:
+    """Promises keep their partition; the next intents use the new ones."""
+    source = raw(partitioning="key", key="line")
+    world = World(settings(source))
+    world.files.append(A, b"".join(b"k%d\n" % i for i in range(20)))
+    world.start()
+    world.settle(10)
+    world.brokers.partitions["logs"] = 4
+    world.agent.update(world.destinations())
+    world.files.append(A, b"".join(b"k%d\n" % i for i in range(20, 60)))
+    world.settle(10)
+    assert sorted(world.values()) == sorted(f"k{i}" for i in range(60))
+    assert len([tp for tp in world.brokers.logs if tp.topic == "logs"]) == 4
+
+
+def test_promises_of_another_program_are_set_apart(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are uncertain by name, and reading goes on behind them under the same id."""
+    world.files.append(A, b"one\ntwo\n")
+    world.start()
+    for _ in range(5):
+        world.clock.advance(0.1)
+        world.publish()
+        world.turn()
+    world.kill(survivors=5)
+    world.files.append(A, b"three\n")
+    for module in (recipe, replay):
+        monkeypatch.setattr(module, "program_version", lambda: "another")
+    world.start()
+    world.settle()
+    assert world.values() == ["three"]
+    (loss,) = losses(world)
+    assert (loss.first, loss.end, loss.certainty) == (0, 8, Certainty.UNCERTAIN)
+    assert "version" in loss.reason
+    ledger = only(world)
+    assert (ledger["uncertain"], ledger["acknowledged"], ledger["pending"]) == (8, 6, 0)
+
+
+def test_backpressure_stops_reading(world: World) -> None:
+    """No more is promised than the producer takes."""
+    world.producer._room = 1
+    world.start()
+    world.producer._room = 1
+    for index in range(5):
+        world.files.append(A, b"%d\n" % index)
+        world.clock.advance(0.3)
+        world.publish()
+        world.turn()
+    assert len(State(world.connection).intents()) <= 2
+    world.producer._room = 100
+    world.settle()
+    assert world.values() == ["0", "1", "2", "3", "4"]
+
+
+def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
+    """Its neighbours arrive; its range is uncertain and out of the counts."""
+    world.files.append(A, b"a\nb\nc\n")
+    world.start()
+    world.producer.refuse[FIRST] = lambda record: record.first == 2
+    world.settle()
+    assert world.values() == ["a", "c"]
+    (loss,) = losses(world)
+    assert (loss.first, loss.end, loss.certainty) == (2, 4, Certainty.UNCERTAIN)
+    assert only(world)["uncertain"] == 2
+    assert sum(c.count for d in world.of(Delta) for c in d.counts) == 2
+
+
+def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> None:
+    """Whatever its length, memory holds its head only; the next line is an ordinary one."""
+    size = 2 * READ_BYTES + 17
+    world.files.append(A, b"x" * size + b"\nshort\n")
+    world.start()
+    world.settle()
+    assert world.values() == ["short"]
+    (row,) = rejected_rows(world.brokers)
+    assert (row["reason"], row["first"], row["length"]) == ("too-long", 0, size + 1)
+    assert only(world)["rejected"] == size + 1
+    assert LONG_LINE_BYTES_MAX < 1 << 32
+
+
+def test_an_overlong_line_is_replayed(world: World) -> None:
+    """Also when the agent is killed while it is on its way; its end may come later."""
+    world.files.append(A, b"x" * (READ_BYTES + 5))
+    world.start()
+    for _ in range(12):
+        world.clock.advance(0.3)
+        world.publish()
+        world.turn()
+    assert State(world.connection).intents()[0].length == READ_BYTES + 5
+    world.kill()
+    world.files.append(A, b"yz\n")
+    world.start()
+    world.settle()
+    assert [(r["first"], r["length"]) for r in rejected_rows(world.brokers)] == [
+        (0, READ_BYTES + 5)
+    ]
+    assert world.values() == ["yz"]
+
+
+# --- files ------------------------------------------------------------------------------------
+
+
+def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
+    """The renamed file is read to its end, and closed with its final length."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.files.append(A, b"2\n")
+    world.files.rename(A, "/log/a.log.1")
+    world.files.append("/log/a.log.1", b"3\n")
+    world.files.append(A, b"4\n")
+    world.settle(60)
+    assert sorted(world.values()) == ["1", "2", "3", "4"]
+    closures = [m for m in world.of(Announcement) if m.length is not None]
+    assert [(m.path, m.length) for m in closures] == [(A, 6)]
+    assert {each["path"]: each["state"] for each in world.ledger()} == {
+        "/log/a.log.1": "closed", A: "open"
+    }  # fmt: skip
+    assert losses(world) == []
+
+
+def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
+    """A closed id never grows; its successor names it and the position."""
+    world.settings = settings(raw("logs", "/log/*"))
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.files.rename(A, "/log/a.log.1")
+    world.settle(40)
+    world.files.append("/log/a.log.1", b"2\n")
+    world.settle(10)
+    assert world.values() == ["1", "2"]
+    new = world.of(Announcement)[-1]
+    assert (new.begin, new.predecessor_position, new.length) == (2, 2, None)
+    assert new.predecessor == world.of(Announcement)[0].file
+
+
+def test_rotation_while_the_agent_was_down(world: World) -> None:
+    """The renamed file is found by its inode in its directory, also outside of the patterns."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.kill()
+    world.files.append(A, b"2\n")
+    world.files.rename(A, "/log/a.log.1")
+    world.files.append(A, b"3\n")
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == ["1", "2", "3"]
+    assert losses(world) == []
+
+
+def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
+    """Its last lines are read from the descriptor."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.files.append(A, b"2\n3")
+    world.files.delete(A)
+    world.settle(60)
+    assert world.values() == ["1", "2", "3"]
+    assert losses(world) == []
+    assert world.ledger()[0]["state"] == "closed"
+    assert world.files.open_count == 0
+
+
+def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> None:
+    """Nobody saw how long it became; it is named with the position that was read."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.kill()
+    world.files.append(A, b"2\n")
+    world.files.delete(A)
+    world.start()
+    world.settle(5)
+    (loss,) = losses(world)
+    assert (loss.first, loss.end, loss.certainty) == (2, None, Certainty.LOST)
+    assert "vanished" in loss.reason
+    assert loss.from_bucket is not None
+
+
+def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
+    """copytruncate: the same inode, other bytes."""
+    world.files.append(A, b"first line of the old content\n")
+    world.start()
+    world.settle(5)
+    world.files.append(A, b"unread\n")
+    world.files.truncate(A)
+    world.files.append(A, b"new\n")
+    world.settle()
+    assert world.values() == ["first line of the old content", "new"]
+    lost = [x for x in losses(world) if x.certainty is Certainty.LOST]
+    assert [(x.first, x.end) for x in lost] == [(30, None)]
+    old, new = world.ledger()
+    assert (old["state"], new["predecessor"], new["begin"]) == ("closed", old["file"], 0)
+
+
+def test_content_replaced_in_place_is_noticed_although_the_file_grew(world: World) -> None:
+    """Cut and grown beyond the position between two looks: the bytes before it tell."""
+    world.files.append(A, b"old content, some of it\n")
+    world.start()
+    world.settle(5)
+    world.files.truncate(A)
+    world.files.append(A, b"quite another content, and longer than before\n")
+    world.settle()
+    assert world.values()[-1] == "quite another content, and longer than before"
+    assert [loss.certainty for loss in losses(world)] == [Certainty.LOST]
+
+
+def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> None:
+    """The new id begins at the highest proven position; what may be doubled is named."""
+    for index in range(5):
+        world.files.append(A, b"line %d\n" % index)
+        if index == 0:
+            world.start()
+        world.settle(4)
+    world.kill()
+    world.files.truncate(A, 25)  # in the middle of the fourth line
+    world.start()
+    world.settle()
+    old, new = world.ledger()
+    assert (new["begin"], new["predecessor"]) == (21, old["file"])
+    assert world.values()[-1] == "line"
+    uncertain = [x for x in losses(world) if x.certainty is Certainty.UNCERTAIN]
+    assert [(x.file, x.first, x.end) for x in uncertain] == [(new["file"], 21, 25)]
+
+
+def test_promised_bytes_that_are_gone_are_uncertain(world: World) -> None:
+    """The log is shorter than the state remembers: what was promised may have been sent."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.files.append(A, b"2\n3\n")
+    for _ in range(5):
+        world.clock.advance(0.1)
+        world.publish()
+        world.turn()
+    world.kill(survivors=5)
+    world.files.truncate(A, 2)
+    world.files.append(A, b"other\n")
+    world.start()
+    world.settle()
+    assert world.values() == ["1", "other"]
+    kinds = {(x.first, x.end, x.certainty) for x in losses(world)}
+    assert (2, 6, Certainty.UNCERTAIN) in kinds
+
+
+def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
+    """The agent goes on with the others; nothing is sealed meanwhile."""
+    world.files.append(A, b"1\n").unreadable = True
+    world.files.append("/log/b.log", b"2\n")
+    world.start()
+    world.settle(10)
+    assert world.values() == ["2"]
+    assert world.agent.tracker.unreadable == {"logs": {A: "Permission denied"}}
+    assert world.of(Seal) == []
+    world.files.by_path[A].unreadable = False
+    world.settle(10)
+    assert sorted(world.values()) == ["1", "2"]
+    assert world.of(Seal)
+
+
+def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
+    """What it had unread is named; the file id ends."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.kill()
+    world.files.append(A, b"2\n")
+    world.settings = settings(raw("logs", "/other/*.log"))
+    world.start()
+    world.settle(5)
+    (loss,) = losses(world)
+    assert "no source" in loss.reason
+    assert world.ledger()[0]["lost"] == 2
+
+
+def test_another_topic_means_another_id(world: World) -> None:
+    """A file id belongs to one topic; its successor begins where it ended."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.kill()
+    world.files.append(A, b"2\n")
+    world.settings = settings(raw("others"))
+    world.brokers.partitions |= {"others": 1, "others.rejected": 1}
+    world.start()
+    world.settle(10)
+    assert (world.values("logs"), world.values("others")) == (["1"], ["2"])
+    assert losses(world) == []
+    old, new = world.ledger()
+    assert (new["predecessor"], new["begin"], old["state"]) == (old["file"], 2, "closed")
+
+
+def test_reading_stops_at_a_limit(world: World) -> None:
+    """Files are read up to the given positions, all others not at all."""
+    world.files.append(A, b"1\n2\n3\n")
+    world.files.append("/log/b.log", b"x\n")
+    world.start()
+    found = world.files.look(A)
+    assert found is not None
+    world.agent.limit({found.key: 3})
+    world.settle()
+    assert world.values() == ["1", "2"]
+    assert only(world)["position"] == 3
+    assert world.of(Seal)
+
+
+def test_descriptors_stay_bounded() -> None:
+    """Many files are read with few descriptors."""
+    world = World(settings(raw(), max_open_files=8))
+    for index in range(40):
+        world.files.append(f"/log/{index:02}.log", b"%d\n" % index)
+    world.start()
+    for _ in range(30):
+        world.tick(0.3)
+        assert world.files.open_count <= 9
+    assert sorted(map(int, world.values())) == list(range(40))
+
+
+# --- accounts ---------------------------------------------------------------------------------
+
+
+def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: World) -> None:
+    """Across kills: every record counted once, each number once, buckets chained."""
+    world.start()
+    for index in range(12):
+        world.files.append(A, b"%d\n" % index)
+        world.tick(0.4)
+        if index % 4 == 3:
+            world.kill()
+            world.start()
+    world.settle()
+    numbered = [m for m in world.published if isinstance(m, Delta | Seal)]
+    assert sorted({m.number for m in numbered}) == list(
+        range(1, len({m.number for m in numbered}) + 1)
+    )
+    by_number = {m.number: m for m in numbered if isinstance(m, Delta)}
+    assert sum(c.count for d in by_number.values() for c in d.counts) == 12
+    last: dict[int, int] = {}
+    for number, delta in sorted(by_number.items()):
+        for count in delta.counts:
+            assert count.previous == last.get(count.bucket, 0)
+            last[count.bucket] = number
+
+
+def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
+    """Nothing is sealed while bytes that lay there are on their way; the rejected topic with it."""
+    world.files.append(A, b"1\n")
+    world.start()
+    for _ in range(10):
+        world.clock.advance(0.3)
+        world.publish()
+        world.turn()
+    world.publish()
+    assert world.of(Seal) == []
+    world.settle(5)
+    seal = world.of(Seal)[0]
+    assert [topic.source.topic for topic in seal.topics] == ["logs", "logs.rejected"]
+    assert seal.topics[0].offsets == ((0, 0),)
+    assert seal.topics[0].at < seal.number
+
+
+def test_a_quiet_agent_proves_its_life() -> None:
+    """A heartbeat repeats the last number, and is no delta."""
+    world = World(settings(raw(), heartbeat_interval_ms=1_000, seal_interval_ms=10**7))
+    world.start()
+    world.settle(20)
+    beats = world.of(Heartbeat)
+    assert len(beats) >= 4
+    assert {beat.number for beat in beats} == {beats[-1].number}
+
+
+def test_files_are_announced_again_every_day(world: World) -> None:
+    """A reader of a topic that expires still learns what a file id stands for."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(3)
+    world.clock.advance(86_400)
+    world.settle(3)
+    assert [m.file for m in world.of(Announcement)] == [world.ledger()[0]["file"]] * 2
+
+
+def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World) -> None:
+    """A file is never stuck for want of its announcement."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.turn()
+    world.kill()
+    world.start()
+    world.settle(5)
+    assert world.values() == ["1"]
+
+
+# --- the state --------------------------------------------------------------------------------
+
+
+class FullDisk(sqlite3.Connection):
+    """A connection whose disk is full while `full`."""
+
+    full = False
+
+    def execute(self, statement: str, *args: object) -> sqlite3.Cursor:  # type: ignore[override]
+        if self.full and statement == "COMMIT":
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return super().execute(statement, *args)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def full_disk(world: World) -> Iterator[FullDisk]:
+    copy = sqlite3.connect(":memory:", isolation_level=None, factory=FullDisk)
+    world.connection.backup(copy)
+    world.connection = copy
+    yield copy
+    copy.close()
+
+
+def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: FullDisk) -> None:
+    """Nothing is sent that is not promised; with room again it goes on by itself."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(3)
+    full_disk.full = True
+    world.files.append(A, b"2\n3\n")
+    world.settle(5)
+    assert world.values() == ["1"]
+    assert world.agent.full_reason is not None
+    full_disk.full = False
+    world.settle(10)
+    assert world.values() == ["1", "2", "3"]
+    assert world.agent.full_reason is None
+    assert only(world)["pending"] == 0
+
+
+def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) -> None:
+    """What was not durable was not sent."""
+    world.files.append(A, b"1\n2\n")
+    world.start()
+    world.settle(1)
+    full_disk.full = True
+    world.settle(5)
+    world.kill()
+    full_disk.full = False
+    world.start()
+    world.settle(10)
+    assert world.values() == ["1", "2"]
+
+
+def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> None:
+    """A state with promises is not used against another cluster, or a topic made again."""
+    world.files.append(A, b"1\n")
+    world.start()
+    for _ in range(5):
+        world.clock.advance(0.1)
+        world.publish()
+        world.turn()
+    world.kill()
+    world.cluster_id = "cluster-2"
+    with pytest.raises(StateRefused, match="cluster-2"):
+        world.start()
+    world.cluster_id = "cluster-1"
+    world.topic_ids = "made-again"
+    with pytest.raises(StateRefused, match="made again"):
+        world.start()
+
+
+def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: World) -> None:
+    """It is another topic: its file ids begin where the old ones ended."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.kill()
+    world.topic_ids = "made-again"
+    world.start()
+    world.files.append(A, b"2\n")
+    world.settle(5)
+    assert world.values() == ["1", "2"]
+    assert [a.source.topic_id for a in world.of(Announcement) if a.length is None] == [
+        "id-logs", "made-again-logs"
+    ]  # fmt: skip
+
+
+def test_a_settled_agent_says_so(world: World) -> None:
+    """An orderly end waits for exactly what is on its way."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(3)
+    world.agent.is_stopping = True
+    world.files.append(A, b"2\n")
+    world.settle(5)
+    assert world.agent.is_settled
+    assert world.values() == ["1"]
+    assert json.dumps(world.ledger())

@@ -1,0 +1,106 @@
+from pathlib import Path
+
+import pytest
+
+from agent.cli import register
+from agent.settings import AgentSettings
+from agent.validation import check_settings
+from skidway import settings
+from skidway.cli import main
+from skidway.errors import ConfigurationRefused
+
+SMALLEST = r"""
+bootstrap.servers: 127.0.0.1:9092
+schema.registry.url: http://127.0.0.1:8081
+state.dir: /var/lib/skidway/agent
+sources:
+  - topic: hdfs-logs
+    paths: [/var/log/hadoop/*.log]
+    parser: {type: regex, pattern: '^(?P<date>\S+) (?P<time>\S+) (?P<level>\S+) (?P<message>.*)$'}
+    timestamp: {fields: [date, time], format: '%y%m%d %H%M%S', timezone: UTC}
+"""
+
+
+def load(text: str, tmp_path: Path) -> AgentSettings:
+    path = tmp_path / "agent.yml"
+    path.write_text(text)
+    return settings.load(AgentSettings, path)
+
+
+def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
+    """All else has defaults, and the configuration is good."""
+    loaded = load(SMALLEST, tmp_path)
+    check_settings(loaded)
+    assert loaded.sources[0].rejected_topic == "hdfs-logs.rejected"
+    assert (loaded.batch_size, loaded.compression_type) == (900_000, "zstd")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("/var/log/hadoop/*.log", "logs/*.log", "absolute"),
+        ("topic: hdfs-logs", "topic: _mine", "begins with _"),
+        ("topic: hdfs-logs", "topic: 'a b'", "no topic name"),
+        ("type: regex", "type: json", "pattern"),
+        ("fields: [date, time]", "fields: [when]", "'when'"),
+        ("%y%m%d %H%M%S", "%H%M%S", "no day"),
+        ("timezone: UTC", "timezone: Mars", "Mars"),
+        ("(?P<level>", "(?P<level", "pattern"),
+        ("topic: hdfs-logs", "topic: hdfs-logs\n    key: nope", "nope"),
+        ("topic: hdfs-logs", "topic: hdfs-logs\n    partitioning: key", "key"),
+        ("topic: hdfs-logs", "topic: hdfs-logs\n    schema: /nowhere.avsc", "nowhere"),
+        ("topic: hdfs-logs", "topci: hdfs-logs", "topic"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_it_runs(
+    tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    """One sentence that names the mistake."""
+    assert old in SMALLEST
+    with pytest.raises(ConfigurationRefused, match=words):
+        check_settings(load(SMALLEST.replace(old, new), tmp_path))
+
+
+def test_a_topic_must_not_be_where_rejects_of_another_go(tmp_path: Path) -> None:
+    """Dead letters and lines would mix."""
+    more = "  - {topic: hdfs-logs.rejected, paths: [/x]}\n"
+    with pytest.raises(ConfigurationRefused, match="rejected"):
+        load(SMALLEST + more, tmp_path)
+
+
+def test_a_schema_that_does_not_fit_the_parser_is_refused(tmp_path: Path) -> None:
+    """A required field that nothing fills would reject every line."""
+    schema = tmp_path / "s.avsc"
+    schema.write_text(
+        '{"type": "record", "name": "r", "fields": [{"name": "other", "type": "string"}]}'
+    )
+    text = SMALLEST.replace("topic: hdfs-logs", f"topic: hdfs-logs\n    schema: {schema}")
+    with pytest.raises(ConfigurationRefused, match="'other'"):
+        check_settings(load(text, tmp_path))
+    schema.write_text("{nonsense")
+    with pytest.raises(ConfigurationRefused):
+        check_settings(load(text, tmp_path))
+
+
+def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
+    """Every key is in it, and it can be read back."""
+    text = settings.example(AgentSettings)
+    for documented in settings.documented(AgentSettings):
+        assert documented.key.partition("[")[0] in text
+    assert callable(register)
+
+
+def test_exit_statuses_of_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """0 good, 78 configuration refused, 1 a state that cannot be shown; one sentence each."""
+    good = tmp_path / "good.yml"
+    good.write_text(SMALLEST)
+    assert main(["agent", "validate", "--config", str(good)]) == 0
+    assert main(["agent", "validate", "--config", str(good), "--set", "batch.size=1"]) == 78
+    directory = tmp_path / "state"
+    show = ["agent", "state", "show", "--config", str(good), "--set", f"state.dir={directory}"]
+    assert main(show) == 1
+    adopt = ["agent", "state", "adopt", *show[3:]]
+    assert main(adopt) == 1
+    assert all(line.startswith("skidway agent: ") for line in capsys.readouterr().err.splitlines())
