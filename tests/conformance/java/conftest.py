@@ -1,0 +1,51 @@
+"""One of our brokers, one JVM with Kafka's Java clients, and an Admin between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.broker import OurBroker
+from support.java_clients import JavaClients
+from support.kafka import topic_name
+from support.processes import running
+from support.zookeeper import ZooKeeper
+
+
+@pytest.fixture(scope="session")
+def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClients]:
+    clients = JavaClients(tmp_path_factory.mktemp("java-clients"))
+    clients.start()
+    yield clients
+    clients.stop()
+
+
+@pytest.fixture(scope="session")
+def java_broker(
+    tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
+) -> Iterator[OurBroker]:
+    folder = tmp_path_factory.mktemp("java-broker")
+    broker = OurBroker(folder, f"{zookeeper_server.address}/{folder.name}")
+    with running(broker.program, broker.ready):
+        yield broker
+
+
+@pytest.fixture
+def bootstrap(java_broker: OurBroker) -> str:
+    return java_broker.address
+
+
+@pytest.fixture
+def admin(java_clients: JavaClients, bootstrap: str) -> Iterator[Any]:
+    with java_clients.admin(bootstrap) as made:
+        yield made
+
+
+@pytest.fixture
+def topic(java_clients: JavaClients, admin: Any) -> str:
+    """A topic of this test's own, with two partitions."""
+    name = topic_name("java")
+    java_clients.create(admin, name, 2)
+    return name

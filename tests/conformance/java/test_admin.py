@@ -1,0 +1,189 @@
+"""Apache Kafka's administration, unmodified, against our broker: the Java Admin and its tools."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skidway.kafka.client import Client
+from support.java_clients import JavaClients, JavaFailed
+from support.kafka import tool, topic_name
+
+pytestmark = [pytest.mark.conformance, pytest.mark.java]
+
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+START_MS = 1_700_000_000_000
+
+
+def topics(bootstrap: str, *arguments: str) -> str:
+    return tool(TOPICS, ["--bootstrap-server", bootstrap, *arguments])
+
+
+def fill(java: JavaClients, bootstrap: str, topic: str, count: int) -> None:
+    """Records of one batch each, one second apart, the newest time first."""
+    with java.producer(bootstrap, batch_size=0) as producer:
+        for number in range(count):
+            at_ms = START_MS + (count - number) * 1_000
+            java.wait(producer.send(java.record(topic, b"%d" % number, timestamp=at_ms)))
+
+
+def test_topics_by_the_command(bootstrap: str) -> None:
+    """kafka-topics creates, lists, describes, extends and deletes a topic."""
+    name = topic_name("by-command")
+    creating = ["--partitions", "3", "--replication-factor", "1", "--config", "retention.ms=90000"]
+    assert "Created topic" in topics(bootstrap, "--create", "--topic", name, *creating)
+    assert name in topics(bootstrap, "--list").splitlines()
+    described = topics(bootstrap, "--describe", "--topic", name)
+    assert "PartitionCount: 3" in described
+    assert "retention.ms=90000" in described
+    assert described.count("Leader: 1") == 3
+    topics(bootstrap, "--alter", "--topic", name, "--partitions", "5")
+    assert "PartitionCount: 5" in topics(bootstrap, "--describe", "--topic", name)
+    topics(bootstrap, "--delete", "--topic", name)
+    assert name not in topics(bootstrap, "--list").splitlines()
+
+
+def test_configs_by_the_command(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
+    """kafka-configs shows what was set, with --all every default, and the broker's settings."""
+    name = topic_name("configs")
+    java_clients.create(admin, name, segment_bytes=2_000_000)
+    common = ["--bootstrap-server", bootstrap, "--describe"]
+    own = tool(CONFIGS, [*common, "--entity-type", "topics", "--entity-name", name])
+    assert "segment.bytes=2000000" in own
+    assert "cleanup.policy" not in own
+    everything = tool(CONFIGS, [*common, "--entity-type", "topics", "--entity-name", name, "--all"])
+    for setting in ("cleanup.policy=delete", "max.message.bytes=1048588", "retention.ms="):
+        assert setting in everything
+    broker = tool(CONFIGS, [*common, "--entity-type", "brokers", "--entity-name", "1", "--all"])
+    assert "cluster.name=main" in broker
+
+
+def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic: str) -> None:
+    """GetOffsetShell knows the latest, the earliest and those by time, of each partition."""
+    fill(java_clients, bootstrap, topic, 10)
+    common = ["--bootstrap-server", bootstrap, "--topic", topic]
+    assert tool(OFFSETS, common).split() == [f"{topic}:0:10", f"{topic}:1:0"]
+    earliest = tool(OFFSETS, [*common, "--time", "earliest"])
+    assert earliest.split() == [f"{topic}:0:0", f"{topic}:1:0"]
+    # The newest time lies in the first record.
+    newest = tool(OFFSETS, [*common, "--time", "max-timestamp", "--partitions", "0"])
+    assert newest.split() == [f"{topic}:0:0"]
+    late = tool(OFFSETS, [*common, "--time", str(START_MS + 99_000), "--partitions", "0"])
+    assert late.split() in ([], [f"{topic}:0:"])
+
+
+def test_offsets_by_the_admin(
+    java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
+) -> None:
+    """Admin.listOffsets: earliest, latest, by time, and the largest time."""
+    fill(java_clients, bootstrap, topic, 10)
+    spec, tp = java_clients.kafka.clients.admin.OffsetSpec, java_clients.tp(topic)
+
+    def listed(which: Any) -> tuple[int, int]:
+        found = java_clients.wait(admin.listOffsets({tp: which}).partitionResult(tp))
+        return found.offset(), found.timestamp()
+
+    assert listed(spec.earliest())[0] == 0
+    assert listed(spec.latest())[0] == 10
+    assert listed(spec.maxTimestamp()) == (0, START_MS + 10_000)
+    assert listed(spec.forTimestamp(START_MS + 3_500)) == (0, START_MS + 10_000)
+    assert listed(spec.forTimestamp(START_MS + 11_000)) == (-1, -1)
+
+
+def test_the_cluster_is_described(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
+    """Nodes, controller and cluster id, without an API of their own."""
+    described = admin.describeCluster()
+    nodes = java_clients.wait(described.nodes())
+    assert nodes.size() == 1
+    node = nodes.iterator().next()
+    assert (f"{node.host()}:{node.port()}", node.id()) == (bootstrap, 1)
+    assert java_clients.wait(described.controller()).id() == 1
+    with Client(bootstrap) as client:
+        assert java_clients.wait(described.clusterId()) == client.metadata(()).cluster_id
+
+
+def test_a_topic_made_again_is_another(
+    java_clients: JavaClients, admin: Any, bootstrap: str
+) -> None:
+    """Created, described and deleted with one id; the next of that name has another."""
+    name = topic_name("again")
+    new = java_clients.kafka.clients.admin.NewTopic(name, 2, 1).configs({})
+    ids = []
+    for _ in range(2):
+        created = admin.createTopics([new])
+        java_clients.wait(created.all())
+        assert java_clients.wait(created.numPartitions(name)) == 2
+        assert java_clients.wait(created.replicationFactor(name)) == 1
+        config = java_clients.wait(created.config(name))
+        assert config.get("cleanup.policy").value() == "delete"
+        ids.append(java_clients.wait(created.topicId(name)).toString())
+        described = java_clients.wait(admin.describeTopics([name]).allTopicNames())[name]
+        assert described.topicId().toString() == ids[-1]
+        java_clients.wait(admin.deleteTopics([name]).all())
+    assert ids[0] != ids[1]
+
+
+def test_a_topic_is_deleted_by_id(java_clients: JavaClients, admin: Any, topic: str) -> None:
+    """Deleting by id takes that topic, and no other id."""
+    described = java_clients.wait(admin.describeTopics([topic]).allTopicNames())[topic]
+    collection = java_clients.kafka.common.TopicCollection
+    java_clients.wait(admin.deleteTopics(collection.ofTopicIds([described.topicId()])).all())
+    assert topic not in set(java_clients.wait(admin.listTopics().names()))
+    with pytest.raises(JavaFailed) as caught:
+        java_clients.wait(admin.deleteTopics(collection.ofTopicIds([described.topicId()])).all())
+    assert caught.value.name == "UnknownTopicIdException"
+
+
+@pytest.mark.parametrize(
+    ("name", "partitions", "replicas", "configs", "exception"),
+    [
+        ("not a name", 1, 1, {}, "InvalidTopicException"),
+        ("..", 1, 1, {}, "InvalidTopicException"),
+        ("fine", 0, 1, {}, "InvalidPartitionsException"),
+        ("fine", 1, 3, {}, "InvalidReplicationFactorException"),
+        ("fine", 1, 1, {"no.such.setting": "1"}, "InvalidConfigurationException"),
+        ("fine", 1, 1, {"retention.ms": "soon"}, "InvalidConfigurationException"),
+    ],
+)
+def test_mistakes_have_their_exceptions(
+    java_clients: JavaClients,
+    admin: Any,
+    name: str,
+    partitions: int,
+    replicas: int,
+    configs: dict[str, str],
+    exception: str,
+) -> None:
+    """What cannot be created is refused with Kafka's exception, and is not there afterwards."""
+    new = java_clients.kafka.clients.admin.NewTopic(name, partitions, replicas).configs(configs)
+    with pytest.raises(JavaFailed) as caught:
+        java_clients.wait(admin.createTopics([new]).all())
+    assert caught.value.name == exception
+    assert name not in set(java_clients.wait(admin.listTopics().names()))
+
+
+def test_topics_that_are_or_are_not_there(
+    java_clients: JavaClients, admin: Any, topic: str
+) -> None:
+    """Creating twice and describing nothing have exceptions of their own."""
+    with pytest.raises(JavaFailed, match="TopicExistsException"):
+        java_clients.create(admin, topic)
+    for future in (
+        admin.describeTopics(["nobody-made-this"]).allTopicNames(),
+        admin.deleteTopics(["nobody-made-this"]).all(),
+    ):
+        with pytest.raises(JavaFailed, match="UnknownTopicOrPartitionException"):
+            java_clients.wait(future)
+    assert "nobody-made-this" not in set(java_clients.wait(admin.listTopics().names()))
+
+
+def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> None:
+    """validateOnly says what would be, and leaves no topic."""
+    name = topic_name("validated")
+    package = java_clients.kafka.clients.admin
+    only = package.CreateTopicsOptions().validateOnly(True)
+    java_clients.wait(admin.createTopics([package.NewTopic(name, 1, 1)], only).all())
+    assert name not in set(java_clients.wait(admin.listTopics().names()))

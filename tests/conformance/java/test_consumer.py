@@ -1,0 +1,154 @@
+"""The Java 4.1 consumer, unmodified, against our broker, with `assign`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from support.broker import OurBroker
+from support.java_clients import JavaClients, JavaFailed, values_of
+from support.kafka import tool, topic_name
+
+pytestmark = [pytest.mark.conformance, pytest.mark.java]
+
+CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
+CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+START_MS = 1_700_000_000_000
+BATCH = 10
+
+
+def fill(
+    java: JavaClients, bootstrap: str, topic: str, numbers: Sequence[int], partition: int = 0
+) -> None:
+    """Batches of BATCH records `b"<number>"`, one second apart."""
+    with java.producer(bootstrap, linger_ms=60_000) as producer:
+        for at in range(0, len(numbers), BATCH):
+            for number in numbers[at : at + BATCH]:
+                record = java.record(
+                    topic, b"%d" % number, partition=partition, timestamp=START_MS + number * 1_000
+                )
+                producer.send(record)
+            producer.flush()
+
+
+@pytest.fixture
+def filled(java_clients: JavaClients, bootstrap: str, topic: str) -> str:
+    """100 records in ten batches in partition 0, 30 in partition 1."""
+    fill(java_clients, bootstrap, topic, range(100))
+    fill(java_clients, bootstrap, topic, range(100, 130), partition=1)
+    return topic
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_from_the_middle_of_a_batch(
+    java_clients: JavaClients, bootstrap: str, filled: str, isolation: str
+) -> None:
+    """Seeking into a batch gives the records from there on, none before."""
+    tp = java_clients.tp(filled)
+    with java_clients.consumer(bootstrap, isolation_level=isolation) as consumer:
+        consumer.assign([tp])
+        consumer.seek(tp, 55)
+        found = java_clients.poll(consumer, 45)
+        assert [each.offset for each in found] == list(range(55, 100))
+        assert values_of(found) == [b"%d" % n for n in range(55, 100)]
+        assert consumer.position(tp) == 100
+
+
+def test_several_partitions_in_small_fetches(
+    java_clients: JavaClients, bootstrap: str, filled: str
+) -> None:
+    """Limits smaller than a batch still bring one at a time, of every partition."""
+    tps = [java_clients.tp(filled, number) for number in range(2)]
+    settings = {"fetch_max_bytes": 50, "max_partition_fetch_bytes": 50, "max_poll_records": 7}
+    with java_clients.consumer(bootstrap, **settings) as consumer:
+        consumer.assign(tps)
+        consumer.seekToBeginning(tps)
+        found = java_clients.poll(consumer, 130)
+    by_partition = [[r.value for r in found if r.partition == number] for number in range(2)]
+    assert by_partition[0] == [b"%d" % n for n in range(100)]
+    assert by_partition[1] == [b"%d" % n for n in range(100, 130)]
+
+
+def test_offsets_by_time(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
+    """offsetsForTimes finds the first record at or after a time; none behind the last."""
+    tp = java_clients.tp(filled)
+    with java_clients.consumer(bootstrap) as consumer:
+        for seconds, offset in ((-1.0, 0), (0.0, 0), (41.5, 42), (42.0, 42), (99.0, 99)):
+            at_ms = START_MS + int(seconds * 1_000)
+            found = consumer.offsetsForTimes({tp: at_ms})[tp]
+            assert found.offset() == offset
+            assert found.timestamp() == START_MS + offset * 1_000
+        assert consumer.offsetsForTimes({tp: START_MS + 99_001})[tp] is None
+
+
+def test_ends_and_partitions(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
+    """Beginning, end, partitions and topics as a consumer asks for them."""
+    tps = [java_clients.tp(filled, number) for number in range(2)]
+    with java_clients.consumer(bootstrap) as consumer:
+        assert dict(consumer.beginningOffsets(tps)) == {tps[0]: 0, tps[1]: 0}
+        assert dict(consumer.endOffsets(tps)) == {tps[0]: 100, tps[1]: 30}
+        partitions = sorted(each.partition() for each in consumer.partitionsFor(filled))
+        assert partitions == [0, 1]
+        assert filled in set(consumer.listTopics())
+
+
+def test_offsets_outside_the_log(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
+    """Outside of the log a consumer is told, or starts at the end that it asked for."""
+    tp = java_clients.tp(filled, 1)
+    with java_clients.consumer(bootstrap, auto_offset_reset="none") as consumer:
+        consumer.assign([tp])
+        consumer.seek(tp, 1_000)
+        with pytest.raises(JavaFailed) as caught:
+            java_clients.poll(consumer, 1)
+        assert caught.value.name == "OffsetOutOfRangeException"
+    with java_clients.consumer(bootstrap, auto_offset_reset="earliest") as consumer:
+        consumer.assign([tp])
+        consumer.seek(tp, 1_000)
+        assert values_of(java_clients.poll(consumer, 30)) == [b"%d" % n for n in range(100, 130)]
+
+
+def test_a_poll_waits_for_what_comes(java_clients: JavaClients, bootstrap: str, topic: str) -> None:
+    """At the end of the log a poll is empty, and what is produced then comes with the next."""
+    tp = java_clients.tp(topic)
+    with java_clients.consumer(bootstrap, fetch_max_wait_ms=600_000) as consumer:
+        consumer.assign([tp])
+        consumer.seekToBeginning([tp])
+        assert java_clients.poll_once(consumer, 300) == []
+        fill(java_clients, bootstrap, topic, [7])
+        assert values_of(java_clients.poll(consumer, 1)) == [b"7"]
+
+
+def test_a_consumer_goes_on_after_a_restart(
+    java_clients: JavaClients, java_broker: OurBroker
+) -> None:
+    """kill -9 of the broker between two polls: the next records are those that follow."""
+    name = topic_name("restarted")
+    with java_clients.admin(java_broker.address) as admin:
+        java_clients.create(admin, name)
+    fill(java_clients, java_broker.address, name, range(20))
+    tp = java_clients.tp(name)
+    settings = {"max_poll_records": 5, "fetch_max_bytes": 50, "reconnect_backoff_ms": 20}
+    with java_clients.consumer(java_broker.address, **settings) as consumer:
+        consumer.assign([tp])
+        consumer.seekToBeginning([tp])
+        found = java_clients.poll(consumer, 5)
+        java_broker.restart()
+        fill(java_clients, java_broker.address, name, range(20, 40))
+        found += java_clients.poll(consumer, 40 - len(found))
+    assert values_of(found) == [b"%d" % n for n in range(40)]
+
+
+def test_console_producer_and_consumer(
+    java_clients: JavaClients, admin: Any, bootstrap: str
+) -> None:
+    """The console tools: lines in, and the same lines from an offset on out."""
+    topic = topic_name("console")
+    java_clients.create(admin, topic)
+    lines = [f"line {number}" for number in range(8)]
+    common = ["--bootstrap-server", bootstrap, "--topic", topic]
+    producing = [*common, "--compression-codec", "zstd"]
+    tool(CONSOLE_PRODUCER, producing, input_text="".join(f"{line}\n" for line in lines))
+    consuming = [*common, "--partition", "0", "--offset", "3", "--max-messages", "5"]
+    assert tool(CONSOLE_CONSUMER, consuming).splitlines() == lines[3:]

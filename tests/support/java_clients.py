@@ -1,0 +1,225 @@
+"""Kafka's Java clients, unmodified, driven from Python: one JVM, its objects reached by Py4J.
+
+Py4J comes with pyspark. No compiler is needed, so a Java runtime suffices. What a test calls is
+what a Java program calls: `KafkaProducer`, `KafkaConsumer`, `Admin`.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import GatewayParameters, JavaGateway
+from py4j.protocol import Py4JJavaError
+
+from skidway.java import find
+from support import peers
+from support.processes import Program
+
+PRINTED_PORT = re.compile(r"^(\d+)$", re.MULTILINE)
+STRINGS = "org.apache.kafka.common.serialization.String"
+BYTES = "org.apache.kafka.common.serialization.ByteArray"
+WITHIN_S = 60
+
+
+class JavaFailed(Exception):
+    """A Java call threw: the exception's simple name (the cause's behind a future) and words."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(f"{name}: {message}")
+        self.name = name
+
+
+@dataclass(frozen=True)
+class Consumed:
+    """One record as the Java consumer gave it."""
+
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+
+
+class JavaClients:
+    """One JVM with Kafka's jars."""
+
+    def __init__(self, folder: Path) -> None:
+        jars = f"{peers.jars('kafka')}/*:{_py4j_jar()}"
+        command = [str(find().command), "-Xmx384m", "-cp", jars, "py4j.GatewayServer", "0"]
+        self.program = Program(command, folder / "java-clients.out")
+        self._gateway: JavaGateway | None = None
+
+    def start(self) -> None:
+        self.program.start().wait_until(lambda: PRINTED_PORT.search(self.program.output()))
+        printed = PRINTED_PORT.search(self.program.output())
+        assert printed is not None
+        # With memory management, finalizers would talk to the JVM in every garbage collection.
+        where = GatewayParameters(
+            port=int(printed[1]), auto_convert=True, enable_memory_management=False
+        )
+        self._gateway = JavaGateway(gateway_parameters=where)
+
+    def stop(self) -> None:
+        if self._gateway is not None:
+            self._gateway.close()
+        self.program.kill()
+
+    @property
+    def jvm(self) -> Any:
+        """Java's packages: `jvm.java.util.ArrayList()`."""
+        assert self._gateway is not None
+        return self._gateway.jvm
+
+    @property
+    def kafka(self) -> Any:
+        """The package org.apache.kafka."""
+        return self.jvm.org.apache.kafka
+
+    def tp(self, topic: str, partition: int = 0) -> Any:
+        return self.kafka.common.TopicPartition(topic, partition)
+
+    @contextmanager
+    def admin(self, bootstrap: str) -> Iterator[Any]:
+        """An Admin, closed behind the block."""
+        with _closing(self.kafka.clients.admin.Admin.create(self._map(bootstrap, {}))) as made:
+            yield made
+
+    @contextmanager
+    def producer(self, bootstrap: str, **settings: object) -> Iterator[Any]:
+        """A KafkaProducer of bytes; settings with _ for dots."""
+        serializers = dict.fromkeys(("key.serializer", "value.serializer"), f"{BYTES}Serializer")
+        given = self._map(bootstrap, {**serializers, **_dotted(settings)})
+        with _closing(self.kafka.clients.producer.KafkaProducer(given)) as made:
+            yield made
+
+    @contextmanager
+    def consumer(self, bootstrap: str, **settings: object) -> Iterator[Any]:
+        """A KafkaConsumer of bytes, without a group; settings with _ for dots."""
+        deserializers = dict.fromkeys(
+            ("key.deserializer", "value.deserializer"), f"{BYTES}Deserializer"
+        )
+        given = self._map(bootstrap, {**deserializers, **_dotted(settings)})
+        made = self.kafka.clients.consumer.KafkaConsumer(given)
+        try:
+            yield made
+        finally:  # without waiting for the fetch that is under way
+            made.close(self.jvm.java.time.Duration.ZERO)
+
+    def record(
+        self,
+        topic: str,
+        value: bytes | None,
+        *,
+        partition: int = 0,
+        timestamp: int | None = None,
+        key: bytes | None = None,
+        headers: Mapping[str, bytes] | None = None,
+    ) -> Any:
+        """A ProducerRecord."""
+        made = [
+            self.kafka.common.header.internals.RecordHeader(name, content)
+            for name, content in (headers or {}).items()
+        ]
+        kind = self.kafka.clients.producer.ProducerRecord
+        return kind(topic, partition, timestamp, key, value, made)
+
+    def poll(self, consumer: Any, count: int) -> list[Consumed]:
+        """Poll until so many records are there; fails after WITHIN_S."""
+        found: list[Consumed] = []
+        system = self.jvm.java.lang.System
+        deadline = system.currentTimeMillis() + WITHIN_S * 1000
+        while len(found) < count:
+            assert system.currentTimeMillis() < deadline, f"{len(found)} of {count} records"
+            found += self.poll_once(consumer)
+        return found
+
+    def poll_once(self, consumer: Any, wait_ms: int = 500) -> list[Consumed]:
+        """What one poll gives."""
+        try:
+            records = consumer.poll(self.jvm.java.time.Duration.ofMillis(wait_ms))
+        except Py4JJavaError as error:
+            raise _failed(error) from error
+        return [_consumed(each) for tp in records.partitions() for each in records.records(tp)]
+
+    def create(self, admin: Any, topic: str, partitions: int = 1, **configs: object) -> None:
+        """Create a topic and wait until it is there; raises JavaFailed."""
+        new = self.kafka.clients.admin.NewTopic(topic, partitions, 1).configs(_dotted(configs))
+        self.wait(admin.createTopics([new]).all())
+
+    def wait(self, future: Any) -> Any:
+        """What a future gives within WITHIN_S; raises JavaFailed with its cause."""
+        try:
+            return future.get(WITHIN_S, self.jvm.java.util.concurrent.TimeUnit.SECONDS)
+        except Py4JJavaError as error:
+            raise _failed(error) from error
+
+    def call(self, method: Any, *arguments: object) -> Any:
+        """What a method returns; raises JavaFailed with what it threw."""
+        try:
+            return method(*arguments)
+        except Py4JJavaError as error:
+            raise _failed(error) from error
+
+    def _map(self, bootstrap: str, settings: Mapping[str, object]) -> Any:
+        made = self.jvm.java.util.HashMap()
+        client_id = f"java-{uuid.uuid4().hex[:8]}"
+        for key, value in {"client.id": client_id, **settings}.items():
+            made.put(key, str(value))
+        made.put("bootstrap.servers", bootstrap)
+        return made
+
+
+def values_of(records: Iterable[Consumed]) -> list[bytes | None]:
+    return [each.value for each in records]
+
+
+def _py4j_jar() -> Path:
+    spec = util.find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    return next((Path(spec.origin).parent / "jars").glob("py4j-*.jar"))
+
+
+def _dotted(settings: Mapping[str, object]) -> dict[str, str]:
+    return {key.replace("_", "."): _text(value) for key, value in settings.items()}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _consumed(record: Any) -> Consumed:
+    headers = tuple((each.key(), bytes(each.value())) for each in record.headers().toArray())
+    key, value = record.key(), record.value()
+    return Consumed(
+        partition=record.partition(),
+        offset=record.offset(),
+        timestamp=record.timestamp(),
+        key=None if key is None else bytes(key),
+        value=None if value is None else bytes(value),
+        headers=headers,
+    )
+
+
+def _failed(error: Py4JJavaError) -> JavaFailed:
+    thrown = error.java_exception
+    name = thrown.getClass().getSimpleName()
+    if name == "ExecutionException" and thrown.getCause() is not None:
+        thrown = thrown.getCause()
+    return JavaFailed(thrown.getClass().getSimpleName(), str(thrown.getMessage()))
+
+
+@contextmanager
+def _closing(made: Any) -> Iterator[Any]:
+    try:
+        yield made
+    finally:
+        made.close()
