@@ -36,20 +36,31 @@ def record(value: bytes, timestamp_delta: int, offset_delta: int) -> bytes:
 
 
 def batch(
-    *values: bytes, timestamps: list[int] | None = None, codec: Codec = Codec.NONE,
-    producer_id: int = -1, epoch: int = -1, sequence: int = -1,
+    *values: bytes,
+    timestamps: list[int] | None = None,
+    codec: Codec = Codec.NONE,
+    producer_id: int = -1,
+    epoch: int = -1,
+    sequence: int = -1,
 ) -> bytearray:
     """A batch as a producer sends it: base offset 0."""
     values = values or (b"value",)
     times = timestamps or [NOW_MS] * len(values)
-    body = b"".join(record(value, at - times[0], i) for i, (value, at) in enumerate(zip(values, times, strict=True)))
-    encoded = EncodedBatch(compress(codec, body), codec, len(values), times[0], max(times), len(body))
+    body = b"".join(
+        record(value, at - times[0], i)
+        for i, (value, at) in enumerate(zip(values, times, strict=True))
+    )
+    encoded = EncodedBatch(
+        compress(codec, body), codec, len(values), times[0], max(times), len(body)
+    )
     return bytearray(seal(encoded, producer_id, epoch, sequence))
 
 
 def sized(size_bytes: int, count: int = 1) -> bytearray:
     """A batch of exactly that many bytes (61 are header); its records are nonsense."""
-    encoded = EncodedBatch(b"x" * (size_bytes - 61), Codec.NONE, count, NOW_MS, NOW_MS, size_bytes - 61)
+    encoded = EncodedBatch(
+        b"x" * (size_bytes - 61), Codec.NONE, count, NOW_MS, NOW_MS, size_bytes - 61
+    )
     return bytearray(seal(encoded))
 
 

@@ -32,7 +32,9 @@ class SkidwayBroker:
         self.program = Program(self.command(), folder / "broker.out")
 
     def command(self) -> list[str]:
-        sets = [word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")]
+        sets = [
+            word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")
+        ]
         return skidway("broker", "run", *sets)
 
     def ready(self) -> bool:

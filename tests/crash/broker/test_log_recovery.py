@@ -25,7 +25,15 @@ def write_log(directory: Path, batches: int = 5, config: LogConfig | None = None
     """A log of batches of 1, 2, 3 ... records, all flushed."""
     log = open_in(directory, config)
     for number in range(batches):
-        append(log, batch(*[b"v%d" % number] * (number + 1), producer_id=3, epoch=0, sequence=log.log_end_offset))
+        append(
+            log,
+            batch(
+                *[b"v%d" % number] * (number + 1),
+                producer_id=3,
+                epoch=0,
+                sequence=log.log_end_offset,
+            ),
+        )
     flush(log)
     return log
 
@@ -36,7 +44,7 @@ def ends(path: Path) -> list[int]:
 
 
 def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> None:
-    """Whatever part of the last write reached the file, the batches before it stay, and it goes on."""
+    """Whatever part of the last write is there, the batches before it stay, and it goes on."""
     source = tmp_path / "source"
     source.mkdir()
     write_log(source)
@@ -61,7 +69,14 @@ def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "tail",
-    [b"\0", b"\0" * 61, b"\0" * 10_000, b"\xff" * 500, random.Random(1).randbytes(3000), b"GET / HTTP/1.1\r\n"],
+    [
+        b"\0",
+        b"\0" * 61,
+        b"\0" * 10_000,
+        b"\xff" * 500,
+        random.Random(1).randbytes(3000),
+        b"GET / HTTP/1.1\r\n",
+    ],
     ids=["zero", "zeros", "many-zeros", "ones", "noise", "text"],
 )
 def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) -> None:
@@ -188,8 +203,10 @@ def damage_stale(path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [damage_missing, damage_empty, damage_short, damage_torn, damage_zeros, damage_stale]
 )
-def test_damaged_indexes_are_made_again(tmp_path: Path, damage: object, suffix: str, clean: bool) -> None:
-    """Indexes are derived: whatever became of them, every batch is found and the log is untouched."""
+def test_damaged_indexes_are_made_again(
+    tmp_path: Path, damage: object, suffix: str, clean: bool
+) -> None:
+    """Whatever became of the indexes, every batch is found and the log is untouched."""
     config = LogConfig(index_interval_bytes=100, segment_bytes=3000)
     log = open_in(tmp_path, config)
     for number in range(40):
@@ -205,7 +222,12 @@ def test_damaged_indexes_are_made_again(tmp_path: Path, damage: object, suffix: 
     for offset, _ in before:
         piece = again.read(offset, 1, again.flushed, at_least_one=True)
         assert piece is not None
-        assert next(headers(os.pread(piece.file.fileno(), piece.length, piece.position)))[1].base_offset == offset
+        assert (
+            next(headers(os.pread(piece.file.fileno(), piece.length, piece.position)))[
+                1
+            ].base_offset
+            == offset
+        )
     assert stored(tmp_path) == before
 
 
@@ -233,7 +255,7 @@ def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", ["snapshots", "none", "damaged"])
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool) -> None:
-    """After any stop a duplicate of the last five is known again, by its bytes, and a gap refused."""
+    """After any stop a duplicate of the last five is known again, and a gap refused."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     sent = [batch(b"%d" % n * 20, producer_id=9, epoch=2, sequence=n) for n in range(12)]

@@ -72,7 +72,8 @@ def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Pa
     work = log.begin_flush()
     assert work is not None
     assert [file.path.name for file in work.files] == [
-        "00000000000000000000.log", "00000000000000000001.log",
+        "00000000000000000000.log",
+        "00000000000000000001.log",
     ]
     assert work.directory == tmp_path
 

@@ -17,7 +17,9 @@ from skidway.kafka.batch import SEQUENCE_END, BatchHeader, read_header
 from support.batches import batch
 
 
-def header(sequence: int, count: int = 1, *, epoch: int = 0, producer: int = 7, text: bytes = b"") -> BatchHeader:
+def header(
+    sequence: int, count: int = 1, *, epoch: int = 0, producer: int = 7, text: bytes = b""
+) -> BatchHeader:
     values = [text + b"%d" % sequence] * count
     return read_header(batch(*values, producer_id=producer, epoch=epoch, sequence=sequence))
 
@@ -51,7 +53,7 @@ def test_sequences_wrap() -> None:
 
 
 def test_the_last_five_batches_are_known_again() -> None:
-    """A duplicate of one of the last five is found with its offsets, an older one is out of order."""
+    """A duplicate of the last five is found with its offsets, an older one is out of order."""
     state = state_with(*[header(n) for n in range(7)])
     for n in range(2, 7):
         stored = state.check(header(n))
@@ -111,7 +113,7 @@ def test_a_snapshot_decides_as_the_state_does(moves: list[tuple[int, int, bool]]
     assert again.first_append_ms == 5
     assert again.state == state
     for producer in range(6):
-        for sequence in range(0, following[producer] + 2):
+        for sequence in range(following[producer] + 2):
             probe = header(sequence, producer=producer)
             assert decision(again.state, probe) == decision(state, probe)
 
