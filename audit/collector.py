@@ -26,14 +26,18 @@ from skidway import log, ports
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.errors import KafkaError
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer, host_and_port
 
 TURN_MS = 500
 MEASURE_EVERY_S = 15.0
 MEASURED_BUCKETS = 60
+MEASURE_SHARE = 20  # measuring takes at most a twentieth of the time
 RETRY_S = 1.0
+REQUEST_TIMEOUT_MS = 10_000
 UNHEALTHY_AFTER_S = 60.0
 STOP_WITHIN_S = 5
 CONCURRENT_MAX = 64
@@ -84,13 +88,16 @@ class _Loop:
     def until(self, shutdown: Shutdown) -> None:
         while not shutdown.requested:
             with Client(
-                self._settings.bootstrap_servers, client_id="skidway-audit", clock=self._clock
+                self._settings.bootstrap_servers,
+                client_id="skidway-audit",
+                request_timeout_ms=REQUEST_TIMEOUT_MS,
+                clock=self._clock,
             ) as client:
                 collection = Collection(client, Fetcher(client), self._ledger, self._clock)
                 try:
                     self._collect(collection, shutdown)
-                except Unreachable as error:
-                    _log.error("cluster_unreachable", reason=str(error))
+                except (Unreachable, KafkaError, CorruptBatch) as error:
+                    _log.error("collecting_interrupted", reason=str(error))
                     self._examine()
                     shutdown.wait(RETRY_S)
 
@@ -100,8 +107,10 @@ class _Loop:
             self._good_at = self._clock.monotonic()
             self._partitions = collection.partitions
             if self._clock.monotonic() >= self._measure_at:
-                self._measure_at = self._clock.monotonic() + MEASURE_EVERY_S
+                began = self._clock.monotonic()
                 self._measure()
+                taken_s = self._clock.monotonic() - began
+                self._measure_at = began + max(MEASURE_EVERY_S, MEASURE_SHARE * taken_s)
             self._examine()
 
     def _examine(self) -> None:

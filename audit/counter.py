@@ -155,6 +155,11 @@ class Counter:
         """Whether every partition can be counted; as of the last turn, so from any thread."""
         return self._health
 
+    def is_away(self, reason: str) -> None:
+        """The cluster does not answer; the next turn tries again."""
+        _log.error("cluster_unreachable", reason=reason)
+        self._health = Health(False, {"unreachable": reason})
+
     # Topics.
 
     def _sources_of(

@@ -15,7 +15,7 @@ from audit.publisher import Publisher, check_restored, newest_own
 from audit.settings import CounterSettings
 from skidway import log
 from skidway.clock import Clock
-from skidway.errors import StateRefused
+from skidway.errors import StateRefused, Unreachable
 from skidway.files import DirectoryLock
 from skidway.kafka import columns
 from skidway.kafka.client import Client, Fetcher, Producer
@@ -26,6 +26,8 @@ from skidway.telemetry import TelemetryServer
 DATABASE = "counter.db"
 TURN_MS = 200
 FLUSH_WITHIN_S = 10.0
+RETRY_S = 1.0
+REQUEST_TIMEOUT_MS = 10_000
 HEARTBEAT = "heartbeat"
 
 _log = log.get(__name__)
@@ -38,7 +40,12 @@ def run_counter(
     unless `new_epoch` tells it to count everything again under a new epoch."""
     with (
         DirectoryLock(settings.state_dir),
-        Client(settings.bootstrap_servers, client_id=settings.producer_name, clock=clock) as client,
+        Client(
+            settings.bootstrap_servers,
+            client_id=settings.producer_name,
+            request_timeout_ms=REQUEST_TIMEOUT_MS,
+            clock=clock,
+        ) as client,
     ):
         state = CounterState(settings.state_dir / DATABASE)
         try:
@@ -92,7 +99,11 @@ class _Running:
         beats = Producer(self.client)
         try:
             while not shutdown.requested:
-                counter.turn(TURN_MS, shutdown.fileno())
+                try:
+                    counter.turn(TURN_MS, shutdown.fileno())
+                except Unreachable as error:  # what is counted stays; the cluster will be back
+                    counter.is_away(str(error))
+                    shutdown.wait(RETRY_S)
                 publisher.poll()
                 if publisher.is_idle:  # a heartbeat must not overtake what it counts as said
                     self._beat(beats, counter)

@@ -1,0 +1,218 @@
+"""Counter and collector as real processes, killed at any moment, on our broker and ZooKeeper."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from audit import messages, topic
+from audit.counts import Counts
+from audit.deltas import number_deltas
+from audit.messages import TOPIC, Seal, SealedTopic, Sender, Tier
+from skidway.clock import SystemClock
+from skidway.kafka import columns
+from skidway.kafka.client import Client, NewTopic, Producer
+from skidway.kafka.columns import Origins
+from skidway.kafka.source import Source, sources_of
+from skidway.kafka.types import TopicPartition
+from support.brokers import SkidwayBroker
+from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
+
+pytestmark = pytest.mark.crash
+
+AGENT = 1234567890123456789
+BUCKET_MS = 10_000
+BATCH = 500
+
+
+class Site:
+    """A broker, and an agent that lives in the test: it sends records and says what it sent."""
+
+    def __init__(self, folder: Path, broker: SkidwayBroker) -> None:
+        self.folder, self.address = folder, broker.address
+        self.client = Client(broker.address)
+        self.producer = Producer(self.client)
+        self.counts = Counts(BUCKET_MS)
+        self.sent = 0
+        self.health_port, self.port, self.metrics_port = free_port(), free_port(), free_port()
+        topic.ensure(self.client, SystemClock(), time.sleep)
+        self.client.create_topics([NewTopic("logs", 2)])
+        eventually(lambda: self._source() is not None, what="topic logs has partitions")
+
+    def _source(self) -> Source | None:
+        return sources_of(self.client, ["logs"], "main").get("logs")
+
+    def send(self, batches: int = 1) -> None:
+        source = self._source()
+        assert source is not None
+        for _ in range(batches):
+            positions = (np.arange(BATCH, dtype=np.int64) + self.sent) * 10
+            origins = Origins(
+                np.full(BATCH, AGENT), np.full(BATCH, 5), positions, np.full(BATCH, 10)
+            )
+            times = np.full(BATCH, 1_000_000 + self.sent, np.int64)
+            values = pa.array([b"x" * 10] * BATCH, pa.binary())
+            self.producer.send(
+                TopicPartition("logs", 0), columns.encode(values, times, origins=origins), None
+            )
+            self.counts.add(source, times, origins)
+            self.sent += BATCH
+        assert self.producer.flush(30_000)
+
+    def seal(self) -> None:
+        """The agent's delta and its seal."""
+        source = self._source()
+        assert source is not None
+        sender = Sender(Tier.AGENT, "main", str(AGENT), "testhost", 1)
+        now_ms = SystemClock().time_ms()
+        numbered = number_deltas(sender, now_ms, 0, self.counts, {})
+        sealed = SealedTopic(source, now_ms, numbered.last)
+        said = [*numbered.deltas, Seal(sender, numbered.last + 1, now_ms, (sealed,))]
+        values = pa.array([messages.encode(message) for message in said], pa.binary())
+        times = np.full(len(said), now_ms, np.int64)
+        self.producer.send(TopicPartition(TOPIC, 0), columns.encode(values, times), None)
+        assert self.producer.flush(30_000)
+
+    def counter(self, *more: str) -> Program:
+        return Program(
+            skidway(
+                "audit", "count", *more,
+                "--set", f"bootstrap.servers={self.address}",
+                "--set", f"state.dir={self.folder / 'count'}",
+                "--set", f"bucket.ms={BUCKET_MS}", "--set", "commit.interval.ms=50",
+                "--set", f"metrics.listener=127.0.0.1:{self.health_port}",
+            ),
+            self.folder / "count.out",
+        )  # fmt: skip
+
+    def collector(self) -> Program:
+        return Program(
+            skidway(
+                "audit", "run",
+                "--set", f"bootstrap.servers={self.address}",
+                "--set", f"store.dir={self.folder / 'store'}",
+                "--set", "tiers=agent,broker", "--set", "lateness.ms=0",
+                "--set", f"listener=127.0.0.1:{self.port}",
+                "--set", f"metrics.listener=127.0.0.1:{self.metrics_port}",
+            ),
+            self.folder / "audit.out",
+        )  # fmt: skip
+
+    def ready(self) -> bool:
+        return answers(f"http://127.0.0.1:{self.health_port}/health")
+
+    def report(self) -> tuple[int, dict[str, Any]]:
+        done = run_skidway(
+            "audit", "report", "--json", "--tiers", "agent,broker", "--lateness-ms", "0",
+            "--bootstrap-server", self.address,
+        )  # fmt: skip
+        return done.returncode, json.loads(done.stdout)
+
+    def complete(self) -> bool:
+        return self.report()[0] == 0
+
+    def get(self, path: str) -> dict[str, Any]:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+            return dict(json.load(answer))
+
+
+@pytest.fixture
+def site(zookeeper: str, tmp_path: Path) -> Iterator[Site]:
+    broker = SkidwayBroker(tmp_path, zookeeper)
+    made = Site(tmp_path, broker.start())
+    yield made
+    made.producer.close()
+    made.client.close()
+    broker.program.kill()
+
+
+def _counted(report: dict[str, Any], tier: str) -> int:
+    places = [place for bucket in report["buckets"] for place in bucket["places"]]
+    return sum(place["count"] for place in places if place["tier"] == tier)
+
+
+def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> None:
+    """Offsets, marks and counts move together: nothing twice, nothing left out."""
+    for _ in range(4):
+        counter = site.counter().start().wait_until(site.ready)
+        site.send(5)
+        counter.kill()
+    site.seal()
+    counter = site.counter().start().wait_until(site.ready)
+    eventually(site.complete, within_s=60, every_s=0.5, what="complete")
+    status, report = site.report()
+    assert (status, _counted(report, "broker")) == (0, site.sent)
+    assert counter.stop() == 0
+
+
+def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
+    """Its numbers are on the topic already; a new epoch counts again and replaces them."""
+    counter = site.counter().start().wait_until(site.ready)
+    site.send(3)
+    site.seal()
+    eventually(site.complete, within_s=60, every_s=0.5, what="complete")
+    assert counter.stop() == 0
+    (site.folder / "count" / "counter.db").unlink()
+    stopped = site.counter().start()
+    assert stopped.wait() == 1
+    assert "older copy of itself" in stopped.output()
+    counter = site.counter("--new-epoch").start().wait_until(site.ready)
+    eventually(site.complete, within_s=60, every_s=0.5, what="complete again")
+    status, report = site.report()
+    assert (status, _counted(report, "broker")) == (0, site.sent)
+    assert counter.stop() == 0
+
+
+def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
+    """Its store can be lost: the topic has everything."""
+    counter = site.counter().start().wait_until(site.ready)
+    collector = site.collector().start()
+    site.send(4)
+    site.seal()
+
+    def says_complete() -> bool:
+        if not answers(f"http://127.0.0.1:{site.port}/index.json"):
+            return False
+        shown = site.get("/index.json")
+        return bool(shown["buckets_shown"]) and shown["buckets_overdue"] == 0
+
+    eventually(says_complete, within_s=60, every_s=0.2, what="the dashboard says complete")
+    before = site.get("/buckets.json")
+    collector.kill()
+    collector.start()
+    eventually(says_complete, within_s=60, every_s=0.2, what="complete after kill -9")
+    collector.kill()
+    for path in (site.folder / "store").glob("audit.db*"):
+        path.unlink()
+    collector.start()
+    eventually(says_complete, within_s=60, every_s=0.2, what="complete after a rebuild")
+    assert site.get("/buckets.json") == before
+    done = run_skidway(
+        "audit", "report", "--store", str(site.folder / "store"), "--tiers", "agent,broker",
+        "--lateness-ms", "0",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert collector.stop() == 0
+    assert counter.stop() == 0
+
+
+def test_an_occupied_port_is_one_sentence(site: Site) -> None:
+    """Who has it, and what to set."""
+    collector = site.collector().start()
+    eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"), within_s=30)
+    second = Program(
+        [*site.collector().command, "--set", f"store.dir={site.folder / 'other'}",
+         "--set", f"metrics.listener=127.0.0.1:{free_port()}"],
+        site.folder / "second.out",
+    )  # fmt: skip
+    assert second.start().wait() == 1
+    assert f"cannot listen on 127.0.0.1:{site.port}" in second.output()
+    assert collector.stop() == 0
