@@ -252,6 +252,7 @@ class Loop:
             self.full_reason = None
             events.state_has_room()
         self.mail.committed()
+        self._deltas.committed()
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:

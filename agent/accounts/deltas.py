@@ -39,6 +39,7 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
+        self._touched: dict[BucketKey, int] = {}  # by deltas whose transaction is still open
         self.number = number
 
     @property
@@ -72,7 +73,7 @@ class Deltas:
             now_ms,
             self.number,
             self._counts,
-            self._previous(keys),
+            {**self._previous(keys), **self._touched},
             losses=self._losses,
         )
         for delta in numbered.deltas:
@@ -80,9 +81,14 @@ class Deltas:
         self._use(numbered.last, changes)
         changes.clear_sums()
         changes.put_touched(numbered.touched.items())
+        self._touched.update(numbered.touched)
         changes.number_losses(numbered.last)
         self._counts.clear()
         self._losses.clear()
+
+    def committed(self) -> None:
+        """The transaction is durable: `previous` finds its numbers in the database now."""
+        self._touched.clear()
 
     def seal(self, topics: list[SealedTopic], now_ms: int, changes: Changes) -> None:
         """Numbers seals; everything that they vouch for is in deltas already."""
