@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from skidway.demo.site import DATACENTER, OFFLINE, Site
-from skidway.demo.sources import size_to_last_newline, sources, tailed
+from skidway.demo.sources import size_to_cut, sources, tailed
 from skidway.demo.supervisor import ProgramFailed, Supervisor
 from skidway.errors import SkidwayError
 from skidway.kafka.client import LATEST, Client
@@ -122,7 +122,10 @@ class Demo:
         """Writes down up to where every file is to be read, while the agent stands still."""
         self._supervisor.stop("agent")
         files = tailed(self._sources)
-        self.outcome.sizes = {path: size_to_last_newline(path) for path in files}
+        read = {file["path"]: file["position"] for file in self._ledger()}
+        self.outcome.sizes = {
+            path: max(size_to_cut(path), read.get(str(path), 0)) for path in files
+        }
         self.site.write_cutoff(self.outcome.sizes)
         self.site.write(self._sources, cut_off=True)
         self._start("agent", ("agent", "run"))

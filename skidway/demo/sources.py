@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import json
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ OWN_SCHEMA = {
         {"name": "event", "type": "string"},
     ],
 }
+AT_REST_S = 10.0
+"""A file that was not written for so long may end without a line end for good."""
+
 OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
     "skidway-logs", "zookeeper-logs", "spark-logs", "app-logs",
 )  # fmt: skip
@@ -74,8 +78,11 @@ def tailed(found: Sequence[Mapping[str, Any]]) -> list[Path]:
     return sorted(path for path in paths if path.is_file())
 
 
-def size_to_last_newline(path: Path) -> int:
-    """Bytes up to and with the last line end: where a file that still grows can be cut."""
+def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:
+    """Where a file can be cut: at its end if it is at rest, else behind its last line end."""
+    stamp = path.stat()
+    if time.time() - stamp.st_mtime > at_rest_s:
+        return stamp.st_size
     with path.open("rb") as file:
         end = file.seek(0, 2)
         while end > 0:
