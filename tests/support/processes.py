@@ -83,9 +83,11 @@ class Program:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        session: bool = False,
     ) -> None:
+        """session: it gets one of its own, so that `kill_session` finds its descendants."""
         self.command, self.log = list(command), log
-        self._env, self._cwd = env, cwd
+        self._env, self._cwd, self._session = env, cwd, session
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -108,6 +110,7 @@ class Program:
                 env={**os.environ, **(self._env or {})},
                 cwd=self._cwd,
                 preexec_fn=_die_with_parent,
+                start_new_session=self._session,
             )
         return self
 
@@ -158,6 +161,26 @@ class Program:
         self.signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait()
+
+    def kill_session(self) -> None:
+        """SIGKILL of the process and of everything it has started, process groups or not."""
+        assert self._session
+        while alive := session_members(self.pid):
+            for pid in alive:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            self.kill()
+
+
+def session_members(session: int) -> list[int]:
+    """The processes of a session that are not dead already."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, member = path.read_text().rpartition(")")[2].split()[:4]
+            if int(member) == session and state not in "ZX":
+                found.append(int(path.parent.name))
+    return found
 
 
 @contextlib.contextmanager
