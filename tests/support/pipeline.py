@@ -1,30 +1,42 @@
 """The whole pipeline as real programs, with an oracle that knows every line.
 
 A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test, its programs under the
-test's hand: each can be started, stopped, killed and restarted. `Oracle` writes the lines and
-compares what arrived: the rows of the committed Parquet files, as (file, first byte, line).
+test's hand: each can be started, stopped, killed and restarted. Clients reach the datacenter's
+broker through `proxy`, which can do to their traffic what a network does. `Oracle` writes the lines
+and compares what arrived: the rows of the committed Parquet files.
 """
 
 from __future__ import annotations
 
 import collections
+import itertools
 import json
+import os
+import random
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 
-from skidway.demo.site import DATACENTER, OFFLINE, Site, Timing, free_ports
+from agent import ledger
+from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing, free_ports
+from skidway.errors import StateRefused
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
-from support.processes import Program, answers, eventually, skidway
+from support.processes import Program, answers, eventually, run_skidway, skidway
+from support.proxy import Proxy
 
 RAW = {"type": "raw"}
+AUDIT_TOPIC = "_skidway_audit"
+PROXY = "proxy-dc1"
 ORDER = (
-    "zookeeper", "broker-dc1", "broker-offline", "registry", "agent", "count-dc1", "count-offline", "audit",
-)
+    "zookeeper", "broker-dc1", "broker-offline", "registry", "agent", "count-dc1", "count-offline",
+    "audit",
+)  # fmt: skip
 COMMANDS: Mapping[str, Sequence[str]] = {
     "zookeeper": ("zookeeper", "run"),
     "broker-dc1": ("broker", "run"),
@@ -35,53 +47,131 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "count-offline": ("audit", "count"),
     "audit": ("audit", "run"),
 }
+Settings = Mapping[str, Any]
+PATIENT: Mapping[str, Settings] = {
+    "agent": {
+        "idle.flush.ms": 500,
+        "close.rotated.ms": 2_000,
+        "reconcile.interval.ms": 1_000,
+        "audit.interval.ms": 200,
+    },
+    "loader": {"metrics.listener": None},
+}
+"""Production waits longer; every settings file has these unless the test says otherwise."""
+
+PORTS_FROM, PORTS_TO = 15_000, 30_000
+"""Below the ports that the kernel gives to outgoing connections, so that a program that was killed
+finds its port again."""
+
+
+def ports() -> dict[str, int]:
+    """Free ports for a site and its proxy, from a random one on: other sites look for theirs."""
+    first = random.SystemRandom().randrange(PORTS_FROM, PORTS_TO)
+    names = [*DEFAULT_PORTS, PROXY]
+    return free_ports({name: first + 10 * at for at, name in enumerate(names)})
 
 
 class Pipeline:
-    """Every program of a site, by name, and the questions that tests ask of it."""
+    """Every program of a site, by name, and the questions that tests ask of it.
 
-    def __init__(self, folder: Path, sources: Sequence[Mapping[str, Any]], output: str | None = None) -> None:
-        self.site = Site(folder, free_ports(), output or str(folder / "hdfs"), Timing(1_000, 500, 500))
-        self.site.write(sources)
+    settings: per program what differs from the site's own file. elsewhere: programs that this
+    pipeline does without, because the test has something else in their place.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        sources: Sequence[Settings],
+        *,
+        output: str | None = None,
+        settings: Mapping[str, Settings] | None = None,
+        elsewhere: Mapping[str, int] | None = None,
+    ) -> None:
+        found = ports() | dict(elsewhere or {})
+        timing = Timing(bucket_ms=1_000, lateness_ms=500, seal_interval_ms=500)
+        self.site = Site(folder, found, output or str(folder / "hdfs"), timing)
+        self.proxy = Proxy(found[PROXY], found["broker-dc1"])
+        self.settings = {
+            name: dict(PATIENT.get(name, {})) | dict((settings or {}).get(name, {}))
+            for name in {*PATIENT, *(settings or {}), "broker-dc1"}
+        }
+        advertised = f"PLAINTEXT://127.0.0.1:{found[PROXY]}"
+        self.settings["broker-dc1"]["advertised.listeners"] = advertised
+        self.rewrite(sources)
         self.programs = {
             name: Program(
-                skidway(*command, "--config", str(self.site.config(name))), folder / "log" / f"{name}.json"
+                skidway(*command, "--config", str(self.site.config(name))),
+                self.site.logs / f"{name}.json",
             )
             for name, command in COMMANDS.items()
+            if name not in (elsewhere or {})
         }
         self._loads = 0
 
+    # --- programs ---------------------------------------------------------------------------------
+
     def start(self, *names: str) -> None:
         """Start these programs (all of them by default) and wait until each is healthy."""
+        if not names:
+            self.proxy.start()
         for name in names or ORDER:
-            self.programs[name].start().wait_until(lambda name=name: answers(self.site.health(name)))
+            if name in self.programs:
+                self.programs[name].start()
+                self.wait_healthy(name)
+
+    def wait_healthy(self, name: str) -> None:
+        self.programs[name].wait_until(lambda: answers(self.site.health(name)))
+
+    def revive(self) -> None:
+        """Start what does not run, and end every fault of the network."""
+        self.proxy.clear()
+        for name in ORDER:
+            if name in self.programs and not self.is_up(name):
+                self.start(name)
+
+    def is_up(self, name: str) -> bool:
+        return self.programs[name].running
+
+    def kill(self, name: str) -> None:
+        """kill -9."""
+        self.programs[name].kill()
 
     def restart(self, name: str) -> None:
         """Kill -9 and start again."""
-        self.programs[name].kill()
+        self.kill(name)
         self.start(name)
 
     def stop(self) -> None:
         """Kill what still runs, the last started first."""
         for name in reversed(ORDER):
-            if self.programs[name].running:
-                self.programs[name].kill()
+            if name in self.programs and self.is_up(name):
+                self.kill(name)
+        self.proxy.stop()
 
-    def rewrite(self, sources: Sequence[Mapping[str, Any]]) -> None:
+    def rewrite(self, sources: Sequence[Settings]) -> None:
         """New settings of the agent, for its next start."""
         self.site.write(sources)
+        for name, changed in self.settings.items():
+            path = self.site.config(name)
+            path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changed, width=1000))
+
+    # --- agent and brokers ------------------------------------------------------------------------
 
     def ledger(self) -> list[dict[str, Any]]:
-        """Per file what became of its bytes, as `skidway agent state show --json` says."""
-        done = self.run("agent", "state", "show", "--json", "--config", str(self.site.config("agent")))
-        return list(json.loads(done)["files"])
+        """Per file what became of its bytes, as `skidway agent state show` says."""
+        try:
+            return list(ledger.show(self.site.data("agent"))["files"])
+        except StateRefused:
+            return []  # the agent has not run yet
 
-    def settled(self, sizes: Mapping[Path, int]) -> bool:
-        """Whether every byte of these files is acknowledged or set apart."""
-        done: collections.Counter[str] = collections.Counter()
-        for file in self.ledger():
-            done[file["path"]] += file["bytes"] - file["pending"]
-        return all(done[str(path)] >= size for path, size in sizes.items())
+    def settled_bytes(self, folder: Path) -> int:
+        """Bytes of the files in a folder that are acknowledged or set apart."""
+        below = f"{folder}/"
+        return sum(
+            file["bytes"] - file["pending"]
+            for file in self.ledger()
+            if file["announced_path"].startswith(below)
+        )
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
         """High watermark of every partition of the topics; missing topics are left out."""
@@ -89,63 +179,78 @@ class Pipeline:
             found = client.metadata(list(topics)).topics
             partitions = {
                 TopicPartition(name, partition.index): LATEST
-                for name, topic in found.items() if not topic.error for partition in topic.partitions
+                for name, topic in found.items()
+                if not topic.error
+                for partition in topic.partitions
             }
-            return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
+            listed = client.list_offsets(partitions) if partitions else {}
+            return {tp: each.offset for tp, each in listed.items()}
 
     def mirrored(self, topics: Sequence[str]) -> bool:
         """Whether the offline cluster has all that dc1 has of these topics."""
         source = self.watermarks(DATACENTER, topics)
         mirror = self.watermarks(OFFLINE, [f"{DATACENTER}.{topic}" for topic in topics])
         return all(
-            mirror.get(TopicPartition(f"{DATACENTER}.{tp.topic}", tp.partition)) == offset
+            mirror.get(TopicPartition(f"{DATACENTER}.{tp.topic}", tp.partition), -1) >= offset
             for tp, offset in source.items()
         )
 
-    def drain(self, sizes: Mapping[Path, int], topics: Sequence[str], within_s: float = 60) -> None:
-        """Wait until all bytes of the files are settled and mirrored."""
-        eventually(lambda: self.settled(sizes), within_s=within_s, every_s=0.3, what="every byte settled")
-        wanted = [*topics, "_skidway_audit"]
-        eventually(lambda: self.mirrored(wanted), within_s=within_s, every_s=0.2, what="everything mirrored")
+    def wait_mirrored(self, topics: Sequence[str], within_s: float = 60) -> None:
+        eventually(lambda: self.mirrored(topics), within_s=within_s, every_s=0.2, what="mirrored")
 
-    def loader(self) -> Program:
-        """A load, not yet started."""
+    # --- loader and audit -------------------------------------------------------------------------
+
+    def loader(self, topics: Sequence[str], *options: str) -> Program:
+        """A load of topics of dc1, not yet started; its report, as JSON, is its output."""
         self._loads += 1
+        names = ", ".join(f'"{DATACENTER}.{topic}"' for topic in topics)
         return Program(
-            skidway("load", "run", "--config", str(self.site.config("loader"))),
+            skidway(
+                "load", "run", "--json", "--config", str(self.site.config("loader")),
+                "--set", f"topics=[{names}]", *options,
+            ),
             self.site.folder / f"load-{self._loads}.out",
-        )
+            session=True,
+        )  # fmt: skip
 
-    def load(self) -> None:
-        """One load to its good end."""
-        program = self.loader().start()
-        status = program.wait(180)
+    def load(self, topics: Sequence[str], within_s: float = 180) -> dict[str, dict[str, Any]]:
+        """One load to its good end; what it reports, by topic of dc1."""
+        program = self.loader(topics).start()
+        status = program.wait(within_s)
         assert status == 0, program.output()[-4000:]
+        return report_of(program)
 
-    def report(self) -> dict[str, Any]:
-        """What `skidway audit report --json` says, from the collector's store."""
-        program = Program(
-            skidway("audit", "report", "--json", "--config", str(self.site.config("audit"))),
-            self.site.folder / "report.json",
+    def audit(self, verb: str, *options: str) -> dict[str, Any]:
+        """What `skidway audit report` or `recount` says."""
+        done = run_skidway(
+            "audit", verb, "--json", "--config", str(self.site.config("audit")), *options
         )
-        self.site.folder.joinpath("report.json").unlink(missing_ok=True)
-        program.start().wait(60)
-        return dict(json.loads(program.output()))
+        assert done.returncode in (0, 1), f"{done.stdout}\n{done.stderr}"
+        return dict(json.loads(done.stdout))
 
     def run(self, *arguments: str) -> str:
         """A command of ours to its good end; what it printed on standard output."""
-        from support.processes import run_skidway
-
         done = run_skidway(*arguments)
         assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
     def rows(self, topic: str) -> pa.Table:
-        """All committed rows of a topic of dc1."""
+        """All committed rows of a topic of dc1, as a reader finds them that lists directories."""
         files = sorted(Path(self.site.output, f"{DATACENTER}.{topic}").rglob("*.parquet"))
         if not files:
             return pa.table({})
-        return pa.concat_tables([pq.ParquetFile(file).read() for file in files], promote_options="permissive")
+        tables = [pq.ParquetFile(file).read() for file in files]
+        return pa.concat_tables(tables, promote_options="permissive")
+
+
+def report_of(program: Program) -> dict[str, dict[str, Any]]:
+    """What a finished load reports, by topic of dc1."""
+    lines = program.output().splitlines()
+    begin = max(at for at, line in enumerate(lines) if line == "{")
+    document = json.loads(
+        "\n".join(itertools.takewhile(lambda line: line != "}", lines[begin:])) + "}"
+    )
+    return {each["topic"].removeprefix(f"{DATACENTER}."): each for each in document["topics"]}
 
 
 class Oracle:
@@ -155,33 +260,73 @@ class Oracle:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.lines: list[str] = []
+        self.bytes = 0
+        self._lock = threading.Lock()
 
     def write(self, name: str, count: int, *, text: str = "line") -> Path:
         """Append count lines to a file; every line is unique."""
+        lines = [f"{text} {len(self.lines) + at:08d} of {name}" for at in range(count)]
+        return self.append(name, lines)
+
+    def append(self, name: str, lines: Sequence[str]) -> Path:
+        """Append whole lines, in one write, so that no reader sees half of one."""
         path = self.folder / name
-        with path.open("a") as out:
-            for _ in range(count):
-                line = f"{text} {len(self.lines):08d} of {name}"
-                self.lines.append(line)
-                out.write(line + "\n")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.put(path, "".join(f"{line}\n" for line in lines))
+        self.lines += lines
         return path
 
-    def sizes(self) -> dict[Path, int]:
-        return {path: path.stat().st_size for path in self.folder.iterdir() if path.is_file()}
+    def put(self, path: Path, text: str) -> None:
+        """Append this and nothing else; what lines it makes the test says itself."""
+        data = text.encode()
+        with self._lock, path.open("ab", buffering=0) as out:
+            assert out.write(data) == len(data)
+            self.bytes += len(data)
 
     def expect_exactly(self, rows: Sequence[str]) -> None:
         """Every line once: none lost, none doubled."""
         wanted, found = collections.Counter(self.lines), collections.Counter(rows)
         lost, extra = wanted - found, found - wanted
-        assert not lost, f"{sum(lost.values())} lost of {len(self.lines)}, first {next(iter(lost))!r}"
-        assert not extra, f"{sum(extra.values())} doubled or invented, first {next(iter(extra))!r}"
+        what = f"of {len(self.lines)} lines"
+        assert not lost, f"{sum(lost.values())} {what} lost, first {min(lost)!r}"
+        assert not extra, f"{sum(extra.values())} {what} doubled or invented, first {min(extra)!r}"
+
+
+class Writer:
+    """An application that writes lines all the time while the block runs."""
+
+    def __init__(
+        self, oracle: Oracle, name: str, *, lines: int = 40, every_s: float = 0.004
+    ) -> None:
+        self._oracle, self._name, self._lines, self._every_s = oracle, name, lines, every_s
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._every_s):
+            self._oracle.write(self._name, self._lines)
 
 
 def source(topic: str, folder: Path, pattern: str = "*.log", **settings: Any) -> dict[str, Any]:
-    """One raw source of an agent."""
+    """One source of an agent, a raw one unless `parser` says otherwise."""
     return {"topic": topic, "paths": [str(folder / pattern)], "parser": RAW, **settings}
 
 
 def lines_of(table: pa.Table) -> Iterator[str]:
     """The `line` column of raw rows."""
     yield from table.column("line").to_pylist() if table.num_rows else ()
+
+
+def seed() -> int:
+    """Of this run; printed, so that what is random can be had again with SKIDWAY_SEED."""
+    chosen = int(os.environ.get("SKIDWAY_SEED", random.SystemRandom().randrange(1 << 32)))
+    print(f"SKIDWAY_SEED={chosen}")
+    return chosen

@@ -1,0 +1,235 @@
+"""What stands between clients and a broker and can do to their traffic what a network does.
+
+Clients are led here by the broker's `advertised.listeners`. Whole frames pass: a request or an
+answer is passed on, held back, or lost together with its connection, so that a fault hits exactly
+where a test wants it:
+
+    HOLD_REQUEST   client --x      broker      the request is on its way, the broker knows nothing
+    HOLD_ANSWER    client     x--  broker      the broker has done it, the client does not know yet
+    LOSE_ANSWER    client     //   broker      the broker has done it, then the connection is cut
+
+Behind a held frame everything else of its connection and direction waits, as in TCP.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.frames import (
+    LENGTH_BYTES,
+    RequestHeader,
+    peek_correlation_id,
+    read_request_header,
+)
+from skidway.kafka.protocol.produce import parse_request
+from support.processes import eventually
+
+Matches = Callable[[RequestHeader, memoryview], bool]
+
+
+class Fault(Enum):
+    HOLD_REQUEST = "hold request"
+    HOLD_ANSWER = "hold answer"
+    LOSE_ANSWER = "lose answer"
+
+
+class _Lost(Exception):
+    """A frame whose connection ends instead of passing it."""
+
+
+@dataclass(eq=False)
+class Intervention:
+    """A fault at work: what it hit so far, and the means to end it."""
+
+    fault: Fault
+    matches: Matches
+    times: int | None
+    _changed: threading.Condition
+    hits: int = 0
+    is_over: bool = False
+    passes: bool = True
+
+    def wait_for_hit(self, hits: int = 1, within_s: float = 30.0) -> None:
+        """Until so many frames were hit."""
+        eventually(lambda: self.hits >= hits, within_s=within_s, what=f"{self.fault.value} at work")
+
+    def release(self) -> None:
+        """What was held passes, late, even if its sender is dead by now."""
+        self._end(passes=True)
+
+    def drop(self) -> None:
+        """What was held is lost, with its connections."""
+        self._end(passes=False)
+
+    def _end(self, *, passes: bool) -> None:
+        with self._changed:
+            self.is_over, self.passes = True, passes
+            self._changed.notify_all()
+
+
+def produces(topic: str, client_id: str = "skidway-agent") -> Matches:
+    """Produce requests of a client that have records for a topic."""
+
+    def matches(header: RequestHeader, body: memoryview) -> bool:
+        if header.api_key is not ApiKey.PRODUCE or header.client_id != client_id:
+            return False
+        data = parse_request(body, header.api_version).data
+        return any(records.topic == topic for records in data)
+
+    return matches
+
+
+class Proxy:
+    """Listens on `port` and passes everything on to `target`, both on loopback."""
+
+    def __init__(self, port: int, target: int) -> None:
+        self.port, self._target = port, target
+        self._changed = threading.Condition()
+        self._interventions: list[Intervention] = []
+        self._connections: set[_Connection] = set()
+        self._server: socket.socket | None = None
+
+    def start(self) -> None:
+        self._server = socket.create_server(("127.0.0.1", self.port))
+        threading.Thread(target=self._accept, args=(self._server,), daemon=True).start()
+
+    def stop(self) -> None:
+        self.clear()
+        if self._server is not None:
+            self._server.shutdown(socket.SHUT_RDWR)
+            self._server.close()
+            self._server = None
+        for connection in list(self._connections):
+            connection.close()
+
+    def inject(self, fault: Fault, matches: Matches, times: int | None = None) -> Intervention:
+        """From now on; `times` None: until it is released or dropped."""
+        made = Intervention(fault, matches, times, self._changed)
+        with self._changed:
+            self._interventions.append(made)
+        return made
+
+    def clear(self) -> None:
+        """Ends all faults; what is held is lost."""
+        with self._changed:
+            held, self._interventions = self._interventions, []
+        for each in held:
+            each.drop()
+
+    def hit(self, header: RequestHeader, body: memoryview) -> Intervention | None:
+        """The fault that this request meets, now or with its answer."""
+        with self._changed:
+            for each in self._interventions:
+                spent = each.times is not None and each.hits >= each.times
+                if not spent and not each.is_over and each.matches(header, body):
+                    if each.fault is Fault.HOLD_REQUEST:
+                        each.hits += 1
+                    return each
+        return None
+
+    def answered(self, intervention: Intervention) -> None:
+        """The answer to a hit request is here."""
+        with self._changed:
+            intervention.hits += 1
+
+    def hold(self, intervention: Intervention) -> None:
+        """Returns when it is released; raises _Lost when it is dropped."""
+        with self._changed:
+            self._changed.wait_for(lambda: intervention.is_over)
+            if not intervention.passes:
+                raise _Lost
+
+    def _accept(self, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = server.accept()
+                try:
+                    broker = socket.create_connection(("127.0.0.1", self._target), 5)
+                except OSError:
+                    client.close()
+                    continue
+                broker.settimeout(None)
+                connection = _Connection(self, client, broker, self._connections.discard)
+                self._connections.add(connection)
+                connection.start()
+
+
+class _Connection:
+    """One client's connection: a thread for each direction."""
+
+    def __init__(
+        self,
+        proxy: Proxy,
+        client: socket.socket,
+        broker: socket.socket,
+        gone: Callable[[_Connection], None],
+    ) -> None:
+        self._proxy, self._client, self._broker, self._gone = proxy, client, broker, gone
+        self._hit: dict[int, Intervention] = {}
+        for end in (client, broker):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def start(self) -> None:
+        for work in (self._requests, self._answers):
+            threading.Thread(target=self._run, args=(work,), daemon=True).start()
+
+    def close(self) -> None:
+        for end in (self._client, self._broker):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+        self._gone(self)
+
+    def _run(self, work: Callable[[], None]) -> None:
+        try:
+            with contextlib.suppress(OSError, EOFError, _Lost):
+                work()
+        finally:
+            self.close()
+
+    def _requests(self) -> None:
+        while True:
+            frame = _read_frame(self._client)
+            header, body = read_request_header(memoryview(frame)[LENGTH_BYTES:])
+            intervention = self._proxy.hit(header, body)
+            if intervention is not None and intervention.fault is Fault.HOLD_REQUEST:
+                self._proxy.hold(intervention)
+            elif intervention is not None:
+                self._hit[header.correlation_id] = intervention
+            self._broker.sendall(frame)
+
+    def _answers(self) -> None:
+        while True:
+            frame = _read_frame(self._broker)
+            correlation_id = peek_correlation_id(memoryview(frame)[LENGTH_BYTES:])
+            intervention = self._hit.pop(correlation_id, None)
+            if intervention is not None:
+                self._proxy.answered(intervention)
+                if intervention.fault is Fault.LOSE_ANSWER:
+                    return
+                self._proxy.hold(intervention)
+            self._client.sendall(frame)
+
+
+def _read_frame(source: socket.socket) -> bytearray:
+    """Length and frame. Raises EOFError at the end of the stream."""
+    frame = bytearray(LENGTH_BYTES)
+    _read_into(source, memoryview(frame))
+    size = int.from_bytes(frame, "big")
+    frame += bytes(size)
+    _read_into(source, memoryview(frame)[LENGTH_BYTES:])
+    return frame
+
+
+def _read_into(source: socket.socket, room: memoryview) -> None:
+    while room:
+        count = source.recv_into(room)
+        if count == 0:
+            raise EOFError
+        room = room[count:]

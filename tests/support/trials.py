@@ -1,0 +1,234 @@
+"""Stories of faults: many of them on one pipeline, each with its own topic, files and lines.
+
+Starting Spark costs more than all the rest, so the stories of a module share their loads. A story
+is a generator: what it does before a `yield` happens before a load, what it says behind it is
+checked after that load. It may yield as often as it wants loads::
+
+    @STORIES.add()
+    def agent_killed(trial: Trial) -> Iterator[None]:
+        '''What it promises.'''
+        trial.write("app.log", 1000)
+        trial.pipeline.restart("agent")
+        trial.settle()
+        yield
+        trial.expect_exactly()
+
+A story that fails is over, and its own test fails with its error; the others go on, on a pipeline
+whose programs run again.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from skidway.demo.site import DATACENTER
+from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, lines_of, source
+from support.processes import NotReady, Program, eventually
+
+Told = Iterator[None]
+Teller = Callable[["Trial"], Told]
+VERDICT_WITHIN_S = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A fault, and what its topic's source needs besides files that end in .log."""
+
+    name: str
+    tell: Teller
+    settings: Mapping[str, Any]
+
+    @property
+    def topic(self) -> str:
+        return self.name.replace("_", "-")
+
+    @property
+    def promise(self) -> str:
+        return (inspect.getdoc(self.tell) or "").split("\n\n")[0]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Stories(list[Story]):
+    """The stories of a module, in the order in which they happen."""
+
+    def add(self, **settings: Any) -> Callable[[Teller], Teller]:
+        """settings: of the agent's source."""
+
+        def added(tell: Teller) -> Teller:
+            self.append(Story(tell.__name__, tell, settings))
+            return tell
+
+        return added
+
+
+class Trial:
+    """What a story has to do with: its own files and lines, and everybody's pipeline."""
+
+    def __init__(self, stage: Stage, story: Story) -> None:
+        self._stage, self.story = stage, story
+        self.topic = story.topic
+        self.pipeline = stage.pipeline
+        self.proxy = stage.pipeline.proxy
+        self.folder = stage.pipeline.site.folder / "files" / self.topic
+        self.oracle = Oracle(self.folder)
+        self.settings: dict[str, Any] = dict(story.settings)
+        self.error: BaseException | None = None
+
+    @property
+    def source(self) -> dict[str, Any]:
+        return source(self.topic, self.folder, **self.settings)
+
+    @property
+    def topics(self) -> list[str]:
+        return [self.topic, f"{self.topic}.rejected"]
+
+    def write(self, name: str, count: int) -> Path:
+        return self.oracle.write(name, count)
+
+    def settle(self, within_s: float = 60.0) -> None:
+        """Until every byte that was written is acknowledged or set apart."""
+        eventually(
+            lambda: self.pipeline.settled_bytes(self.folder) >= self.oracle.bytes,
+            within_s=within_s,
+            what=f"all {self.oracle.bytes} bytes of {self.topic} settled: {self.ledger()}",
+        )
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """The agent's books on this story's files."""
+        below = f"{self.folder}/"
+        books = self.pipeline.ledger()
+        return [file for file in books if file["announced_path"].startswith(below)]
+
+    def appended(self, topic: str | None = None) -> int:
+        """Records that consumers of dc1 can see, repeats included."""
+        return sum(self.pipeline.watermarks(DATACENTER, [topic or self.topic]).values())
+
+    def wait_appended(self, count: int, within_s: float = 60.0) -> None:
+        eventually(
+            lambda: self.appended() >= count, within_s=within_s, what=f"{count} records appended"
+        )
+
+    def reconfigure(self, **settings: Any) -> None:
+        """Other settings of this story's source, for the agent's next start."""
+        self.settings.update(settings)
+        self._stage.configure()
+
+    def loader(self) -> Program:
+        """A load of this story's topics alone."""
+        return self.pipeline.loader(self.topics)
+
+    # --- after a load -----------------------------------------------------------------------------
+
+    def rows(self, topic: str | None = None) -> pa.Table:
+        return self.pipeline.rows(topic or self.topic)
+
+    def loaded(self, topic: str | None = None) -> dict[str, Any]:
+        """What the last common load reported of the topic."""
+        return self._stage.loaded[topic or self.topic]
+
+    def expect_exactly(self) -> None:
+        """Every line once, and nothing else."""
+        self.oracle.expect_exactly(list(lines_of(self.rows())))
+
+    def expect_complete(self, topic: str | None = None) -> None:
+        """Every bucket of the topic is complete, with as many records as there are rows."""
+        name = topic or self.topic
+        buckets = self._stage.verdicts([name])
+        counted = {"agent": 0, "broker": 0, "mirror": 0, "hdfs": 0}
+        for bucket in buckets:
+            assert bucket["verdict"] == "complete", bucket
+            for place in bucket["places"]:
+                counted[place["tier"]] += place["count"]
+        assert counted == dict.fromkeys(counted, self.rows(name).num_rows)
+
+    def expect_not_complete(self, verdict: str) -> None:
+        """Some bucket of the topic has this verdict, and stays so."""
+        found = self._stage.verdicts([self.topic], until=verdict)
+        assert verdict in {bucket["verdict"] for bucket in found}, found
+
+
+class Stage:
+    """One pipeline, the stories told on it, and the loads that they share."""
+
+    def __init__(self, pipeline: Pipeline, stories: Iterable[Story]) -> None:
+        self.pipeline = pipeline
+        self.trials = {story.name: Trial(self, story) for story in stories}
+        self.loaded: dict[str, dict[str, Any]] = {}
+
+    @property
+    def topics(self) -> list[str]:
+        return [topic for trial in self.trials.values() for topic in trial.topics]
+
+    def configure(self) -> None:
+        """The sources of all stories, for the agent's next start."""
+        self.pipeline.rewrite([trial.source for trial in self.trials.values()])
+
+    def tell(self) -> None:
+        """Tells all stories to their ends; what failed is in their trials."""
+        alive = {trial: trial.story.tell(trial) for trial in self.trials.values()}
+        while True:
+            alive = {trial: told for trial, told in alive.items() if self._goes_on(trial, told)}
+            if not alive:
+                return
+            with _timed("load"):
+                self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
+                self.loaded = self.pipeline.load(self.topics)
+
+    def result(self, story: Story) -> None:
+        """Raises what went wrong in a story."""
+        error = self.trials[story.name].error
+        if error is not None:
+            raise error
+
+    def verdicts(self, topics: Sequence[str], until: str = "complete") -> list[dict[str, Any]]:
+        """The buckets of the topics, once all of them are complete or some have that verdict."""
+        options = [option for topic in topics for option in ("--topic", topic)]
+        found: list[dict[str, Any]] = []
+
+        def judged() -> bool:
+            found[:] = self.pipeline.audit("report", *options)["buckets"]
+            words = {bucket["verdict"] for bucket in found}
+            return words == {until} if until == "complete" else until in words
+
+        try:
+            eventually(judged, within_s=VERDICT_WITHIN_S, every_s=0.2)
+        except NotReady:
+            pass  # the caller says what is wrong with what was found
+        return found
+
+    def _goes_on(self, trial: Trial, told: Told) -> bool:
+        """Tells on; whether the story wants another load."""
+        with _timed(trial.story.name):
+            try:
+                next(told)
+            except StopIteration:
+                return False
+            except Exception as error:
+                trial.error = error
+                return False
+            finally:
+                self.pipeline.revive()
+        return True
+
+
+class _timed:  # noqa: N801 - reads as a phrase
+    """Says how long a step took; pytest shows it when a test fails."""
+
+    def __init__(self, what: str) -> None:
+        self._what, self._begin = what, time.monotonic()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        sys.stdout.write(f"{time.monotonic() - self._begin:6.1f} s  {self._what}\n")
