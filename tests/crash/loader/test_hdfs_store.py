@@ -5,13 +5,13 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
-from support.hdfs import Hdfs
-from support.processes import free_port
-from support.store_contract import StoreContract
 
 from loader.store import Store, open_store
 from loader.store.hdfs import HdfsStore
 from skidway.errors import SkidwayError, Unreachable
+from support.hdfs import Hdfs
+from support.processes import free_port
+from support.store_contract import StoreContract
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
 

@@ -1,0 +1,207 @@
+"""A cluster to load from: a real broker and registry, and an agent's records without an agent."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from support.processes import Program, answers, free_port, run_skidway, running, skidway
+from support.zookeeper import ZooKeeper
+
+from audit import topic as audit_topic
+from audit.messages import TOPIC as AUDIT
+from audit.messages import Announcement, Delta, decode, encode
+from schemas.client import RegistryClient
+from schemas.codec import Codec
+from schemas.wire import add_prefix
+from skidway.clock import SystemClock
+from skidway.kafka import columns
+from skidway.kafka.client import Client, Fetcher, NewTopic, Producer
+from skidway.kafka.columns import Origins
+from skidway.kafka.source import sources_of
+from skidway.kafka.types import TopicPartition
+
+SCHEMA = json.dumps(
+    {"type": "record", "name": "Log", "fields": [{"name": "line", "type": "string"}]}
+)
+START_MS = 1_700_000_000_000
+AGENT = 7
+LENGTH = 20
+
+
+class Cluster:
+    """The addresses, and what tests do with them."""
+
+    def __init__(self, broker: str, registry: str) -> None:
+        self.broker, self.registry = broker, registry
+
+    def topic(self, partitions: int = 2) -> str:
+        """A new topic with a schema."""
+        name = f"logs-{uuid.uuid4().hex[:8]}"
+        RegistryClient(self.registry).register(f"{name}-value", SCHEMA)
+        with Client(self.broker) as client:
+            assert client.create_topics([NewTopic(name, partitions, 1)]) == {name: None}
+            audit_topic.ensure(client, SystemClock(), time.sleep)
+            while name not in sources_of(client, [name], "main"):
+                client.pause(0.05)
+        return name
+
+    def announce(self, topic: str, file: int, path: str = "/var/log/app.log") -> None:
+        """The announcement of a file of AGENT."""
+        with Client(self.broker) as client:
+            source = sources_of(client, [topic], "main")[topic]
+            message = Announcement(START_MS, AGENT, file, "host", path, 1, file, b"", 0, source)
+            self._send(client, AUDIT, 0, pa.array([encode(message)], pa.binary()), None)
+
+    def send(
+        self, topic: str, partition: int, first_line: int, count: int, *, file: int | None = None
+    ) -> None:
+        """Lines number first_line.. of a file, one partition's file unless another is named."""
+        lines = np.arange(first_line, first_line + count, dtype=np.int64)
+        codec, schema_id = Codec(SCHEMA), RegistryClient(self.registry).latest(f"{topic}-value").id
+        batch = pa.record_batch({"line": [f"line {number}" for number in lines.tolist()]})
+        full = np.full(count, 1, np.int64)
+        origins = Origins(
+            full * AGENT, full * (partition + 1 if file is None else file), lines * LENGTH,
+            full * LENGTH,
+        )  # fmt: skip
+        with Client(self.broker) as client:
+            values = add_prefix(schema_id, codec.encode(batch))
+            self._send(client, topic, partition, values, origins, START_MS + lines * 1000)
+
+    def _send(
+        self, client: Client, topic: str, partition: int, values: pa.BinaryArray,
+        origins: Origins | None, times: Any = None,
+    ) -> None:  # fmt: skip
+        times = np.full(len(values), START_MS, np.int64) if times is None else times
+        producer = Producer(client)
+        for at in range(0, len(values), 500):
+            cut = slice(at, at + 500)
+            part = None
+            if origins is not None:
+                part = Origins(
+                    origins.agent[cut], origins.file[cut], origins.first[cut], origins.length[cut]
+                )
+            encoded = columns.encode(values[cut], times[cut], origins=part)
+            producer.send(TopicPartition(topic, partition), encoded, at)
+        assert producer.flush(30_000)
+        assert all(each.error is None for each in producer.poll(0))
+
+    def delete(self, topic: str) -> None:
+        with Client(self.broker) as client:
+            assert client.delete_topics([topic]) == {topic: None}
+            while topic in client.metadata().topics:
+                client.pause(0.05)
+
+    def deltas(self, producer: str) -> list[Delta]:
+        """What an output published, in order."""
+        with Client(self.broker) as client:
+            ranges = audit_topic.bounds(client, [AUDIT])
+            found = audit_topic.read(client, Fetcher(client), ranges, SystemClock())
+            messages = [decode(value) for _, _, value in found if producer.encode() in value]
+        return [each for each in messages if isinstance(each, Delta)]
+
+
+class Loading:
+    """`skidway load` of one topic into one output."""
+
+    def __init__(self, cluster: Cluster, topic: str, output: str, folder: Path) -> None:
+        self.cluster, self.topic, self.output, self._folder = cluster, topic, output, folder
+        self._started = 0
+
+    def arguments(self, *more: str, verb: str = "run") -> list[str]:
+        settings = {
+            "bootstrap.servers": self.cluster.broker, "schema.registry.url": self.cluster.registry,
+            "topics": self.topic, "output": self.output, "spark.master": "local[2]",
+            "slice.records": "1000", "metrics.listener": "127.0.0.1:0",
+        }  # fmt: skip
+        sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+        return ["load", verb, "--json", *sets, *(w for each in more for w in ("--set", each))]
+
+    def run(self, *more: str) -> subprocess.CompletedProcess[str]:
+        """One run, to its end."""
+        return run_skidway(*self.arguments(*more), within_s=300)
+
+    def loaded(self, *more: str) -> dict[str, Any]:
+        """The summary of a run that has to be good."""
+        done = self.run(*more)
+        assert done.returncode == 0, done.stderr[-4000:]
+        return dict(json.loads(done.stdout))
+
+    def start(self, *more: str) -> Program:
+        """A run beside the test."""
+        self._started += 1
+        log = self._folder / f"load-{self._started}.out"
+        return Program(skidway(*self.arguments(*more)), log).start()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Every row, as who lists directories sees them; local outputs only."""
+        folder = Path(self.output) / self.topic
+        if not folder.exists():
+            return []
+        table = ds.dataset(folder, format="parquet", partitioning="hive").to_table()
+        order = [("_partition", "ascending"), ("_kafka_offset", "ascending")]
+        return list(table.sort_by(order).to_pylist())
+
+    def state(self, name: str) -> list[Path]:
+        """Files below `_skidway/<topic>/`, by pattern."""
+        return sorted((Path(self.output) / "_skidway" / self.topic).glob(name))
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    zookeeper_server: ZooKeeper, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Cluster]:
+    """One broker and one registry for all tests of the loader."""
+    folder = tmp_path_factory.mktemp("cluster")
+    chroot = f"{zookeeper_server.address}/{uuid.uuid4().hex}"
+    ports = [free_port() for _ in range(4)]
+    broker = Program(
+        skidway(
+            "broker", "run", "--set", f"listeners=PLAINTEXT://127.0.0.1:{ports[0]}",
+            "--set", f"log.dirs={folder / 'broker'}", "--set", f"zookeeper.connect={chroot}",
+            "--set", f"metrics.listener=127.0.0.1:{ports[1]}",
+        ),
+        folder / "broker.out",
+    )  # fmt: skip
+    registry = Program(
+        skidway(
+            "registry", "run", "--set", f"listeners=http://127.0.0.1:{ports[2]}",
+            "--set", f"zookeeper.connect={chroot}",
+            "--set", f"metrics.listener=127.0.0.1:{ports[3]}",
+        ),
+        folder / "registry.out",
+    )  # fmt: skip
+    with (
+        running(broker, lambda: answers(f"http://127.0.0.1:{ports[1]}/health")),
+        running(registry, lambda: answers(f"http://127.0.0.1:{ports[3]}/health")),
+    ):
+        yield Cluster(f"127.0.0.1:{ports[0]}", f"http://127.0.0.1:{ports[2]}")
+
+
+@pytest.fixture
+def loading(cluster: Cluster, tmp_path: Path) -> Loading:
+    """A new topic, its two files announced, and an empty output."""
+    topic = cluster.topic()
+    for file in (1, 2):
+        cluster.announce(topic, file)
+    return Loading(cluster, topic, str(tmp_path / "out"), tmp_path)
+
+
+def identities(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
+    """(file, line number) of rows, sorted."""
+    return sorted((row["_file_id"], row["_offset"] // LENGTH) for row in rows)
+
+
+def lines(count: int, files: Sequence[int] = (1, 2)) -> list[tuple[int, int]]:
+    """The same of what was sent."""
+    return sorted((file, number) for file in files for number in range(count))

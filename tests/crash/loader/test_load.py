@@ -1,0 +1,230 @@
+"""`skidway load run` on real Spark, broker and registry: once is once, whatever happens."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+from support.hdfs import Hdfs
+from support.processes import eventually, free_port, run_skidway
+
+from loader.store import open_store
+from tests.crash.loader.conftest import Cluster, Loading, identities, lines
+
+pytestmark = [pytest.mark.crash, pytest.mark.java]
+
+
+def fill(loading: Loading, first: int, count: int) -> None:
+    for partition in (0, 1):
+        loading.cluster.send(loading.topic, partition, first, count)
+
+
+def test_load_by_load(loading: Loading) -> None:
+    """Each load takes what the one before did not; what is sent again becomes no row; counts are
+    published; a run without anything new is good and writes nothing."""
+    assert loading.loaded()["rows"] == 0
+    fill(loading, 0, 3000)
+    assert loading.loaded()["rows"] == 6000
+    rows = loading.rows()
+    assert identities(rows) == lines(3000)
+    assert rows[5]["line"] == "line 5"
+    assert (rows[5]["_host"], rows[5]["_file"]) == ("host", "/var/log/app.log")
+    fill(loading, 2500, 1000)
+    summary = loading.loaded()
+    assert (summary["rows"], summary["repeats"]) == (1000, 1000)
+    assert identities(loading.rows()) == lines(3500)
+    assert loading.loaded()["rows"] == 0
+    assert len(loading.state("*.json")) == 2
+    assert loading.state("staging/*") == []
+    deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
+    assert [each.number for each in deltas] == [1, 2]
+    assert sum(count.count for each in deltas for count in each.counts) == 7000
+    assert sum(count.repeats for each in deltas for count in each.counts) == 1000
+
+
+@pytest.mark.parametrize("moment", ["staging/*/rows-*", "*.json"])
+def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
+    """A driver killed while tasks write, or as soon as it has committed, loses and doubles
+    nothing: the next run leaves every row once and tidies up."""
+    fill(loading, 0, 4000)
+    program = loading.start()
+    eventually(lambda: loading.state(moment) or not program.running, within_s=120)
+    program.kill()
+    loading.loaded()
+    assert identities(loading.rows()) == lines(4000)
+    fill(loading, 4000, 500)
+    loading.loaded()
+    assert identities(loading.rows()) == lines(4500)
+    left = {path.name.split("-")[0] for path in loading.state("staging/*")}
+    committed = {str(int(path.stem)) for path in loading.state("*.json")}
+    assert not left & committed
+    numbers = [x.number for x in loading.cluster.deltas(f"{loading.output}/{loading.topic}")]
+    assert sorted(set(numbers)) == list(range(1, len(committed) + 1))
+
+
+def test_two_at_once(loading: Loading) -> None:
+    """Of two loaders at the same time one wins each load; both end well, every row is there once."""
+    fill(loading, 0, 3000)
+    programs = [loading.start(), loading.start()]
+    assert [program.wait(300) for program in programs] == [0, 0]
+    assert identities(loading.rows()) == lines(3000)
+    assert loading.state("staging/*") == []
+
+
+def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
+    """SIGTERM ends a run in order: nothing is committed, and the next one loads."""
+    fill(loading, 0, 4000)
+    program = loading.start()
+    eventually(lambda: loading.state("staging/*/rows-*") or not program.running, within_s=120)
+    program.signal(signal.SIGTERM)
+    assert program.wait(60) in (0, 1)
+    if program.returncode == 1:
+        assert "interrupted" in program.output()
+        assert loading.state("*.json") == []
+    loading.loaded()
+    assert identities(loading.rows()) == lines(4000)
+
+
+def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
+    """A file that is not announced holds its records back; they come with the announcement, and
+    nothing of them is lost or doubled."""
+    fill(loading, 0, 10)
+    loading.cluster.send(loading.topic, 0, 0, 10, file=3)
+    loading.cluster.send(loading.topic, 0, 10, 10)
+    summary = loading.loaded()
+    assert identities(loading.rows()) == lines(10)
+    assert "not announced yet" in summary["topics"][0]["waiting"][0]
+    loading.cluster.announce(loading.topic, 3)
+    loading.loaded()
+    assert identities(loading.rows()) == sorted([*lines(10, (1, 2, 3)), *lines(20, (1,))[10:]])
+    assert loading.state("waiting/*") == []
+
+
+def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
+    """After announce.wait the records go to the rejects, bytes and origin kept, and count."""
+    loading.cluster.send(loading.topic, 0, 0, 5, file=3)
+    loading.cluster.send(loading.topic, 0, 0, 5)
+    loading.loaded("announce.wait.ms=1")
+    summary = loading.loaded("announce.wait.ms=1")
+    assert summary["rejects"] == 5
+    assert summary["topics"][0]["reject_reasons"] == {"not-announced": 5}
+    assert identities(loading.rows()) == lines(5, (1,))
+
+
+def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
+    """A topic of the same name with another id is refused by name; nothing is changed."""
+    fill(loading, 0, 100)
+    loading.loaded()
+    before = loading.state("**/*")
+    loading.cluster.delete(loading.topic)
+    with_the_same_name(loading)
+    fill(loading, 0, 50)
+    done = loading.run()
+    assert done.returncode == 1
+    assert "was made again" in done.stderr
+    assert loading.state("**/*") == before
+
+
+def with_the_same_name(loading: Loading) -> None:
+    from skidway.kafka.client import Client, NewTopic
+
+    with Client(loading.cluster.broker) as client:
+        assert client.create_topics([NewTopic(loading.topic, 2, 1)]) == {loading.topic: None}
+
+
+def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
+    """An output whose manifests are behind what was published is an older copy: it is not
+    continued, because its numbers would be used twice."""
+    fill(loading, 0, 10)
+    loading.loaded()
+    copy = Path(loading.output).with_name("copy")
+    shutil.copytree(loading.output, copy)
+    fill(loading, 10, 10)
+    loading.loaded()
+    shutil.rmtree(loading.output)
+    copy.rename(loading.output)
+    done = loading.run()
+    assert done.returncode == 1
+    assert "older copy" in done.stderr
+
+
+def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
+    """When the batch below is not the one that was loaded the partition stops by name, and the
+    other one goes on."""
+    fill(loading, 0, 10)
+    loading.loaded()
+    (manifest,) = loading.state("*.json")
+    content = json.loads(manifest.read_text())
+    content["partitions"][0]["below"]["crc"] ^= 1
+    manifest.write_text(json.dumps(content))
+    fill(loading, 10, 10)
+    done = loading.run()
+    assert done.returncode == 1
+    assert "partition 0 has diverged" in done.stderr
+    assert identities(loading.rows()) == sorted([*lines(10, (1,)), *lines(20, (2,))])
+
+
+def test_plan_and_status(loading: Loading) -> None:
+    """`plan` says what a run would take, `status` what is loaded; neither changes anything."""
+    fill(loading, 0, 1500)
+    planned = json.loads(run_skidway(*loading.arguments(verb="plan")).stdout)
+    assert [(row["first"], row["end"], row["slices"]) for row in planned] == [(0, 1500, 2)] * 2
+    assert not Path(loading.output).exists()
+    loading.loaded()
+    status = json.loads(run_skidway(*loading.arguments(verb="status")).stdout)
+    assert [(row["load"], row["loaded"], row["rows"]) for row in status] == [(1, 1500, 3000)] * 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "code", "sentence"),
+    [
+        ("bootstrap.servers=127.0.0.1:{port}", 3, "no broker"),
+        ("schema.registry.url=http://127.0.0.1:{port}", 3, "registry"),
+        ("output=s3://bucket/logs", 78, "no other store is supported"),
+        ("output=/proc/nothing", 1, "cannot write"),
+        ("topics=gone", 1, "the topic gone does not exist"),
+        ("topcs=x", 78, "topics"),
+    ],
+)
+def test_what_is_missing_is_one_sentence(
+    loading: Loading, setting: str, code: int, sentence: str
+) -> None:
+    """One clear sentence and the right exit status, no traceback."""
+    loading.cluster.send(loading.topic, 0, 0, 3)
+    done = loading.run(setting.format(port=free_port()))
+    assert done.returncode == code, done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_into_hdfs(loading: Loading, hdfs: Hdfs, cluster: Cluster, tmp_path: Path) -> None:
+    """On a real HDFS: loads, a repeat, and a killed driver give every row once."""
+    on_hdfs = Loading(cluster, loading.topic, f"{hdfs.url}/logs", tmp_path)
+    store = open_store(on_hdfs.output)
+    fill(on_hdfs, 0, 2000)
+    program = on_hdfs.start()
+    staging = f"_skidway/{loading.topic}/staging"
+    eventually(lambda: store.files(staging) or not program.running, within_s=120)
+    program.kill()
+    on_hdfs.loaded()
+    fill(on_hdfs, 1900, 200)
+    summary = on_hdfs.loaded()
+    assert (summary["rows"], summary["repeats"]) == (200, 200)
+    assert hdfs_identities(on_hdfs) == lines(2100)
+
+
+def hdfs_identities(loading: Loading) -> list[tuple[int, int]]:
+    import io
+
+    import pyarrow.parquet as pq
+
+    store = open_store(loading.output)
+    rows = [
+        row
+        for entry in store.files(loading.topic)
+        for row in pq.read_table(io.BytesIO(store.read(entry.path) or b"")).to_pylist()
+    ]
+    return identities(rows)
