@@ -51,7 +51,8 @@ REJECTED: Final = pa.schema(
         *(field if field.name != "_timestamp" else field.with_nullable(True) for field in OWN),
     ]
 )
-"""`timestamp_ms` is the event time as it was sent; `_timestamp` is null where no calendar has it."""
+"""`timestamp_ms` is the event time as it was sent; `_timestamp` is null where no calendar has it.
+The other columns are those of rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:

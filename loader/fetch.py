@@ -27,16 +27,19 @@ def batches(
     fetcher = Fetcher(client, max_bytes=max_bytes, max_wait_ms=POLL_MS)
     fetcher.seek(tp, first)
     heard = time.monotonic()
-    while True:
-        for fetched in fetcher.poll(POLL_MS):
-            for batch in fetched.batches:
-                heard = time.monotonic()
-                yield batch
-        if time.monotonic() - heard > SILENCE_MAX_S:
-            raise Unreachable(
-                f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "
-                f"{SILENCE_MAX_S:.0f} s, although the watermark is above it"
-            )
+    try:
+        while True:
+            for fetched in fetcher.poll(POLL_MS):
+                for batch in fetched.batches:
+                    heard = time.monotonic()
+                    yield batch
+            if time.monotonic() - heard > SILENCE_MAX_S:
+                raise Unreachable(
+                    f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "
+                    f"{SILENCE_MAX_S:.0f} s, although the watermark is above it"
+                )
+    finally:
+        fetcher.remove(tp)
 
 
 def header_at(client: Client, tp: TopicPartition, offset: int) -> BatchHeader:

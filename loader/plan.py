@@ -9,7 +9,7 @@ is not good although the other partitions go on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loader.manifest import BatchMark, Gap, Manifest, PartitionRange
 from skidway.errors import StateRefused
@@ -127,6 +127,14 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
         f"{below.base_offset} had CRC {below.crc:08x} and epoch {below.epoch} when it was loaded, "
         f"now the batch at {header.base_offset} has {header.crc:08x} and {header.leader_epoch}"
     )
+
+
+def unverified(planned: Planned) -> Planned:
+    """Names the doubt that the batch below is gone and cannot be compared: an empty gap."""
+    if planned.gap is not None or planned.first == planned.end:
+        return planned
+    at = planned.position
+    return replace(planned, gap=Gap(at, at, "the batch below could not be compared any more"))
 
 
 def cut(planned: Iterable[Planned], records: int) -> list[Slice]:

@@ -43,6 +43,8 @@ _FAILURE = re.compile(_FAILED + r"(\{.*\})")
 
 _log = log.get(__name__)
 
+INTERRUPTED: Final = "the load was interrupted; nothing of it is committed"
+
 Progress = Callable[[int, int], None]
 """Called with (slices done, slices in all)."""
 
@@ -84,6 +86,8 @@ class SparkRunner:
         """One task per slice; results in no particular order. Raises what a task raised."""
         if not work:
             return []
+        if self._interrupted():
+            raise Interrupted(INTERRUPTED)
         context = self._context()
         shared = context.broadcast((job, list(work)))
         frame = self._session.range(0, len(work), 1, len(work))
@@ -108,9 +112,7 @@ class SparkRunner:
                 return future.result()
             except Exception as error:  # Spark's errors have no class in common
                 if self._interrupted():
-                    raise Interrupted(
-                        "the load was interrupted; nothing of it is committed"
-                    ) from None
+                    raise Interrupted(INTERRUPTED) from None
                 raise failure(error) from error
 
     def _context(self) -> Any:

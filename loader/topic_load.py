@@ -7,10 +7,12 @@ for its number is thrown away, and the next one begins behind the winner's manif
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from importlib.metadata import version
 from uuid import uuid4
 
@@ -27,7 +29,7 @@ from loader.plan import Bounds, Planned
 from loader.settings import LoaderSettings
 from loader.side import Changes, SideState, apply, read_state, write_side
 from loader.slices import Job, SliceResult, Stop
-from loader.spark import Progress, SparkRunner
+from loader.spark import Interrupted, Progress, SparkRunner
 from loader.store import Store
 from loader.waiting import WaitingNotes
 from schemas.client import Registered, RegistryClient, RegistryRefused
@@ -117,12 +119,16 @@ class TopicLoad:
         Raises LostRace when another loader took the number, and everything that tasks raise.
         """
         try:
+            self._claim()
             job, state, schema = self._prepare()
             pieces = plan.cut(planned, self._parts.settings.slice_records)
             results = run_all(
                 pieces, state.marks, lambda work: self._parts.spark.run(job, work, progress)
             )
             manifest = self._manifest(planned, results, state, schema)
+        except Interrupted:
+            self._discard()
+            raise
         except SkidwayError as error:
             self._discard()
             path = layout.manifest(self._topic.name, self._number)
@@ -134,6 +140,15 @@ class TopicLoad:
         elif not commit.run(commit.commit(manifest), self._parts.store):
             raise self._lost()
         return manifest, results
+
+    def _claim(self) -> None:
+        """Says in the staging directory whose it is. An output that cannot be written fails here,
+        before Spark is started for it."""
+        now = datetime.fromtimestamp(self._parts.clock.time_ms() / 1000, UTC)
+        text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
+        writer = self._parts.store.create(f"{self._staging}/owner")
+        writer.write(text.encode())
+        writer.close()
 
     def _discard(self) -> None:
         """Deletes the staging directory of a load that was not committed and never will be."""
@@ -151,16 +166,10 @@ class TopicLoad:
             self._topic.name, bounds, previous, self._gaps[bounds.partition]
         )
         below = planned.below
-        if planned.refused or below is None or bounds.high_watermark == planned.position == 0:
+        if planned.refused or below is None:
             return planned
         if bounds.log_start > below.last_offset:
-            _log.warning(
-                "batch_below_is_gone",
-                topic=self._topic.name,
-                partition=bounds.partition,
-                offset=below.base_offset,
-            )
-            return planned
+            return plan.unverified(planned)
         header = header_at(
             self._parts.client,
             TopicPartition(self._topic.name, bounds.partition),
@@ -232,7 +241,8 @@ class TopicLoad:
         if all(each.first == each.end for each in ranges):
             return None
         now = parts.clock.time_ms()
-        producer = f"{parts.store.url}/{topic.name}"
+        # an output that is reached by another name keeps the name under which it numbers
+        producer = newest.producer if newest else f"{parts.store.url}/{topic.name}"
         epoch = newest.epoch if newest else now
         host = socket.gethostname()
         used = [each for result in results for each in result.results]

@@ -14,8 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from support.processes import Program, answers, free_port, run_skidway, running, skidway
-from support.zookeeper import ZooKeeper
 
 from audit import topic as audit_topic
 from audit.messages import TOPIC as AUDIT
@@ -29,6 +27,8 @@ from skidway.kafka.client import Client, Fetcher, NewTopic, Producer
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
+from support.processes import Program, answers, free_port, run_skidway, running, skidway
+from support.zookeeper import ZooKeeper
 
 SCHEMA = json.dumps(
     {"type": "record", "name": "Log", "fields": [{"name": "line", "type": "string"}]}

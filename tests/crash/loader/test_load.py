@@ -8,10 +8,10 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.hdfs import Hdfs
-from support.processes import eventually, free_port, run_skidway
 
 from loader.store import open_store
+from support.hdfs import Hdfs
+from support.processes import eventually, free_port, run_skidway
 from tests.crash.loader.conftest import Cluster, Loading, identities, lines
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]

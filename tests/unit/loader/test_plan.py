@@ -110,6 +110,15 @@ def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
     assert plan.check_below("t", Planned(0, 0, 0, 150), HEADER) == ""
 
 
+def test_a_batch_below_that_is_gone_is_named() -> None:
+    """What cannot be compared any more is noted as an empty gap, once something is loaded."""
+    planned = plan.unverified(Planned(0, 100, 100, 150, below=BELOW))
+    assert planned.gap is not None
+    assert (planned.gap.first, planned.gap.end) == (100, 100)
+    nothing_new = Planned(0, 100, 100, 100, below=BELOW)
+    assert plan.unverified(nothing_new) == nothing_new
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=4), st.integers(1, 30)
 )
