@@ -1,1 +1,50 @@
-"""The agent."""
+"""The agent: tails the log files of one host and publishes their lines, each one exactly once.
+
+    patterns, events                                           one turn of loop.Loop
+        |  files/     discovery, identity, tracking
+        v
+    readings         whole records, at most 1 MiB of a file
+        |  state/     the intents of all of them are durable: ONE transaction
+        v
+    records          delivery/press: framing, parsing/, codec, routing, cuts; pure
+        |  delivery/  outbound -> the producer -> brokers
+        v
+    acknowledgements
+        |  checkpoint, counts, losses: the next turn's transaction
+        v
+    accounts/        announcements, deltas, seals -> outbox -> `_skidway_audit`
+
+What is guaranteed, and by what (docs/delivery.md has the reasons):
+
+* Nothing is sent that is not promised: the transaction with its intent comes first.
+* A promise is kept to the byte: after a crash the intents that the checkpoint has not passed are
+  sent again by the recipe that each names, if the bytes still have the CRC that it holds.
+* What cannot be sent again is set apart by file and range, as lost or as uncertain, in the same
+  transaction in which the position passes it. Acknowledged, rejected, filtered, lost, uncertain and
+  pending bytes are all bytes of each file, always (`skidway agent state show`).
+* A file id stands for one immutable sequence of bytes. Where there is doubt it ends.
+
+Who owns what. There is one thread; the others (watchdog's, the metrics endpoint's) hand over values
+or read them. Each mutable state has one owner:
+
+    state.database.State       the connection, the agent id       SQLite, `<state.dir>/agent.db`
+    files.tracking.Tracker     every TrackedFile                  memory; `files` in the database
+    files.handles.Handles      descriptors of log files           memory
+    files.reading.Reader       what is looked at next             memory, made anew at start
+    delivery.replay.Replay     promises of before the start       memory, from `intents`
+    delivery.outbound.Outbound batches on their way               memory, made anew from intents
+    accounts.mail.Mail         audit messages that wait           memory; `outbox`
+    accounts.deltas.Deltas     numbers, counts in no delta yet    memory; `sums`, `losses`, `meta`
+    loop.Loop                  the turn                           memory
+
+Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; `buffer.memory` of batches
+unacknowledged, then reading stops; `max.open.files` descriptors; a full disk stops everything until
+there is room.
+
+Not done yet: reading partitions back before a range is set apart (it is uncertain until then), the
+way back of a restored state (it is refused), multi-line records, filters, compressed files, and
+recognizing the copy that copytruncate makes (patterns should leave such copies out).
+
+Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
+files (host, tracked, tracking, reading), state, accounts, loop, then connection and program.
+"""

@@ -58,6 +58,9 @@ SCAN_SHARE = 200
 """Looking through the patterns may take one part of so many of the time."""
 
 SCAN_INTERVAL_MIN_S = 1.0
+REPEAT_S = 600.0
+"""How often it is looked which announcements are a day old."""
+
 LATENESS_MS = 120_000
 """Event times of bytes that nobody saw are taken to be no older than this before the last seal."""
 
@@ -132,7 +135,8 @@ class Loop:
         self.update(destinations)
         self._noted: list[Noted] = []
         self._reconcile_at = self._checkpoint_at = self._look_at = self._read_at = 0.0
-        self._cut_at = self._seal_at = self._life_at = 0.0
+        self._cut_at = self._seal_at = self._life_at = self._repeat_at = 0.0
+        self.pending_bytes = 0
         self._known_unreadable: set[tuple[str, str]] = set()
         self.is_stopping = False
         self.full_reason: str | None = None
@@ -190,13 +194,8 @@ class Loop:
             and self._replay.is_over
             and self.mail.is_empty
             and self._deltas.is_empty
-            and not any(tracked.flights for tracked in self.tracker.files.values())
+            and not self.tracker.flying
         )
-
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes known to be there that are not settled."""
-        return sum(tracked.pending for tracked in self.tracker.files.values())
 
     def close(self) -> None:
         """Gives descriptors back."""
@@ -299,7 +298,7 @@ class Loop:
         """Moves every file's position over what is done, and counts it."""
         passed: list[int] = []
         counts = []
-        for tracked in self.tracker.files.values():
+        for tracked in list(self.tracker.flying.values()):
             before = tracked.position
             while tracked.flights and tracked.flights[0].is_done:
                 flight = tracked.flights.popleft()
@@ -314,8 +313,10 @@ class Loop:
             if tracked.position != before:
                 self.tracker.note(tracked)
                 events.settled(tracked.position - before)
-            if tracked.state is FileState.ENDED:
-                self._close(tracked, now_ms)
+            if not tracked.flights:
+                del self.tracker.flying[tracked.file]
+        for tracked in list(self.tracker.ended.values()):
+            self._close(tracked, now_ms)
         if passed:
             changes.forget_intents(passed)
             self._deltas.passed(counts, changes)
@@ -329,6 +330,7 @@ class Loop:
         if tracked.flights or tracked.position != tracked.length:
             return
         tracked.state = FileState.CLOSED
+        del self.tracker.ended[tracked.file]
         self.tracker.note(tracked)
         source = self._source_of(tracked)
         self.mail.stage(
@@ -348,6 +350,7 @@ class Loop:
         self._name_unreadable()
         if noted is not None:
             self._note_sizes(*noted)
+        self.pending_bytes = sum(t.pending for t in self.tracker.files.values())
         open_ids = sum(t.state is FileState.OPEN for t in self.tracker.files.values())
         unreadable = sum(len(paths) for paths in self.tracker.unreadable.values())
         events.sizes(open_ids, self.pending_bytes, unreadable)
@@ -423,6 +426,8 @@ class Loop:
         if now >= self._cut_at or self.is_stopping:
             self._cut_at = now + self._settings.audit_interval_ms / 1000
             self._deltas.cut(now_ms, changes)
+        if now >= self._repeat_at:
+            self._repeat_at = now + REPEAT_S
             for tracked in self.tracker.files.values():
                 if tracked.state is FileState.OPEN and announcements.is_due(tracked, now_ms):
                     self._announce(tracked, now_ms)

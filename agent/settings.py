@@ -155,7 +155,7 @@ class AgentSettings:
     )
     reconcile_interval_ms: int = setting(
         "reconcile.interval.ms",
-        10_000,
+        30_000,
         help="At least this often all patterns are looked through; events only make it faster.",
         at_least=100,
     )

@@ -100,7 +100,7 @@ class Replay:
             self._set_apart(intent, tracked, reason, found)
             return None
         flight = Flight(intent, tracked.read_on(found.prefix_crc, found.tail, intent.end))
-        tracked.flights.append(flight)
+        self._tracker.launch(tracked, flight)
         reading = Reading(intent, found.data, tracked.birth.host, tracked.birth.path)
         return Taken(tracked, reading, flight, is_new=False)
 
@@ -131,7 +131,7 @@ class Replay:
             tracked.verified = False
             self._tracker.doubts[tracked.birth.topic] += 1
         flight = Flight(intent, after, Outcome(0, 0, Counts()), uncertain_bytes=intent.length)
-        tracked.flights.append(flight)
+        self._tracker.launch(tracked, flight)
         self._tracker.news.set_apart.append(
             SetApart(tracked, intent.first, intent.end, Certainty.UNCERTAIN, reason)
         )

@@ -149,7 +149,7 @@ class Reader:
             sequence, tracked.file, tracked.read_position, end, crc, read_ms, recipe
         )  # fmt: skip
         flight = Flight(intent, tracked.read_on(prefix_crc, tail, end))
-        tracked.flights.append(flight)
+        self._tracker.launch(tracked, flight)
         self._active[tracked.file] = now + ACTIVE_S
         return Taken(tracked, Reading(intent, data, tracked.birth.host, tracked.birth.path), flight)
 

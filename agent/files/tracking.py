@@ -25,6 +25,7 @@ from agent.files.tracked import (
     Birth,
     Checkpoint,
     FileState,
+    Flight,
     TailedSource,
     TrackedFile,
 )
@@ -76,6 +77,8 @@ class Tracker:
         self.news = News()
         self.doubts: Counter[str] = Counter()  # topic: how often its files were not what was read
         self._changed: dict[int, TrackedFile] = {}
+        self.flying: dict[int, TrackedFile] = {}  # with flights
+        self.ended: dict[int, TrackedFile] = {}  # not closed yet
         self.on_growth: Callable[[TrackedFile], None] = lambda _tracked: None
 
     def load(self, files: Iterable[TrackedFile], promised: Mapping[int, int]) -> None:
@@ -86,6 +89,8 @@ class Tracker:
             tracked.size = max(tracked.promised, tracked.size)
             tracked.source = self._source_of(tracked)
             self.files[tracked.file] = tracked
+            if tracked.state is FileState.ENDED:
+                self.ended[tracked.file] = tracked
             self._by_key[tracked.birth.key] = tracked  # in the order of their birth
 
     def take_news(self) -> News:
@@ -96,6 +101,11 @@ class Tracker:
     def note(self, tracked: TrackedFile) -> None:
         """What is durable of the file has changed."""
         self._changed[tracked.file] = tracked
+
+    def launch(self, tracked: TrackedFile, flight: Flight) -> None:
+        """Bytes of the file are on their way, or set apart in their place in the order."""
+        tracked.flights.append(flight)
+        self.flying[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:
         """The files noted since the last call."""
@@ -369,6 +379,7 @@ class Tracker:
 
     def _end(self, tracked: TrackedFile) -> None:
         tracked.end()
+        self.ended[tracked.file] = tracked
         self.note(tracked)
         self._handles.drop(tracked.file)
 

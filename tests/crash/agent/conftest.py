@@ -1,0 +1,43 @@
+"""A broker and a registry of this test's own, and an agent that is not started yet."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.agent_process import AgentProcess
+from support.brokers import SkidwayBroker, own_broker
+from support.processes import running
+from support.registry import Registry
+
+__all__ = ["own_broker"]
+
+
+@pytest.fixture
+def registry(tmp_path: Path, zookeeper: str) -> Iterator[Registry]:
+    made = Registry(zookeeper, tmp_path)
+    yield made
+    if made.program.running:
+        made.program.kill()
+
+
+@pytest.fixture
+def agent(
+    tmp_path: Path, own_broker: SkidwayBroker, registry: Registry
+) -> Iterator[Callable[..., AgentProcess]]:
+    """Makes agents; what they need runs."""
+    made: list[AgentProcess] = []
+
+    def make(*sources: dict[str, Any]) -> AgentProcess:
+        folder = tmp_path / f"agent-{len(made)}"
+        folder.mkdir()
+        made.append(AgentProcess(folder, own_broker.address, registry.url, sources))
+        return made[-1]
+
+    own_broker.start()
+    with running(registry.program, registry.ready):
+        yield make
+        for each in made:
+            if each.program.running:
+                each.program.kill()

@@ -1,0 +1,207 @@
+"""A real agent on real files, killed, stopped, starved and restarted."""
+
+import collections
+import contextlib
+import os
+import random
+import resource
+import signal
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.agent_process import AgentProcess, records, rows
+from support.brokers import SkidwayBroker
+from support.processes import NotReady, eventually, run_skidway
+from support.registry import Registry
+
+pytestmark = pytest.mark.crash
+
+Make = Callable[..., AgentProcess]
+
+
+class Lines:
+    """Writes lines that are all different, and knows them."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.written: list[str] = []
+
+    def write(self, name: str, count: int, end: str = "\n") -> Path:
+        path = self.folder / name
+        with path.open("a") as out:
+            for _ in range(count):
+                line = f"line {len(self.written):07} of {name} {'x' * (len(self.written) % 60)}"
+                self.written.append(line)
+                out.write(line + end)
+        return path
+
+    def sizes(self) -> dict[Path, int]:
+        return {path: path.stat().st_size for path in self.folder.iterdir()}
+
+    def expect(self, found: list[str]) -> None:
+        wanted, have = collections.Counter(self.written), collections.Counter(found)
+        assert not wanted - have, f"lost: {list((wanted - have).elements())[:5]}"
+        assert not have - wanted, f"doubled: {list((have - wanted).elements())[:5]}"
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Lines:
+    return Lines(tmp_path / "log")
+
+
+def source(lines: Lines, pattern: str = "*", **others: Any) -> dict[str, Any]:
+    return {"topic": "logs", "paths": [str(lines.folder / pattern)], **others}
+
+
+def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker, within_s: float = 60) -> None:
+    """Every line is in the topic, once after the loader's walk, and every byte is settled."""
+    eventually(
+        lambda: agent.settled(lines.sizes()), within_s=within_s, every_s=0.3, what="all settled"
+    )
+    lines.expect([line for line, _, _ in rows(broker.address, "logs")])
+
+
+def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBroker) -> None:
+    """Killed again and again while it reads, promises, sends and checkpoints: every line once."""
+    process = agent(source(lines))
+    moments = random.Random(7)
+    for _ in range(6):
+        lines.write("a.log", 20_000)
+        lines.write("b.log", 500)
+        process.start()
+        with contextlib.suppress(NotReady):
+            eventually(lambda: False, within_s=moments.uniform(0.0, 0.5))
+        process.program.kill()
+    process.start()
+    lines.write("a.log", 10)
+    arrived(process, lines, own_broker)
+
+
+def test_an_orderly_end_leaves_nothing_to_send_again(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker
+) -> None:
+    """After SIGTERM everything promised is acknowledged: the next start repeats no record."""
+    process = agent(source(lines))
+    lines.write("a.log", 30_000)
+    process.start()
+    eventually(lambda: list(rows(own_broker.address, "logs")), what="the first records")
+    assert process.program.stop() == 0
+    process.start()
+    arrived(process, lines, own_broker)
+    assert all(keep for _, keep, *_ in records(own_broker.address, "logs"))
+    assert process.program.stop() == 0
+
+
+def test_rotations_while_the_agent_stands_still(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker
+) -> None:
+    """Fifty rotations by rename while it is stopped: all files that are still there are read."""
+    process = agent(source(lines))
+    lines.write("app.log", 200)
+    process.start()
+    eventually(lambda: process.settled(lines.sizes()), what="the first lines")
+    process.program.signal(signal.SIGSTOP)
+    for number in range(50):
+        lines.write("app.log", 50)
+        (lines.folder / "app.log").rename(lines.folder / f"app.log.{number}")
+        lines.write("app.log", 5)
+    process.program.signal(signal.SIGCONT)
+    arrived(process, lines, own_broker)
+    eventually(
+        lambda: any(file["state"] == "closed" for file in process.ledger()),
+        what="the file that was known before its rotation to be closed",
+    )
+
+
+def test_a_partial_line_that_is_completed_after_a_kill(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker
+) -> None:
+    """Flushed when it stood still, then killed, then completed: two records, no byte twice."""
+    process = agent(source(lines))
+    lines.write("a.log", 1, end="")
+    process.start()
+    eventually(lambda: list(rows(own_broker.address, "logs")), what="the partial line")
+    process.program.kill()
+    with (lines.folder / "a.log").open("a") as out:
+        out.write(" and more\n")
+    lines.written.append(" and more")
+    process.start()
+    arrived(process, lines, own_broker)
+
+
+def test_the_broker_is_killed_while_it_takes(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker
+) -> None:
+    """The agent waits, sends again, and goes on; nothing is lost or doubled."""
+    process = agent(source(lines))
+    lines.write("a.log", 40_000)
+    process.start()
+    own_broker.crash()
+    lines.write("a.log", 40_000)
+    own_broker.crash()
+    arrived(process, lines, own_broker)
+
+
+def test_the_registry_is_down_at_start(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
+) -> None:
+    """The agent reads nothing and says why; once the registry is there, all lines arrive."""
+    process = agent(source(lines))
+    lines.write("a.log", 100)
+    registry.program.kill()
+    process.start(ready=False)
+    eventually(lambda: "registry" in str(process.health().get("reason", "")), what="the reason")
+    assert process.health()["ok"] is False
+    assert process.ledger() == []
+    registry.program.start().wait_until(registry.ready)
+    process.program.wait_until(process.healthy)
+    arrived(process, lines, own_broker)
+
+
+def test_many_files_with_few_descriptors(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker
+) -> None:
+    """More files than descriptors: all are read, and the kernel's limit is not met."""
+    process = agent(source(lines))
+    process.settings["max.open.files"] = 32
+    for number in range(300):
+        lines.write(f"{number}.log", 3)
+    process.start()
+    _, hard = resource.prlimit(process.program.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(process.program.pid, resource.RLIMIT_NOFILE, (80, hard))
+    for number in range(300):
+        lines.write(f"{number}.log", 2)
+    arrived(process, lines, own_broker)
+    assert len(os.listdir(f"/proc/{process.program.pid}/fd")) < 80
+
+
+def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
+    """A second agent on the same state is refused with the name of the first."""
+    process = agent(source(lines)).start()
+    again = run_skidway("agent", "run", "--config", str(process.config))
+    assert again.returncode == 1
+    assert f"process {process.program.pid}" in again.stderr
+
+
+def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lines) -> None:
+    """It never starts over by itself."""
+    process = agent(source(lines))
+    lines.write("a.log", 10)
+    process.start()
+    assert process.program.stop() == 0
+    database = process.state / "agent.db"
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    content = bytearray(database.read_bytes())
+    content[4096:8192] = os.urandom(4096)
+    database.write_bytes(content)
+    done = run_skidway("agent", "run", "--config", str(process.config))
+    assert done.returncode == 1
+    assert "cannot be used" in done.stderr or "damaged" in done.stderr
+    assert bytes(content) == database.read_bytes()

@@ -1,0 +1,136 @@
+"""`skidway agent run` as a process, and what arrived of its lines."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from audit import marks, topic
+from skidway.clock import SystemClock
+from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.columns import decode
+from support.agent_world import datum_text
+from support.processes import Program, answers, free_port, run_skidway, skidway
+
+
+class AgentProcess:
+    """One agent with a state of its own; settings are fast unless a test says otherwise."""
+
+    def __init__(
+        self, folder: Path, broker: str, registry: str, sources: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self.folder = folder
+        self.metrics_port = free_port()
+        self.config = folder / "agent.yml"
+        self.state = folder / "state"
+        self.settings: dict[str, Any] = {
+            "bootstrap.servers": broker,
+            "schema.registry.url": registry,
+            "state.dir": str(self.state),
+            "metrics.listener": f"127.0.0.1:{self.metrics_port}",
+            "idle.flush.ms": 200,
+            "reconcile.interval.ms": 500,
+            "seal.interval.ms": 500,
+            "close.rotated.ms": 1000,
+            "sources": [dict(source) for source in sources],
+        }
+        self.program = Program(self.command(), folder / "agent.out")
+
+    def command(self) -> list[str]:
+        self.config.write_text(yaml.safe_dump(self.settings))
+        return skidway("agent", "run", "--config", str(self.config))
+
+    def start(self, *, ready: bool = True) -> AgentProcess:
+        self.program = Program(self.command(), self.folder / "agent.out")
+        self.program.start()
+        if ready:
+            self.program.wait_until(self.healthy)
+        return self
+
+    def healthy(self) -> bool:
+        return answers(f"http://127.0.0.1:{self.metrics_port}/health")
+
+    def health(self) -> dict[str, Any]:
+        """What /health says, also when it says 503; empty while nothing answers."""
+        url = f"http://127.0.0.1:{self.metrics_port}/health"
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return dict(json.load(answer))
+        except urllib.error.HTTPError as error:
+            return dict(json.load(error))
+        except OSError:
+            return {}
+
+    def ledger(self) -> list[dict[str, Any]]:
+        done = run_skidway("agent", "state", "show", "--json", "--config", str(self.config))
+        if done.returncode:
+            return []
+        return list(json.loads(done.stdout)["files"])
+
+    def settled(self, sizes: Mapping[Path, int]) -> bool:
+        """Whether every byte of these files is acknowledged or set apart."""
+        done: collections.Counter[str] = collections.Counter()
+        for file in self.ledger():
+            done[file["path"]] += file["bytes"] - file["pending"]
+        return all(done[str(path)] >= size for path, size in sizes.items())
+
+
+def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
+    """(line, file id, first byte) of a raw topic's records, repeats dropped as a loader does."""
+    for _, keep, line, file, first in records(broker, name):
+        if keep:
+            yield line, file, first
+
+
+def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
+    """(partition, whether it is no repeat, line, file id, first byte) of every record."""
+    with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
+        yield from reader.read()
+
+
+class _Reader:
+    def __init__(self, client: Client, name: str) -> None:
+        self._client, self._name = client, name
+
+    def read(self) -> Iterator[tuple[int, bool, str, int, int]]:
+        ends = {tp: end for tp, (_, end) in topic.bounds(self._client, [self._name]).items()}
+        fetcher = Fetcher(self._client)
+        known: dict[Any, dict[tuple[int, int], int]] = {tp: {} for tp in ends}
+        todo = {tp for tp, end in ends.items() if end}
+        for tp in todo:
+            fetcher.seek(tp, 0)
+        clock = SystemClock()
+        deadline = clock.monotonic() + 60
+        while todo and clock.monotonic() < deadline:
+            for part in fetcher.poll(500):
+                for raw in part.batches:
+                    yield from self._batch(part.tp.partition, raw, known[part.tp])
+                if fetcher.positions[part.tp] >= ends[part.tp]:
+                    todo.discard(part.tp)
+        assert not todo, f"{sorted(todo)} did not come"
+
+    def _batch(
+        self, partition: int, raw: memoryview, known: dict[tuple[int, int], int]
+    ) -> Iterator[tuple[int, bool, str, int, int]]:
+        batch = decode(raw)
+        o = batch.origins
+        assert o is not None
+        walked = marks.walk(o.agent, o.file, o.first, o.length, known)
+        marks.advance(known, walked.highest)
+        assert not np.any(walked.straddle)
+        keep = walked.keep.tolist()
+        files, firsts = o.file.tolist(), o.first.tolist()
+        for index, value in enumerate(batch.values.to_pylist()):
+            yield partition, keep[index], datum_text(value), files[index], firsts[index]
+
+    def close(self) -> None:
+        """Nothing is kept."""
