@@ -95,7 +95,8 @@ class HostedPartitions:
         since = self._unflushed_since.get(replica)
         if since is None or replica.log.flush_running:
             return
-        waited_ms = (self._clock.monotonic() - since) * 1000
+        # Rounded, or a timer that is due would find 49.9999 ms and wait again.
+        waited_ms = round((self._clock.monotonic() - since) * 1000, 3)
         state = Flushing(
             replica.log.unflushed_messages,
             running=replica.log.flush_running,

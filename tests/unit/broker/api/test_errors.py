@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from broker.api.errors import CODES, code_of
+from broker.coordination import store
+from broker.log import files, partition_log, producer_state, validation
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.errors import RETRIABLE, ErrorCode
+
+INTERNAL = {
+    store.TooManyGaps,  # told to the mirror, which stops the partition by name
+    producer_state.SnapshotDamaged,  # never leaves the log: the snapshot is made again
+    producer_state.SequenceRefused,  # only its kinds are raised
+    validation.BatchRefused,  # only its kinds are raised
+}
+
+
+def exceptions() -> list[type[Exception]]:
+    return [
+        kind
+        for module in (files, partition_log, producer_state, validation, store)
+        for _, kind in inspect.getmembers(module, inspect.isclass)
+        if issubclass(kind, Exception)
+        and kind.__module__ == module.__name__
+        and kind not in INTERNAL
+    ]
+
+
+@pytest.mark.parametrize("kind", exceptions(), ids=lambda kind: kind.__name__)
+def test_every_refusal_has_a_code(kind: type[Exception]) -> None:
+    """No exception of the log or the store reaches a client as an unknown error."""
+    assert kind in CODES
+
+
+def test_what_passes_is_retriable() -> None:
+    """A client is told to try again exactly where trying again can help."""
+    assert code_of(Unreachable("x")) in RETRIABLE
+    assert CODES[files.StorageFailed] in RETRIABLE
+    assert CODES[validation.BatchTooLarge] not in RETRIABLE
+    assert code_of(SkidwayError("x")) is ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from broker.api.produce_shape import Shape, learn
+from broker.partitions.replica import Replica
+from skidway.kafka.protocol import produce
+from skidway.kafka.protocol.frames import read_request_header
+from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers
+from support.batches import PARTITION, open_in
+
+
+@pytest.fixture(scope="module")
+def replica(tmp_path_factory: pytest.TempPathFactory) -> Replica:
+    return Replica(PARTITION, uuid.uuid4(), open_in(tmp_path_factory.mktemp("log")), 0)
+
+
+def frame(
+    records: bytes, version: int, *, number: int = 1, client: str | None = "c", acks: int = 1,
+    timeout: int = 10, topic: str = "logs", partition: int = 0,
+) -> memoryview:  # fmt: skip
+    data = [TopicBuffers(topic, partition, (records,))]
+    pieces = produce.write_request(number, client, version, acks, timeout, data)
+    return memoryview(b"".join(bytes(each) for each in pieces))[4:]
+
+
+def learned(view: memoryview, version: int, replica: Replica) -> Shape | None:
+    header, body = read_request_header(view)
+    return learn(view, version, produce.parse_request(body, header.api_version), replica)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    version=st.integers(3, 9),
+    first=st.binary(max_size=200),
+    second=st.integers(0, 40_000).map(lambda size: b"\x00\x80" * size),
+    number=st.integers(0, (1 << 31) - 1),
+    client=st.sampled_from([None, "", "rdkafka", "ü"]),
+)
+def test_a_request_of_the_same_shape_is_parsed_alike(
+    replica: Replica, version: int, first: bytes, second: bytes, number: int, client: str | None
+) -> None:
+    """Correlation id and records are what the general parser finds, whatever their sizes."""
+    shape = learned(frame(first, version, client=client), version, replica)
+    assert shape is not None
+    view = frame(second, version, number=number, client=client)
+    found = shape.match(view)
+    header, body = read_request_header(view)
+    general = produce.parse_request(body, version)
+    assert found is not None
+    assert found[0] == header.correlation_id == number
+    assert found[1] == general.data[0].records == second
+    assert (shape.acks, shape.timeout_ms) == (general.acks, general.timeout_ms)
+
+
+@pytest.mark.parametrize("version", range(3, 10))
+def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
+    """Another topic, partition, acks, timeout, client or version takes the general way."""
+    shape = learned(frame(b"records", version), version, replica)
+    assert shape is not None
+    for view in (
+        frame(b"records", version, topic="logz"),
+        frame(b"records", version, topic="log"),
+        frame(b"records", version, partition=1),
+        frame(b"records", version, acks=-1),
+        frame(b"records", version, timeout=11),
+        frame(b"records", version, client="d"),
+        frame(b"records", 12 - version),
+        memoryview(b""),
+    ):
+        if version != 12 - version or view != frame(b"records", version):
+            assert shape.match(view) is None
+
+
+@pytest.mark.parametrize("version", range(3, 10))
+def test_a_damaged_request_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
+    """A request that is cut or has bytes too many is left to the parser that refuses it."""
+    good = frame(b"records", version)
+    shape = learned(good, version, replica)
+    assert shape is not None
+    for size in range(len(good)):
+        assert shape.match(good[:size]) is None
+    assert shape.match(memoryview(bytes(good) + b"\0")) is None
+
+
+@pytest.mark.parametrize("version", range(3, 10))
+def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, version: int) -> None:
+    """Only what has one batch is learned."""
+    data = [TopicBuffers("logs", n, (b"x",)) for n in range(2)]
+    pieces = produce.write_request(1, "c", version, 1, 10, data)
+    view = memoryview(b"".join(bytes(each) for each in pieces))[4:]
+    assert learned(view, version, replica) is None
+
+
+@pytest.mark.parametrize("version", range(3, 10))
+def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
+    """Written once and filled in, it is byte for byte what is written otherwise."""
+    shape = learned(frame(b"x", version), version, replica)
+    assert shape is not None
+    result = ProduceResult("logs", 0, 0, 1 << 40, -1, replica.log.log_start_offset)
+    expected = produce.write_response(77, version, [result])
+    assert bytes(shape.answer(77, 1 << 40)) == bytes(expected)
+    assert expected[4:8] == (77).to_bytes(4, "big")

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from broker.coordination import documents
+from broker.coordination.documents import DocumentRefused, Registration
+from broker.topics.catalog import BrokerAddress, PartitionState
+
+
+def test_documents_come_back() -> None:
+    """What is written is read."""
+    topic_id = uuid.uuid4()
+    assert documents.read_topic("/t", documents.topic(topic_id, {1: (2,), 0: (1,)})) == (
+        topic_id,
+        {0: (1,), 1: (2,)},
+    )
+    state = PartitionState(1, 3, (1, 2), 9)
+    assert documents.read_state("/s", documents.state(state), 9) == state
+    assert documents.read_configs("/c", documents.configs({"a": "b"})) == {"a": "b"}
+    registered = Registration(BrokerAddress(5, "host", 9092), "directory")
+    data = documents.registration(registered, 1)
+    assert documents.read_registration("/brokers/ids/5", data) == registered
+    assert documents.read_producer_id_block("/p", documents.producer_id_block(1, 5, 9)) == 9
+    assert documents.read_cluster_id("/c", documents.cluster_id("abc")) == "abc"
+    assert documents.read_controller("/c", documents.controller(4, 1)) == 4
+
+
+def test_kafkas_own_documents_are_read() -> None:
+    """Nodes as Apache Kafka 3 writes them."""
+    data = (
+        b'{"removing_replicas":{},"partitions":{"0":[1,2]},"topic_id":"EjRWeJq83vASNFZ4mrze8A",'
+        b'"adding_replicas":{},"version":3}'
+    )
+    assert documents.read_topic("/t", data) == (
+        uuid.UUID("12345678-9abc-def0-1234-56789abcdef0"),
+        {0: (1, 2)},
+    )
+    data = b'{"controller_epoch":7,"leader":1,"version":1,"leader_epoch":2,"isr":[1,2]}'
+    assert documents.read_state("/s", data, 0) == PartitionState(1, 2, (1, 2), 0)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"null", b"[]", b"{}", b"\xff", b'{"partitions":{"x":[1]}}', b'{"partitions":{"0":7}}'],
+)
+def test_damaged_documents_are_refused_by_path(data: bytes) -> None:
+    """What is no topic is refused with its path, whatever it is."""
+    with pytest.raises(DocumentRefused, match="/brokers/topics/t"):
+        documents.read_topic("/brokers/topics/t", data)

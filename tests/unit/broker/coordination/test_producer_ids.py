@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from broker.coordination.producer_ids import Block, ProducerIds
+from skidway.errors import SkidwayError, Unreachable
+
+
+class Blocks:
+    """Holds the requests for blocks until the test answers them."""
+
+    def __init__(self) -> None:
+        self.asked: list[Callable[[Block | SkidwayError], None]] = []
+
+    def __call__(self, taken: Callable[[Block | SkidwayError], None]) -> None:
+        self.asked.append(taken)
+
+
+def test_ids_come_from_the_block_in_order_and_once() -> None:
+    """One block serves until it is used up, then the next; no id twice."""
+    blocks, given = Blocks(), []
+    ids = ProducerIds(blocks)
+    for _ in range(5):
+        ids.give(given.append)
+    assert len(blocks.asked) == 1
+    blocks.asked.pop()((10, 12))
+    assert given == [10, 11, 12]
+    assert len(blocks.asked) == 1, "the rest waits for the next block"
+    blocks.asked.pop()((100, 102))
+    assert given == [10, 11, 12, 100, 101]
+    ids.give(given.append)
+    assert given[-1] == 102
+    assert not blocks.asked
+
+
+def test_without_a_block_everybody_is_told() -> None:
+    """Who waits gets the error; the next request asks again."""
+    blocks, given = Blocks(), []
+    ids = ProducerIds(blocks)
+    ids.give(given.append)
+    ids.give(given.append)
+    error = Unreachable("away")
+    blocks.asked.pop()(error)
+    assert given == [error, error]
+    ids.give(given.append)
+    assert len(blocks.asked) == 1

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from broker.log import names
+from skidway.kafka.types import TopicPartition
+
+
+@pytest.mark.parametrize("name", ["a", "logs.2030_x-Y", "x" * 249, "...", "-"])
+def test_legal_topics(name: str) -> None:
+    """What Kafka takes is taken."""
+    assert names.illegal_topic(name) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/b", "../x", "a b", "ü", "x" * 250, "a\0b", "a\n"]
+)
+def test_illegal_topics(name: str) -> None:
+    """What could leave the directory, or what Kafka refuses, is refused in words."""
+    assert names.illegal_topic(name)
+
+
+@pytest.mark.parametrize(
+    ("directory", "partition"),
+    [
+        ("logs-0", TopicPartition("logs", 0)),
+        ("a-b-12", TopicPartition("a-b", 12)),
+        ("logs", None),
+        ("logs-", None),
+        ("logs-01", None),
+        ("-1", None),
+        ("logs-0.0123456789abcdef0123456789abcdef-delete", None),
+    ],
+)
+def test_directories_and_partitions(directory: str, partition: TopicPartition | None) -> None:
+    """A directory is a partition's only if writing the partition gives that directory."""
+    found = names.partition_of(directory)
+    assert found == partition
+    if found is not None:
+        assert names.partition_directory(found) == directory
+
+
+def test_leaving_directories_are_told_apart_and_fit() -> None:
+    """The new name of a deleted or stray directory says which, for the longest topic too."""
+    partition = TopicPartition("x" * 249, 99999)
+    deleted = names.leaving_directory(partition, names.DELETED_DIRECTORY)
+    stray = names.leaving_directory(partition, names.STRAY_DIRECTORY)
+    assert len(deleted) <= 255
+    assert names.is_deleted_directory(deleted)
+    assert not names.is_deleted_directory(stray)
+    assert names.is_stray_directory(stray)
+
+
+def test_segment_names_sort_as_their_offsets() -> None:
+    """Twenty digits; anything else is no segment."""
+    assert names.segment_file(42, ".log") == "00000000000000000042.log"
+    assert names.base_offset_of("00000000000000000042.log", ".log") == 42
+    for other in ("42.log", "00000000000000000042.index", "0000000000000000004x.log", "x.log"):
+        assert names.base_offset_of(other, ".log") is None

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from broker.log.config import LogConfig
+from broker.log.flusher import Outcome, timed
+from broker.log.log_manager import LogManager
+from broker.log.retention import Expired, SegmentAge, expired
+from skidway.kafka.types import TopicPartition
+from support.batches import NOW_MS, append, batch, flush, open_in
+from support.clock import ManualClock
+
+HOUR = 3_600_000
+
+
+def decide(
+    *ages_h: int, size: int = 100, flushed: int = 1 << 40, start: int = 0, held: int | None = None,
+    **config: int,
+) -> Expired:  # fmt: skip
+    """Segments of 10 records each, whose last append was so many hours ago."""
+    segments = [SegmentAge(10 * at, size, NOW_MS - age * HOUR) for at, age in enumerate(ages_h)]
+    return expired(
+        segments, LogConfig(**config), now_ms=NOW_MS, log_start_offset=start,
+        flushed_offset=flushed, held_from=held,
+    )  # fmt: skip
+
+
+def test_old_segments_go_and_the_first_young_one_stops_it() -> None:
+    """Only a prefix goes, by the time of the last append."""
+    assert decide(5, 4, 3, 0, retention_ms=3 * HOUR).count == 2
+    assert decide(1, 5, 5, 0, retention_ms=3 * HOUR).count == 0
+
+
+def test_an_old_active_segment_is_rolled_and_kept() -> None:
+    """The log's end stays: the active segment goes only once another one has followed it."""
+    assert decide(5, 5, retention_ms=3 * HOUR) == Expired(1, roll=True)
+    assert decide(5, 5, retention_ms=3 * HOUR, size=0) == Expired(1, roll=False)
+    assert decide(5, 0, retention_ms=3 * HOUR) == Expired(1, roll=False)
+
+
+def test_size_goes_by_what_remains() -> None:
+    """As many whole segments as leave at least retention.bytes."""
+    assert decide(0, 0, 0, 0, retention_bytes=250).count == 1
+    assert decide(0, 0, 0, 0, retention_bytes=300).count == 1
+    assert decide(0, 0, 0, 0, retention_bytes=301).count == 0
+    assert decide(0, 0, 0, 0, retention_bytes=0).count == 3
+
+
+def test_no_limit_is_no_limit() -> None:
+    """-1 keeps everything."""
+    assert decide(9000, 9000, 9000, retention_ms=-1) == Expired(0, roll=False)
+
+
+def test_what_is_not_flushed_stays() -> None:
+    """A segment that a crash could still take back is not deleted behind it."""
+    assert decide(5, 5, 0, retention_ms=HOUR, flushed=19).count == 1
+
+
+def test_what_is_below_the_log_start_goes() -> None:
+    """Segments in front of the log start offset are garbage whatever their age."""
+    assert decide(0, 0, 0, start=20).count == 2
+
+
+def test_what_a_reader_holds_stays() -> None:
+    """retention.hold: segments that reach beyond the offset of a named reader are kept."""
+    assert decide(5, 5, 5, retention_ms=HOUR, held=15) == Expired(1, roll=False)
+
+
+class AtOnce:
+    def submit(self, work: object, done: object) -> None:
+        outcome: Outcome = timed(work)  # type: ignore[arg-type]
+        done(outcome)  # type: ignore[operator]
+
+
+def test_expired_segments_leave_the_log_by_append_time(tmp_path: Path) -> None:
+    """Event times of ten years ago delete nothing; append times of old do, after any restart."""
+    partition = TopicPartition("logs", 0)
+    directory = tmp_path / "logs-0"
+    directory.mkdir()
+    config = LogConfig(segment_bytes=150, retention_ms=HOUR)
+    log = open_in(directory, config)
+    for number in range(3):
+        append(log, batch(b"x" * 60, timestamps=[1000 + number]))
+    flush(log)
+    clock = ManualClock(time_ms=NOW_MS)
+    manager = LogManager(clock, AtOnce())
+    manager.open_directories([tmp_path])
+    manager.logs[partition] = log
+    assert manager.expire(lambda _: None, 1) == []
+    os.utime(log.segments[0].path, (0, (NOW_MS - 2 * HOUR) // 1000))
+    manager.logs[partition] = log = open_in(directory, config)
+    log.segments[1].last_append_ms = log.segments[2].last_append_ms = NOW_MS
+    renamed = manager.expire(lambda _: None, 1)
+    assert log.log_start_offset == 1
+    assert {path.suffix for path in renamed} == {".deleted"}
+    assert not (directory / "00000000000000000000.log").exists()
+    manager.remove(renamed)
+    assert not any(path.exists() for path in renamed)
+    manager.release()

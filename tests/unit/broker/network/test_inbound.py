@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.network.inbound import Arena, Inbound
+from skidway.kafka.errors import FrameTooLarge
+
+
+class Socket:
+    """Hands out what it was given, in pieces of given sizes."""
+
+    def __init__(self, data: bytes, sizes: list[int]) -> None:
+        self.data, self.sizes = data, sizes
+
+    def recv_into(self, space: memoryview) -> int:
+        assert len(space) > 0
+        size = min(len(space), len(self.data), self.sizes.pop(0) if self.sizes else len(self.data))
+        space[:size] = self.data[:size]
+        self.data = self.data[size:]
+        return size
+
+
+def framed(*frames: bytes) -> bytes:
+    return b"".join(struct.pack(">i", len(frame)) + frame for frame in frames)
+
+
+def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]:
+    """Every frame, a turn for each piece received."""
+    sock, inbound, found = Socket(data, sizes), Inbound(limit), []
+    arena = Arena(1 << 17)
+    while sock.data:
+        inbound.receive(sock, arena)  # type: ignore[arg-type]
+        while (frame := inbound.next_frame()) is not None:
+            found.append(bytes(frame))
+        inbound.keep()
+        arena.space()[:] = b"\xee" * len(arena.space())
+        arena.reset()
+        arena.space()[:] = b"\xee" * len(arena.space())  # views of the turn are void
+    return found
+
+
+@given(st.lists(st.binary(max_size=300), max_size=8), st.lists(st.integers(1, 400)))
+def test_frames_come_out_however_they_come_in(frames: list[bytes], sizes: list[int]) -> None:
+    """Whole, in pieces, many at once: always the frames that were sent."""
+    assert received(framed(*frames), sizes) == frames
+
+
+def test_frames_come_out_byte_by_byte() -> None:
+    """One byte at a time, a length in pieces included."""
+    frames = [b"", b"a", b"b" * 300]
+    assert received(framed(*frames), [1] * 1000) == frames
+
+
+def test_a_frame_larger_than_the_arena_is_received() -> None:
+    """Its memory grows with what has come, and holds the whole."""
+    frame = bytes(range(256)) * 2000
+    assert received(framed(b"x", frame, b"y"), [100_000] * 20) == [b"x", frame, b"y"]
+
+
+@pytest.mark.parametrize(
+    "start", [b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00", b"\xff\xff\xff\xff"]
+)
+def test_lengths_that_cannot_be_are_refused(start: bytes) -> None:
+    """HTTP, TLS and negative lengths are refused by their length alone, nothing is allocated."""
+    for sizes in ([], [4], [1] * 20):
+        with pytest.raises(FrameTooLarge):
+            received(start, list(sizes))
+
+
+def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
+    """socket.request.max.bytes is the largest frame."""
+    assert received(framed(b"x" * 1000), [], limit=1000) == [b"x" * 1000]
+    with pytest.raises(FrameTooLarge):
+        received(framed(b"x" * 1001), [], limit=1000)
+
+
+def test_a_frame_that_was_put_together_outlives_the_turn() -> None:
+    """Only frames received whole are views of the arena."""
+    sock, inbound, arena = Socket(framed(b"abc"), [5]), Inbound(100), Arena(1 << 17)
+    inbound.receive(sock, arena)  # type: ignore[arg-type]
+    assert inbound.next_frame() is None
+    inbound.keep()
+    arena.reset()
+    inbound.receive(sock, arena)  # type: ignore[arg-type]
+    frame = inbound.next_frame()
+    inbound.keep()
+    assert frame is not None
+    assert bytes(frame) == b"abc"
+
+
+def test_requests_held_back_are_kept() -> None:
+    """Frames that were not asked for in a turn are there in the next, in order."""
+    sock, inbound, arena = (
+        Socket(framed(*[b"%d" % n for n in range(50)]), []),
+        Inbound(100),
+        Arena(),
+    )
+    inbound.receive(sock, arena)  # type: ignore[arg-type]
+    found = []
+    for _ in range(50):
+        frame = inbound.next_frame()
+        assert frame is not None
+        found.append(bytes(frame))
+        inbound.keep()
+        arena.space()[:] = b"\xee" * len(arena.space())
+    assert found == [b"%d" % n for n in range(50)]
+    assert inbound.pending_bytes == 0

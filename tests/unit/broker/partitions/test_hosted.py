@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import errno
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from broker.log.config import LogConfig
+from broker.log.files import StorageFailed
+from broker.log.flusher import Outcome
+from broker.log.log_manager import LogManager
+from broker.log.partition_log import LogPosition
+from broker.network.timers import Timers
+from broker.partitions.flush_policy import Flushing, must_flush
+from broker.partitions.hosted import HostedPartitions
+from broker.partitions.replica import Replica
+from broker.purgatory import Purgatory
+from support.batches import PARTITION, batch, open_in, put
+from support.clock import ManualClock
+
+
+class HeldWorker:
+    """Does work when the test says so, or fails it."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Callable[[], None], Callable[[Outcome], None]]] = []
+
+    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+        self.waiting.append((work, done))
+
+    def finish(self, error: OSError | None = None) -> None:
+        work, done = self.waiting.pop(0)
+        if error is None:
+            work()
+        done(Outcome(error, 0.0))
+
+
+class World:
+    def __init__(self, directory: Path, config: LogConfig | None = None) -> None:
+        self.clock, self.timers, self.worker = ManualClock(), Timers(), HeldWorker()
+        self.logs = LogManager(self.clock, self.worker)
+        self.logs.open_directories([directory])
+        self.purgatory = Purgatory(self.timers)
+        self.hosted = HostedPartitions(
+            self.logs, self.purgatory, self.worker, self.timers, self.clock
+        )
+        (directory / "logs-0").mkdir()
+        log = open_in(directory / "logs-0", config)
+        self.logs.logs[PARTITION] = log
+        self.logs._homes[PARTITION] = self.logs.directories[0]
+        self.replica = Replica(PARTITION, uuid.uuid4(), log, 0)
+        self.hosted.host(self.replica)
+
+    def produce(self, *values: bytes) -> None:
+        put(self.replica.log, batch(*values))
+        self.hosted.touch(self.replica)
+        self.hosted.write()
+
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        self.timers.run_due(self.clock.monotonic())
+
+
+class Waiting:
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def try_complete(self) -> bool:
+        self.asked += 1
+        return False
+
+    def expire(self) -> None:
+        pass
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
+    """Written is not enough; what was written when the flush began is."""
+    world.produce(b"a")
+    assert world.replica.offset == 0
+    world.advance(0.05)
+    world.produce(b"b")
+    world.worker.finish()
+    assert world.replica.offset == 1
+
+
+def test_nobody_waits_so_the_flush_waits(world: World) -> None:
+    """Without anybody waiting a flush begins after flush.ms, not before."""
+    world.produce(b"a")
+    world.advance(0.049)
+    assert not world.worker.waiting
+    world.advance(0.001)
+    assert len(world.worker.waiting) == 1
+
+
+def test_many_records_do_not_wait(tmp_path: Path) -> None:
+    """flush.messages begins a flush at once."""
+    world = World(tmp_path, LogConfig(flush_messages=3))
+    world.produce(b"a", b"b")
+    assert not world.worker.waiting
+    world.produce(b"c")
+    assert len(world.worker.waiting) == 1
+
+
+def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
+    """A parked request begins the flush in the turn of the write, and hears of its end."""
+    waiting = Waiting()
+    world.purgatory.watch(waiting, [PARTITION], 1e9)
+    world.produce(b"a")
+    assert len(world.worker.waiting) == 1
+    world.produce(b"b")
+    assert len(world.worker.waiting) == 1, "one flush at a time"
+    world.worker.finish()
+    assert waiting.asked == 1
+    assert len(world.worker.waiting) == 1, "what came meanwhile is flushed at once"
+    world.worker.finish()
+    assert world.replica.offset == 2
+
+
+def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
+    """Whatever the error, also one that passes elsewhere: no second try over the same pages."""
+    waiting = Waiting()
+    world.purgatory.watch(waiting, [PARTITION], 1e9)
+    world.produce(b"a")
+    world.worker.finish(OSError(errno.ENOSPC, "No space left on device"))
+    assert world.replica.offset == 0
+    assert not world.replica.served
+    assert world.hosted.get(PARTITION) is None
+    assert PARTITION in world.logs.stopped
+    assert world.logs.directories[0].offline is not None
+    assert waiting.asked == 1, "who waits is told"
+    assert not world.worker.waiting
+    world.advance(10)
+    assert not world.worker.waiting
+
+
+def test_a_full_disk_leaves_the_directory_online(world: World) -> None:
+    """A write that the disk had no room for is refused; the partition stays."""
+    failure = StorageFailed("append to", Path("/x"), OSError(errno.ENOSPC, "full"))
+    world.hosted.storage_failed(failure)
+    assert world.hosted.get(PARTITION) is world.replica
+
+
+def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
+    """EIO on a write stops every partition of that directory."""
+    path = world.logs.directories[0].path / "logs-0"
+    world.hosted.storage_failed(StorageFailed("append to", path, OSError(errno.EIO, "broken")))
+    assert world.hosted.get(PARTITION) is None
+
+
+def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
+    """The end of a flush of a deleted partition changes nothing."""
+    world.produce(b"a")
+    world.advance(0.05)
+    world.hosted.drop(PARTITION)
+    world.worker.finish()
+    assert world.replica.offset == 0
+
+
+def test_a_stop_waits_for_the_last_flush(world: World) -> None:
+    """flush_all is done when nothing is left, also what came while it ran."""
+    idle = []
+    world.produce(b"a")
+    world.advance(0.05)
+    world.produce(b"b")
+    world.hosted.flush_all(lambda: idle.append(1))
+    world.worker.finish()
+    assert idle == []
+    world.worker.finish()
+    assert idle == [1]
+
+
+def test_the_watermark_is_the_least_of_the_replicas(world: World) -> None:
+    """A follower holds it back, and it never goes back itself."""
+    world.replica.followers[2] = LogPosition(0, 0, 0)
+    world.produce(b"a")
+    world.advance(0.05)
+    world.worker.finish()
+    assert world.replica.offset == 0
+    world.replica.followers[2] = world.replica.log.flushed
+    assert world.replica.advance()
+    assert world.replica.offset == 1
+    world.replica.followers[3] = LogPosition(0, 0, 0)
+    assert not world.replica.advance()
+    assert world.replica.offset == 1
+
+
+@pytest.mark.parametrize(
+    ("unflushed", "running", "awaited", "waited_ms", "expected"),
+    [
+        (0, False, True, 1000.0, False),
+        (1, True, True, 1000.0, False),
+        (1, False, True, 0.0, True),
+        (1, False, False, 49.9, False),
+        (1, False, False, 50.0, True),
+        (9_999, False, False, 0.0, False),
+        (10_000, False, False, 0.0, True),
+    ],
+)
+def test_the_policy(
+    unflushed: int, running: bool, awaited: bool, waited_ms: float, expected: bool
+) -> None:
+    """One flush at a time; at once for who waits; else by count or by time."""
+    state = Flushing(unflushed, running, awaited, waited_ms)
+    assert must_flush(state, LogConfig()) is expected

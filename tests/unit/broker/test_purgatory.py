@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from broker.network.timers import Timers
+from broker.purgatory import Purgatory
+from skidway.kafka.types import TopicPartition
+
+A, B = TopicPartition("a", 0), TopicPartition("b", 0)
+
+
+class Operation:
+    def __init__(self) -> None:
+        self.ready = False
+        self.asked = self.completed = self.expired = 0
+
+    def try_complete(self) -> bool:
+        self.asked += 1
+        self.completed += self.ready
+        return self.ready
+
+    def expire(self) -> None:
+        self.expired += 1
+
+
+def test_an_operation_completes_once() -> None:
+    """Ready on one partition, it is asked no more on any, and does not expire."""
+    timers = Timers()
+    purgatory, operation = Purgatory(timers), Operation()
+    purgatory.watch(operation, [A, B], 10.0)
+    purgatory.check(A)
+    operation.ready = True
+    purgatory.check(B)
+    purgatory.check(A)
+    purgatory.check(B)
+    timers.run_due(99.0)
+    assert (operation.asked, operation.completed, operation.expired) == (2, 1, 0)
+    assert len(purgatory) == 0
+    assert not purgatory.waits_for(A)
+    assert not purgatory.waits_for(B)
+    assert len(timers) == 0
+
+
+def test_an_operation_expires_at_its_deadline() -> None:
+    """Not before, once, and then it is forgotten."""
+    timers = Timers()
+    purgatory, operation = Purgatory(timers), Operation()
+    purgatory.watch(operation, [A], 10.0)
+    timers.run_due(9.9)
+    assert operation.expired == 0
+    timers.run_due(10.0)
+    purgatory.check(A)
+    assert (operation.asked, operation.expired) == (0, 1)
+    assert len(purgatory) == 0
+
+
+def test_an_operation_may_come_back_while_it_is_asked() -> None:
+    """An operation that watches another one from within its completion does no harm."""
+    timers = Timers()
+    purgatory = Purgatory(timers)
+    later = Operation()
+
+    class Chain(Operation):
+        def try_complete(self) -> bool:
+            purgatory.watch(later, [A], 20.0)
+            return True
+
+    purgatory.watch(Chain(), [A], 10.0)
+    purgatory.check(A)
+    assert len(purgatory) == 1
+    assert purgatory.waits_for(A)
+
+
+def test_a_stop_completes_everything() -> None:
+    """Whoever waits when the broker stops is answered."""
+    purgatory = Purgatory(Timers())
+    operations = [Operation() for _ in range(3)]
+    for operation in operations:
+        purgatory.watch(operation, [A, B], 10.0)
+    purgatory.expire_all()
+    assert [each.expired for each in operations] == [1, 1, 1]
+    assert len(purgatory) == 0

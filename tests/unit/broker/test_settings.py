@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.settings import BrokerSettings, parse_endpoint
+from skidway import settings
+from skidway.errors import ConfigurationRefused
+
+HOUR = 3_600_000
+
+
+def load(*sets: str) -> BrokerSettings:
+    return settings.load(BrokerSettings, None, sets)
+
+
+def test_the_example_is_the_defaults(tmp_path: Path) -> None:
+    """The example file with everything active loads to the defaults."""
+    path = tmp_path / "broker.yml"
+    path.write_text(settings.example(BrokerSettings, active=True))
+    assert settings.load(BrokerSettings, path) == BrokerSettings()
+
+
+@pytest.mark.parametrize(
+    ("setting", "word"),
+    [
+        ("listeners=127.0.0.1:9092", "listeners"),
+        ("listeners=SSL://127.0.0.1:9092", "PLAINTEXT"),
+        ("listeners=PLAINTEXT://0.0.0.0:9092", "advertised.listeners"),
+        ("advertised.listeners=nonsense", "advertised.listeners"),
+        ("cluster.name=a.b", "cluster.name"),
+        ("zookeeper.connect=host", "zookeeper.connect"),
+        ("log.dirs=/a,/a", "log.dirs"),
+        ("broker.id=-1", "broker.id"),
+        ("min.insync.replicas=2", "min.insync.replicas"),
+    ],
+)
+def test_what_cannot_work_is_refused(setting: str, word: str) -> None:
+    """Each refusal names the key."""
+    with pytest.raises(ConfigurationRefused, match=word):
+        load(setting)
+
+
+def test_clients_are_never_told_localhost() -> None:
+    """A client that is told `localhost` tries ::1 first; so it is 127.0.0.1."""
+    assert load("listeners=PLAINTEXT://localhost:1").advertised(1).host == "127.0.0.1"
+    assert load().advertised(9092).host == "127.0.0.1"
+    found = load("listeners=PLAINTEXT://:9092", "advertised.listeners=PLAINTEXT://kafka1:19092")
+    assert (found.advertised(9092).host, found.advertised(9092).port) == ("kafka1", 19092)
+
+
+def test_hours_and_milliseconds() -> None:
+    """As in Kafka, ms go before hours, and -1 is no limit."""
+    assert load("log.retention.hours=2").log_defaults().retention_ms == 2 * HOUR
+    assert load("log.retention.hours=2", "log.retention.ms=7").log_defaults().retention_ms == 7
+    assert load("log.retention.hours=-1").log_defaults().retention_ms == -1
+    assert load("log.retention.ms=-1").log_defaults().retention_ms == -1
+    assert load("log.roll.hours=1").log_defaults().segment_ms == HOUR
+
+
+def test_addresses() -> None:
+    """IPv6 in brackets, port 0 for any."""
+    assert parse_endpoint("PLAINTEXT://[::1]:9092", "listeners").host == "::1"
+    assert parse_endpoint("PLAINTEXT://127.0.0.1:0", "listeners").port == 0

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from broker.log.config import FOREVER_MS, LogConfig
+from broker.settings import BrokerSettings
+from broker.topics.assignment import assign
+from broker.topics.configs import TOPIC_CONFIGS, log_config, log_value, refusal
+from skidway.settings.spec import specs
+
+
+@pytest.mark.parametrize(
+    ("configs", "word"),
+    [
+        ({"no.such.key": "1"}, "no.such.key"),
+        ({"retention.ms": "soon"}, "retention.ms"),
+        ({"retention.ms": "-2"}, "retention.ms"),
+        ({"segment.bytes": "10"}, "segment.bytes"),
+        ({"cleanup.policy": "compact"}, "cleanup.policy"),
+        ({"message.timestamp.type": "LogAppendTime"}, "message.timestamp.type"),
+        ({"compression.type": "zstd"}, "compression.type"),
+        ({"retention.ms": None}, "retention.ms"),
+    ],
+)
+def test_settings_that_cannot_be_kept_are_refused(
+    configs: dict[str, str | None], word: str
+) -> None:
+    """Each refusal names its setting."""
+    found = refusal(configs)
+    assert found is not None
+    assert word in found
+
+
+def test_settings_that_make_sense_are_taken() -> None:
+    """Those of Kafka that we keep, and our own."""
+    assert (
+        refusal({"retention.ms": "-1", "mirror.source.topic": "x", "retention.hold": "a"}) is None
+    )
+
+
+def test_a_log_acts_on_its_topics_settings() -> None:
+    """What a topic sets holds, the rest is the broker's; what cannot be read is passed over."""
+    defaults = LogConfig(segment_bytes=5000)
+    found = log_config(defaults, {"retention.ms": "77", "segment.ms": "x", "unknown": "1"})
+    assert (found.segment_bytes, found.retention_ms) == (5000, 77)
+    assert found.segment_ms == defaults.segment_ms
+    assert log_value(found, "retention.ms") == "77"
+    assert log_value(found, "cleanup.policy") is None
+
+
+def test_a_mirror_may_have_gaps() -> None:
+    """Only a topic that mirrors another keeps gaps."""
+    assert log_config(LogConfig(), {}).contiguous
+    assert not log_config(LogConfig(), {"mirror.source.topic": "logs"}).contiguous
+
+
+def test_every_default_is_legal_and_every_broker_key_exists() -> None:
+    """The table is in step with the broker's settings."""
+    known = set(specs(BrokerSettings))
+    for each in TOPIC_CONFIGS.values():
+        assert each.broker_key == "" or each.broker_key in known
+        default = log_value(BrokerSettings().log_defaults(), each.name) or each.default
+        if default:
+            assert each.check(default) is None, each.name
+
+
+def test_event_times_are_not_bounded_by_default() -> None:
+    """Agents bring logs of any age."""
+    assert BrokerSettings().log_defaults().timestamp_after_max_ms == FOREVER_MS
+    assert not BrokerSettings().log_defaults().bounds_timestamps
+
+
+def test_partitions_go_round_the_brokers() -> None:
+    """Every broker gets its share, and further partitions go on where the first ended."""
+    assert assign(4, [1, 3, 7], 1) == {0: (3,), 1: (7,), 2: (1,), 3: (3,)}
+    assert assign(2, [1, 3, 7], 1, 4) == {4: (7,), 5: (1,)}
