@@ -66,7 +66,7 @@ def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
 
 
 def test_two_at_once(loading: Loading) -> None:
-    """Of two loaders at the same time one wins each load; both end well, every row is there once."""
+    """Of two loaders at once one wins each load; both end well, every row is there once."""
     fill(loading, 0, 3000)
     programs = [loading.start(), loading.start()]
     assert [program.wait(300) for program in programs] == [0, 0]
