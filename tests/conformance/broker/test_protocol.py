@@ -1,0 +1,339 @@
+"""What a broker owes to a client on the wire, said by hand: order, limits, refusals, bad frames."""
+
+from __future__ import annotations
+
+import random
+import struct
+import uuid
+
+import pytest
+
+from broker.api import registry
+from skidway.kafka.batch import headers
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from skidway.kafka.protocol.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from skidway.kafka.protocol.frames import request_frame
+from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from skidway.kafka.protocol.list_offsets import (
+    EARLIEST,
+    LATEST,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from skidway.kafka.protocol.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
+from support.batches import batch, sized
+from support.brokers import SkidwayBroker
+from support.processes import eventually
+from support.raw_client import RawClient
+
+pytestmark = pytest.mark.conformance
+
+
+def create(broker: SkidwayBroker, partitions: int = 1, **configs: str) -> str:
+    name = f"topic-{uuid.uuid4().hex[:12]}"
+    settings = tuple(
+        CreatableTopicConfig(name=key.replace("_", "."), value=value)
+        for key, value in configs.items()
+    )
+    topic = CreatableTopic(name=name, num_partitions=partitions, configs=settings)
+    with RawClient(broker.port) as client:
+        answer = client.ask(CreateTopicsRequest(topics=(topic,)), 7, CreateTopicsResponse)
+        assert isinstance(answer, CreateTopicsResponse)
+        assert answer.topics[0].error_code == 0
+    return name
+
+
+def offsets(records: memoryview) -> list[int]:
+    return [header.base_offset for _, header in headers(records)]
+
+
+def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker) -> None:
+    """A fetch that waits keeps back the answers to what was asked behind it, and none is lost."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
+        numbers = [client.send_fetch(topic, 0, max_wait_ms=10_000)]
+        numbers += [client.send_produce(topic + "-unknown", batch(b"x")) for _ in range(3)]
+        numbers += [client.send_fetch(topic, 0)]
+        eventually(lambda: skidway_broker.metric("skidway_broker_requests_waiting") >= 1)
+        assert other.produce(topic, batch(b"late")).base_offset == 0
+        found = [struct.unpack(">i", client.receive()[:4])[0] for _ in numbers]
+        assert found == numbers
+
+
+def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -> None:
+    """A client that sends thousands before it reads gets every answer, with every acks."""
+    topic = create(skidway_broker)
+    count = 3000
+    with RawClient(skidway_broker.port) as client:
+        for number in range(count):
+            client.send_produce(topic, batch(b"%d" % number), acks=(1, -1, 0)[number % 3])
+        found = [client.produced().base_offset for _ in range(count * 2 // 3)]
+    assert found == [number for number in range(count) if number % 3 != 2]
+
+
+def test_fetch_gives_whole_batches_with_the_offset(skidway_broker: SkidwayBroker) -> None:
+    """From the batch that holds the offset, mid-batch too, to the limit; one at least."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client:
+        for _ in range(4):
+            client.produce(topic, sized(500, 10))
+        for version in range(4, 13):
+            assert offsets(client.fetch(topic, 15, version=version).records) == [10, 20, 30]
+        assert offsets(client.fetch(topic, 15, max_bytes=1200).records) == [10, 20]
+        assert offsets(client.fetch(topic, 15, max_bytes=1).records) == [10]
+        end = client.fetch(topic, 40)
+        assert (end.error_code, end.high_watermark, len(end.records)) == (0, 40, 0)
+
+
+@pytest.mark.parametrize("offset", [-1, 41, 1 << 40])
+def test_fetch_outside_the_log_says_where_it_is(skidway_broker: SkidwayBroker, offset: int) -> None:
+    """OFFSET_OUT_OF_RANGE comes with log start offset and watermark."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client:
+        client.produce(topic, sized(100, 40))
+        found = client.fetch(topic, offset)
+        assert found.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert (found.log_start_offset, found.high_watermark) == (0, 40)
+
+
+def test_fetch_waits_for_min_bytes(skidway_broker: SkidwayBroker) -> None:
+    """Below min_bytes it waits, until max_wait_ms or until there is enough."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
+        other.produce(topic, sized(100))
+        found = client.fetch(topic, 0, min_bytes=1000, max_wait_ms=50)
+        assert len(found.records) == 100
+        client.send_fetch(topic, 0, min_bytes=1000, max_wait_ms=20_000)
+        for _ in range(9):
+            other.produce(topic, sized(100))
+        assert len(client.fetched().records) == 1000
+
+
+def test_unknown_partitions_are_named(skidway_broker: SkidwayBroker) -> None:
+    """Produce, Fetch and ListOffsets say UNKNOWN_TOPIC_OR_PARTITION, and go on."""
+    topic = create(skidway_broker)
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    with RawClient(skidway_broker.port) as client:
+        assert client.produce(topic, batch(b"x"), partition=7).error_code == unknown
+        assert client.fetch(topic, 0, partition=-1).error_code == unknown
+        assert client.fetch("../etc", 0).error_code == unknown
+        asked = ListOffsetsPartition(partition_index=3, timestamp=LATEST)
+        request = ListOffsetsRequest(topics=(ListOffsetsTopic(name=topic, partitions=(asked,)),))
+        answer = client.ask(request, 7, ListOffsetsResponse)
+        assert isinstance(answer, ListOffsetsResponse)
+        assert answer.topics[0].partitions[0].error_code == unknown
+        assert client.produce(topic, batch(b"x")).base_offset == 0
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+def test_ends_in_every_version(skidway_broker: SkidwayBroker, version: int) -> None:
+    """Earliest is the log start, latest the watermark."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client:
+        client.produce(topic, sized(100, 12))
+        for asked, expected in ((EARLIEST, 0), (LATEST, 12)):
+            partition = ListOffsetsPartition(partition_index=0, timestamp=asked)
+            request = ListOffsetsRequest(
+                topics=(ListOffsetsTopic(name=topic, partitions=(partition,)),)
+            )
+            answer = client.ask(request, version, ListOffsetsResponse)
+            assert isinstance(answer, ListOffsetsResponse)
+            assert answer.topics[0].partitions[0].offset == expected
+
+
+@pytest.mark.parametrize("version", range(10))
+def test_produce_in_every_version(skidway_broker: SkidwayBroker, version: int) -> None:
+    """0-2 are answered with UNSUPPORTED_VERSION (KIP-896), the others take the batch."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client:
+        for expected in range(3):
+            found = client.produce(topic, batch(b"x"), version=version)
+            if version < 3:
+                assert found.error_code == ErrorCode.UNSUPPORTED_VERSION
+            else:
+                assert (found.error_code, found.base_offset) == (0, expected)
+
+
+def test_refused_batches_have_kafkas_codes(skidway_broker: SkidwayBroker) -> None:
+    """Each fault has its code, nothing is stored, and the connection stays."""
+    topic = create(skidway_broker, max_message_bytes="2000", message_timestamp_after_max_ms="1000")
+    corrupt = batch(b"x" * 20)
+    corrupt[-1] ^= 1
+    future = batch(b"x", timestamps=[1 << 50])
+    cases = [
+        (bytes(corrupt), ErrorCode.CORRUPT_MESSAGE),
+        (bytes(sized(2001)), ErrorCode.MESSAGE_TOO_LARGE),
+        (bytes(batch(b"a") + batch(b"b")), ErrorCode.INVALID_RECORD),
+        (bytes(future), ErrorCode.INVALID_TIMESTAMP),
+        (b"\0" * 16 + b"\1" + b"\0" * 60, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
+    ]
+    with RawClient(skidway_broker.port) as client:
+        for data, code in cases:
+            found = client.produce(topic, data)
+            assert (found.error_code, found.base_offset) == (code, -1)
+        assert client.produce(topic, batch(b"x"), acks=7).error_code == (
+            ErrorCode.INVALID_REQUIRED_ACKS
+        )
+        assert client.produce(topic, batch(b"x")).base_offset == 0
+
+
+def test_a_refusal_without_acks_closes_the_connection(skidway_broker: SkidwayBroker) -> None:
+    """acks=0 has no answer to carry an error: the client learns of it by losing its connection."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client:
+        client.send_produce(topic, batch(b"good"), acks=0)
+        assert client.produce(topic, batch(b"x")).base_offset == 1
+        client.send_produce(topic, b"nonsense", acks=0)
+        assert client.receive() == b""
+
+
+def test_producer_ids_are_never_the_same(skidway_broker: SkidwayBroker) -> None:
+    """Each request has an id of its own, in every version; transactions are refused."""
+    found = []
+    with RawClient(skidway_broker.port) as client:
+        for version in (0, 1, 2, 3, 4) * 500:
+            answer = client.ask(InitProducerIdRequest(), version, InitProducerIdResponse)
+            assert isinstance(answer, InitProducerIdResponse)
+            assert (answer.error_code, answer.producer_epoch) == (0, 0)
+            found.append(answer.producer_id)
+        request = InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=1000)
+        refused = client.ask(request, 4, InitProducerIdResponse)
+        assert isinstance(refused, InitProducerIdResponse)
+        assert refused.error_code != 0
+    assert len(set(found)) == len(found)
+
+
+def test_metadata_says_what_was_asked(skidway_broker: SkidwayBroker) -> None:
+    """All, none, some; an unknown topic is created only if the request allows it."""
+    topic = create(skidway_broker, 3)
+    unknown = f"{topic}-unknown"
+
+    def ask(version: int, names: tuple[str, ...] | None, may_create: bool) -> MetadataResponse:
+        topics = None if names is None else tuple(MetadataRequestTopic(name=n) for n in names)
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=may_create)
+        answer = client.ask(request, version, MetadataResponse)
+        assert isinstance(answer, MetadataResponse)
+        return answer
+
+    with RawClient(skidway_broker.port) as client:
+        for version in range(4, 12):
+            everything = ask(version, None, False)
+            assert topic in {each.name for each in everything.topics}
+            assert [(each.host, each.port) for each in everything.brokers] == [
+                ("127.0.0.1", skidway_broker.port)
+            ]
+            assert ask(version, (), False).topics == ()
+            found, missing = ask(version, (topic, unknown), False).topics
+            assert [each.partition_index for each in found.partitions] == [0, 1, 2]
+            assert missing.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert ask(11, ("..",), True).topics[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        ask(11, (unknown,), True)
+        eventually(lambda: ask(11, (unknown,), False).topics[0].error_code == 0)
+
+
+def test_groups_are_not_there_yet(skidway_broker: SkidwayBroker) -> None:
+    """FindCoordinator says COORDINATOR_NOT_AVAILABLE, which clients try again."""
+    with RawClient(skidway_broker.port) as client:
+        for version in range(4):
+            answer = client.ask(FindCoordinatorRequest(key="g"), version, FindCoordinatorResponse)
+            assert isinstance(answer, FindCoordinatorResponse)
+            assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def test_versions_are_those_registered(skidway_broker: SkidwayBroker) -> None:
+    """ApiVersions is computed from the registered APIs, and answers any version (KIP-511)."""
+    with RawClient(skidway_broker.port) as client:
+        for version in range(4):
+            request = ApiVersionsRequest(client_software_name="x", client_software_version="1")
+            if version < 3:
+                request = ApiVersionsRequest()
+            answer = client.ask(request, version, ApiVersionsResponse)
+            assert isinstance(answer, ApiVersionsResponse)
+            assert answer.error_code == 0
+            assert answer.ranges() == registry.ranges()
+        for version in (4, 5, 99):
+            client.send(request_frame(ApiKey.API_VERSIONS, version, 1234, "x", b"\xff\xfe"))
+            frame = client.receive()
+            assert struct.unpack(">ih", frame[:6]) == (1234, ErrorCode.UNSUPPORTED_VERSION)
+        assert client.fetch("unknown", 0).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+BAD = {
+    "http": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "tls": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "negative": struct.pack(">i", -5),
+    "huge": struct.pack(">i", 1 << 30),
+    "short": struct.pack(">i", 3) + b"abc",
+    "unknown-api": request_frame(ApiKey.FETCH, 4, 1, "x", b"").replace(b"\0\1\0\4", b"\3\xe7\0\0"),
+    "unknown-version": request_frame(ApiKey.METADATA, 99, 1, "x", b""),
+    "empty-body": request_frame(ApiKey.METADATA, 5, 1, "x", b""),
+    "count": request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)),
+    "produce": request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"),
+}
+
+
+@pytest.mark.parametrize("data", BAD.values(), ids=BAD.keys())
+def test_a_bad_frame_closes_its_connection_only(skidway_broker: SkidwayBroker, data: bytes) -> None:
+    """The one that sent it is closed, and counted; others go on."""
+    with RawClient(skidway_broker.port) as good, RawClient(skidway_broker.port) as bad:
+        bad.send(data)
+        assert bad.receive() == b""
+        assert good.fetch("unknown", 0).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> None:
+    """Random bodies in every advertised version: closed or answered, never stuck, never dead."""
+    noise = random.Random(4711)
+    for key, offered in registry.ranges().items():
+        for version in range(offered.lowest, offered.highest + 1):
+            for _ in range(8):
+                body = noise.randbytes(noise.randrange(0, 120))
+                with RawClient(skidway_broker.port) as client:
+                    client.send(request_frame(key, version, 1, "noise", body))
+                    # Behind it a request that is answered if the connection lives.
+                    client.send(request_frame(ApiKey.METADATA, 4, 2, "x", b"\0\0\0\0\0"))
+                    while (frame := client.receive()) and frame[:4] != b"\0\0\0\2":
+                        pass
+    assert "request_failed" not in skidway_broker.program.output()
+    assert skidway_broker.ready()
+
+
+def test_a_reader_that_does_not_read_is_bounded(skidway_broker: SkidwayBroker) -> None:
+    """A client that asks and asks without reading costs the broker little, and nobody else."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as slow, RawClient(skidway_broker.port) as good:
+        for _ in range(20):
+            good.produce(topic, sized(500_000))
+        before = resident_mb(skidway_broker)
+        slow.socket.settimeout(1.0)
+        request = request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">ib", -1, 0))
+        with pytest.raises(TimeoutError):
+            ask_forever(slow, topic, request)
+        assert good.produce(topic, batch(b"x")).error_code == 0
+        assert resident_mb(skidway_broker) < before + 60
+
+
+def ask_forever(client: RawClient, topic: str, request: bytes) -> None:
+    while True:
+        client.send_fetch(topic, 0, max_bytes=50_000_000)
+        client.send(request * 20)
+
+
+def resident_mb(broker: SkidwayBroker) -> float:
+    with open(f"/proc/{broker.program.pid}/status") as status:
+        line = next(line for line in status if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
