@@ -28,10 +28,14 @@ def java(*, heap_mb: int = 512) -> list[str]:
 
 
 class ApacheKafka:
-    """One broker-controller in a folder of its own."""
+    """One broker-controller in a folder of its own.
+
+    Clients that begin at `proxied_port` are sent on to `proxy_port`, where a test may put a proxy.
+    """
 
     def __init__(self, folder: Path, *, heap_mb: int = 512) -> None:
         self.port, self.controller_port = free_port(), free_port()
+        self.proxied_port, self.proxy_port = free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
         self._folder, self._heap_mb = folder, heap_mb
         self._config = folder / "kafka.properties"
@@ -53,9 +57,14 @@ class ApacheKafka:
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@{controller}",
-            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://{controller}",
-            "advertised.listeners": f"PLAINTEXT://{self.address}",
+            "listeners": f"PLAINTEXT://{self.address},CONTROLLER://{controller},"
+            f"PROXIED://127.0.0.1:{self.proxied_port}",
+            "advertised.listeners": f"PLAINTEXT://{self.address},"
+            f"PROXIED://127.0.0.1:{self.proxy_port}",
             "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": ",".join(
+                f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "PROXIED")
+            ),
             "log.dirs": str(self._folder / "logs"),
             "group.initial.rebalance.delay.ms": "0",
             **dict.fromkeys(internal, "1"),

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from support.broker import OurBroker
+from support.brokers import SkidwayBroker, own_broker
 from support.java_clients import JavaClients
 from support.kafka import topic_name
-from support.processes import running
 from support.zookeeper import ZooKeeper
+
+__all__ = ["own_broker"]
 
 
 @pytest.fixture(scope="session")
@@ -25,15 +26,16 @@ def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClien
 @pytest.fixture(scope="session")
 def java_broker(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
-) -> Iterator[OurBroker]:
+) -> Iterator[SkidwayBroker]:
     folder = tmp_path_factory.mktemp("java-broker")
-    broker = OurBroker(folder, f"{zookeeper_server.address}/{folder.name}")
-    with running(broker.program, broker.ready):
-        yield broker
+    broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}")
+    broker.start()
+    yield broker
+    broker.program.kill()
 
 
 @pytest.fixture
-def bootstrap(java_broker: OurBroker) -> str:
+def bootstrap(java_broker: SkidwayBroker) -> str:
     return java_broker.address
 
 

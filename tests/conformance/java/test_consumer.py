@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.broker import OurBroker
+from support.brokers import SkidwayBroker
 from support.java_clients import JavaClients, JavaFailed, values_of
 from support.kafka import tool, topic_name
 
@@ -121,7 +121,7 @@ def test_a_poll_waits_for_what_comes(java_clients: JavaClients, bootstrap: str, 
 
 
 def test_a_consumer_goes_on_after_a_restart(
-    java_clients: JavaClients, java_broker: OurBroker
+    java_clients: JavaClients, java_broker: SkidwayBroker
 ) -> None:
     """kill -9 of the broker between two polls: the next records are those that follow."""
     name = topic_name("restarted")
@@ -134,7 +134,7 @@ def test_a_consumer_goes_on_after_a_restart(
         consumer.assign([tp])
         consumer.seekToBeginning([tp])
         found = java_clients.poll(consumer, 5)
-        java_broker.restart()
+        java_broker.crash()
         fill(java_clients, java_broker.address, name, range(20, 40))
         found += java_clients.poll(consumer, 40 - len(found))
     assert values_of(found) == [b"%d" % n for n in range(40)]

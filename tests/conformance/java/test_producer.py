@@ -7,7 +7,7 @@ import pytest
 from skidway.kafka.batch import Codec, read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher
 from skidway.kafka.types import TopicPartition
-from support.broker import OurBroker
+from support.brokers import SkidwayBroker
 from support.java_clients import JavaClients, JavaFailed, values_of
 from support.kafka import tool, topic_name
 from support.processes import eventually
@@ -94,7 +94,9 @@ def test_too_large_a_record_is_refused_alone(
         assert java_clients.wait(producer.send(java_clients.record(topic, b"after"))).offset() == 1
 
 
-def test_a_killed_broker_costs_nothing(java_clients: JavaClients, java_broker: OurBroker) -> None:
+def test_a_killed_broker_costs_nothing(
+    java_clients: JavaClients, java_broker: SkidwayBroker
+) -> None:
     """kill -9 while the default (idempotent) producer sends: each record once, in order."""
     name = topic_name("killed")
     with java_clients.admin(java_broker.address) as admin:
@@ -106,7 +108,7 @@ def test_a_killed_broker_costs_nothing(java_clients: JavaClients, java_broker: O
         for number, value in enumerate(values):
             futures.append(producer.send(java_clients.record(name, value)))
             if number in (1_000, 2_000):
-                java_broker.restart()
+                java_broker.crash()
         offsets = [java_clients.wait(each).offset() for each in futures]
     assert offsets == list(range(3_000))
     with java_clients.consumer(java_broker.address) as consumer:

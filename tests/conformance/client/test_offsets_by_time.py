@@ -1,0 +1,55 @@
+"""Offsets by time, from real brokers."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skidway.kafka import columns
+from skidway.kafka.batch import Codec
+from skidway.kafka.client import EARLIEST, LATEST, Client, NewTopic, Producer
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.types import TopicPartition
+from support.kafka import topic_name
+
+pytestmark = [pytest.mark.conformance, pytest.mark.java]
+
+START_MS = 1_700_000_000_000
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> None:
+    """Within a batch, between batches, before the first and behind the last."""
+    with Client(bootstrap) as client:
+        name = topic_name("times")
+        assert client.create_topics([NewTopic(name, 2, 1)]) == {name: None}
+        tp, empty = TopicPartition(name, 0), TopicPartition(name, 1)
+        producer = Producer(client)
+        for number in range(5):
+            times = START_MS + np.arange(number * 10, number * 10 + 10, dtype=np.int64) * 1_000
+            values = pa.array([b"value"] * 10, pa.binary())
+            producer.send(tp, columns.encode(values, times, codec=codec), number)
+        assert producer.flush(60_000)
+        for wanted_s, offset in ((-5.0, 0), (0.0, 0), (13.0, 13), (13.001, 14), (49.0, 49)):
+            at_ms = START_MS + round(wanted_s * 1_000)
+            listed = client.list_offsets({tp: at_ms})[tp]
+            assert (listed.offset, listed.timestamp) == (offset, START_MS + offset * 1_000)
+        nothing = client.list_offsets({tp: START_MS + 49_001, empty: START_MS})
+        assert {each.offset for each in nothing.values()} == {-1}
+        ends = client.list_offsets({tp: LATEST, empty: EARLIEST})
+        assert (ends[tp].offset, ends[empty].offset) == (50, 0)
+
+
+def test_no_such_partition(bootstrap: str) -> None:
+    """A partition that is not there is an error by name, once the time for asking is over."""
+    with Client(bootstrap, request_timeout_ms=2_000) as client:
+        name = topic_name("times")
+        assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}
+        started = time.monotonic()
+        with pytest.raises(KafkaError) as caught:
+            client.list_offsets({TopicPartition(name, 7): LATEST})
+        assert caught.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert time.monotonic() - started < 60
