@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from support.memory_store import MemoryStore, Snapshot
 
 from loader import commit, layout
 from loader.manifest import ROWS, DataFile, Manifest, PartitionRange
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
+from support.memory_store import MemoryStore, Snapshot
 
 TOPIC = "t"
 SOURCE = Source("c", "id", TOPIC, "topic")

@@ -10,13 +10,13 @@ from __future__ import annotations
 import random
 
 import pytest
-from support.loading import Record, Runner, job, log, rows_of
-from support.memory_store import MemoryStore
 
 from audit.marks import FileKey
 from loader import plan
 from loader.join import run_all
 from loader.plan import Planned, Slice
+from support.loading import Record, Runner, job, log, rows_of
+from support.memory_store import MemoryStore
 
 pytestmark = pytest.mark.model
 
