@@ -51,6 +51,8 @@ class Broker:
         self.stopping = False
         self.before_write: Callable[[], None] = _nothing
         """What else appends at the end of a turn: the mirrors."""
+        self.after_write: Callable[[], None] = _nothing
+        """Who appended so looks whether it was written."""
         self._clock = clock
 
     def handle(self, connection: Connection, frame: memoryview) -> None:
@@ -87,6 +89,7 @@ class Broker:
         """Writes what the turn appended, then answers those who waited for it."""
         self.before_write()
         self.partitions.write()
+        self.after_write()
         if self.appended:
             appended, self.appended = self.appended, []
             for each in appended:

@@ -5,15 +5,17 @@ The endpoint's thread only reads them. Closed sets of reasons label what was ref
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from broker.broker import Broker
+
+Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 
 
 @dataclass(slots=True)
@@ -35,8 +37,10 @@ class Counts:
 class BrokerCollector(Collector):
     """The metrics of one broker."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, mirrors: Callable[[], list[dict[str, Any]]]) -> None:
+        """mirrors: their status, as broker.mirror.status makes it."""
         self._broker = broker
+        self._mirrors = mirrors
 
     def collect(self) -> Iterator[Metric]:
         """All of them, as they are now."""
@@ -60,6 +64,36 @@ class BrokerCollector(Collector):
         yield _gauge("partitions", "Partitions served.", len(broker.partitions.replicas))
         yield _gauge("partitions_stopped", "Partitions not served.", len(broker.logs.stopped))
         yield _gauge("requests_waiting", "Parked requests.", len(broker.purgatory))
+        yield from _of_mirrors(self._mirrors())
+
+
+def _of_mirrors(sources: list[dict[str, Any]]) -> Iterator[Metric]:
+    """Per source cluster; none on a broker that mirrors nothing."""
+    if not sources:
+        return
+    records = _by_source(CounterMetricFamily, "records_total", "Records mirrored.")
+    size = _by_source(CounterMetricFamily, "bytes_total", "Bytes of batches mirrored.")
+    lag = _by_source(GaugeMetricFamily, "lag_records", "Records that only the source has yet.")
+    partitions = _by_source(GaugeMetricFamily, "partitions", "Partitions that are followed.")
+    stopped = _by_source(GaugeMetricFamily, "stopped", "Topics and partitions that are stopped.")
+    waiting = _by_source(GaugeMetricFamily, "waiting", "Partitions that something keeps back.")
+    gaps = _by_source(GaugeMetricFamily, "gaps", "Gaps that are named.")
+    reachable = _by_source(GaugeMetricFamily, "source_reachable", "Whether the source answers.")
+    for each in sources:
+        labels = [each["cluster"]]
+        records.add_metric(labels, each["records"])
+        size.add_metric(labels, each["bytes"])
+        lag.add_metric(labels, each["lag"])
+        partitions.add_metric(labels, each["partitions"])
+        stopped.add_metric(labels, each["stopped_count"])
+        waiting.add_metric(labels, len(each["waiting"]))
+        gaps.add_metric(labels, sum(map(len, each["gaps"].values())))
+        reachable.add_metric(labels, bool(each["reachable"]))
+    yield from (records, size, lag, partitions, stopped, waiting, gaps, reachable)
+
+
+def _by_source(kind: type[Family], name: str, help_text: str) -> Family:
+    return kind(f"skidway_broker_mirror_{name}", help_text, labels=["source"])
 
 
 def _counter(name: str, help_text: str, value: float) -> Metric:

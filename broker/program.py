@@ -124,7 +124,7 @@ class Program:
         if self.broker is not None:
             self.broker.stopping = True
         if self._mirrors is not None and self.broker is not None:
-            self.broker.before_write = lambda: None
+            self.broker.before_write = self.broker.after_write = lambda: None
             self._mirrors.close()
         _log.info("broker_stopping")
         self.loop.close_listeners()
@@ -180,12 +180,13 @@ class Program:
 
     def _serve(self, cluster_id: str) -> None:
         assert self.broker is not None
-        self._collector = BrokerCollector(self.broker)
+        self._collector = BrokerCollector(self.broker, self._mirror_status)
         REGISTRY.register(self._collector)
         self.loop.serve(self.broker)
         if self._settings.mirror_sources:
             self._mirrors = Mirrors(self.broker, self._settings.mirror_sources, self._clock)
             self.broker.before_write = self._mirrors.turn
+            self.broker.after_write = self._mirrors.written
             self._mirrors.start()
         for listener in self._listeners:
             self.loop.add_listener(listener)
@@ -267,10 +268,14 @@ class Program:
             "stopped_partitions": stopped,
             "offline_log_dirs": offline,
         }
-        if self._mirrors is not None:
-            detail["mirrors"] = self._mirrors.status()
+        mirrors = self._mirror_status()
+        if mirrors:
+            detail["mirrors"] = mirrors
         ok = self._serving and not self._stopping and not stopped and not offline
-        return Health(ok, detail)
+        return Health(ok and not any(each["stopped"] for each in mirrors), detail)
+
+    def _mirror_status(self) -> list[dict[str, Any]]:
+        return [] if self._mirrors is None else self._mirrors.status()
 
     def _start_telemetry(self) -> None:
         if self._settings.metrics_listener:

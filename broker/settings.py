@@ -288,6 +288,11 @@ class BrokerSettings:
         listening = self.endpoints()
         for text in self.advertised_listeners:
             parse_endpoint(text, "advertised.listeners")
+        if len(self.advertised_listeners) > 1:
+            raise ConfigurationRefused(
+                "advertised.listeners: one address is told to all clients so far, whichever "
+                "listener they came by"
+            )
         if not self.advertised_listeners and listening[0].host in _WILDCARDS:
             raise ConfigurationRefused(
                 "advertised.listeners must say what clients shall be told, because listeners "
@@ -300,6 +305,11 @@ class BrokerSettings:
                 f"min.insync.replicas {self.min_insync_replicas} can never be met with "
                 f"default.replication.factor {self.default_replication_factor}"
             )
+
+    def mirrors_as(self, topic: str) -> str | None:
+        """The source cluster whose mirror a topic of this name would be; None if there is none."""
+        cluster = topic.partition(".")[0]
+        return cluster if cluster in {each.cluster for each in self.mirror_sources} else None
 
     def endpoints(self) -> list[Endpoint]:
         """Where to listen."""

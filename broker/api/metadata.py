@@ -2,7 +2,8 @@
 
 Answered from the catalog, so also while ZooKeeper is away. A topic that is asked for by name and
 unknown is created if `auto.create.topics.enable` and the request both allow it; the answer says
-LEADER_NOT_AVAILABLE until it is there, and clients ask again.
+LEADER_NOT_AVAILABLE until it is there, and clients ask again. Names that belong to a mirror source
+are left to the mirror.
 
 Left out: authorized operations (never computed), topics by id (version 12).
 """
@@ -65,6 +66,8 @@ def _named(broker: Broker, name: str, may_create: bool) -> MetadataResponseTopic
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if names.illegal_topic(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif broker.settings.mirrors_as(name) is not None:
+        pass  # the mirror makes it, or nobody: as an ordinary topic it would be in the mirror's way
     elif may_create and broker.settings.auto_create_topics:
         code = ErrorCode.LEADER_NOT_AVAILABLE
         if not broker.topics.is_creating(name) and broker.topics.session.is_connected:

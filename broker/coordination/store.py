@@ -22,6 +22,8 @@ from broker.topics.catalog import PartitionState
 from skidway import log
 from skidway.coordination import UNANSWERED, Coordinator
 from skidway.errors import SkidwayError, StateRefused, Unreachable
+from skidway.kafka import gaps
+from skidway.kafka.gaps import Gap
 
 PRODUCER_IDS_A_BLOCK = 1000
 _ATTEMPTS_MAX = 100
@@ -35,6 +37,10 @@ class TopicExists(SkidwayError):
 
 class TopicGone(SkidwayError):
     """The topic is not there any more, or is another one of the same name."""
+
+
+class TooManyGaps(SkidwayError):
+    """A mirror topic misses more ranges of offsets than can be named."""
 
 
 @contextlib.contextmanager
@@ -132,18 +138,36 @@ def create_topic(
         raise TopicExists(f"Topic '{topic}' already exists.")
 
 
-def set_config(coordinator: Coordinator, topic: str, name: str, value: str) -> None:
-    """Writes one setting of a topic beside its others. Raises TopicGone."""
-    path = documents.config_path(topic)
+def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap) -> None:
+    """Adds a gap to those that a mirror topic's settings name, whoever else adds one meanwhile.
+
+    Raises TopicGone, TooManyGaps.
+    """
+    topic_path, path = documents.topic_path(topic), documents.config_path(topic)
     for _ in range(_ATTEMPTS_MAX):
-        found = coordinator.get(path)
-        if found is None:
+        node, found = coordinator.get(topic_path), coordinator.get(path)
+        if node is None or documents.read_topic(topic_path, node.data)[0] != topic_id:
             raise TopicGone(f"Topic '{topic}' is not there any more.")
-        known = documents.read_configs(path, found.data)
-        if known.get(name) == value:
+        configs = {} if found is None else documents.read_configs(path, found.data)
+        known = configs.get(gaps.CONFIG, "")
+        wrong = gaps.refusal(known)
+        if wrong is not None:
+            raise StateRefused(f"ZooKeeper's node {path}: {gaps.CONFIG} {wrong}")
+        named = gaps.added(gaps.decode(known), gap)
+        if len(named) > gaps.GAPS_MAX:
+            raise TooManyGaps(
+                f"offsets {gap.first} to {gap.end} are missing in the source, and {topic} names "
+                f"{gaps.GAPS_MAX} gaps already"
+            )
+        changed = {**configs, gaps.CONFIG: gaps.encode(named)}
+        if changed == configs:
             return
-        content = documents.configs({**known, name: value})
-        if coordinator.set_versioned(path, content, found.version):
+        content = documents.configs(changed)
+        if found is None:
+            done = coordinator.create_if_absent(path, content)
+        else:
+            done = coordinator.set_versioned(path, content, found.version)
+        if done:
             return
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be written")
 

@@ -4,8 +4,11 @@ Pure: headers and offsets go in, actions come out, and whoever owns the log carr
 follower knows where its log ends and which batch lies just below; it never guesses either.
 
     CHECKING --same batch below--> FOLLOWING --interrupted--> CHECKING
-        \\--different---------------------------------> STOPPED  (until the broker starts again)
-    CHECKING or FOLLOWING --offsets missing--> NAMING --written down--> CHECKING
+        \\--different----------------------------------> STOPPED
+    CHECKING or FOLLOWING --offsets missing--> NAMING --written down, or not--> CHECKING
+
+Where the source begins above our end, the first batch there is looked at before the gap is named:
+its log start may lie inside a batch, and then less is missing than it says.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ from enum import Enum
 from typing import NamedTuple
 
 from skidway.kafka.batch import BatchHeader
+
+EXPIRED = "expired"
+MISSING = "missing-in-source"
 
 
 class Phase(Enum):
@@ -67,98 +73,129 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Unverifiable:
-    """Say that the batch below is gone in the source; then seek the log end."""
+    """Say that the batch below is gone in the source; then seek `position`."""
 
     offset: int
 
 
-Action = Append | NameGap | Stop | Unverifiable
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Seek `position`."""
+
+
+Action = Append | NameGap | Stop | Unverifiable | LookAgain
 
 
 class Follower:
     """Where one partition stands; owned by its source."""
 
     def __init__(self, log_end: int, below: Below | None) -> None:
-        """below: the last batch of our log; None for an empty log."""
+        """below: the last batch of our log; None where there is none."""
         self.phase = Phase.CHECKING
         self.log_end = log_end
         self.reason = ""
         self._below = below
+        self._epoch = -1 if below is None else below.leader_epoch
+        self._source_start: int | None = None  # above our end, and not looked at yet
 
     def position(self) -> int:
         """The offset to seek in the source: of the batch below while it has to be checked."""
+        if self._source_start is not None:
+            return self._source_start
         if self.phase is Phase.CHECKING and self._below is not None:
             return self.log_end - 1
         return self.log_end
 
-    def interrupted(self, log_end: int, below: Below | None) -> None:
-        """The connection was lost or a write was taken back: our end is looked at anew."""
-        if self.phase in (Phase.CHECKING, Phase.FOLLOWING):
-            self.phase = Phase.CHECKING
-            self.log_end, self._below = log_end, below
+    def interrupted(self) -> None:
+        """Something came between: what lies below is checked again before it goes on.
+
+        A gap that is just being written down is found again, and not named twice.
+        """
+        if self.phase is not Phase.STOPPED:
+            self.phase, self._source_start = Phase.CHECKING, None
+
+    def taken_back(self, log_end: int, below: Below | None) -> None:
+        """Our log does not end where we thought: a write was refused."""
+        self.interrupted()
+        self.log_end, self._below = log_end, below
+        self._epoch = -1 if below is None else below.leader_epoch
 
     def fetched(self, headers: Sequence[BatchHeader]) -> Action | None:
         """What to do with whole batches, given in offset order. None: nothing (yet)."""
         if self.phase not in (Phase.CHECKING, Phase.FOLLOWING):
             return None
-        first = 0
-        if self.phase is Phase.CHECKING and self._below is not None:
-            found = headers[0]
+        first, found = 0, headers[0]
+        if self._source_start is not None:
+            if self._below is not None and found.base_offset <= self.log_end:
+                return self._unverifiable()  # nothing is missing, but what lies below is gone
+        elif self.phase is Phase.CHECKING and self._below is not None:
             if found.base_offset >= self.log_end:
                 return self._unverifiable()
             if Below.of(found) != self._below:
-                return self._stop(_difference(self._below, Below.of(found)))
+                return self.stop(_difference(self._below, Below.of(found)))
             first = 1
         self.phase = Phase.FOLLOWING
         return self._append(headers, first)
 
     def out_of_range(self, log_start: int, high_watermark: int) -> Action:
-        """The source has not the offset that was sought."""
+        """The source had not the offset that was sought; it has these."""
+        self.interrupted()
         if log_start > self.log_end:
-            return self._name_gap(log_start, "expired")
+            if log_start >= high_watermark:
+                return self._name_gap(log_start, EXPIRED)
+            self._source_start = log_start
+            return LookAgain()
         if self.log_end > high_watermark:
-            return self._stop(
+            return self.stop(
                 f"the source ends at offset {high_watermark}, below our end {self.log_end}: "
                 "it lost or never had what we hold"
             )
-        return self._unverifiable()
+        if log_start == self.log_end and self._below is not None:
+            return self._unverifiable()
+        return LookAgain()  # by now it has it: compare
 
     def stop(self, reason: str) -> Stop:
         """Something that no waiting mends."""
-        return self._stop(reason)
+        self.phase, self.reason = Phase.STOPPED, reason
+        return Stop(reason)
 
     def appended(self, header: BatchHeader) -> None:
         """A batch is in our log."""
         assert header.base_offset >= self.log_end
         self.log_end, self._below = header.last_offset + 1, Below.of(header)
+        self._epoch = header.leader_epoch
 
     def gap_named(self, end: int) -> None:
         """The gap is written down: go on behind it, where there is nothing below to compare."""
         assert self.phase is Phase.NAMING
-        self.phase, self.log_end, self._below = Phase.CHECKING, end, None
-
-    def gap_not_named(self) -> None:
-        """It could not be written down: look again."""
-        assert self.phase is Phase.NAMING
-        self.phase = Phase.CHECKING
+        self.phase, self._source_start = Phase.CHECKING, None
+        self.log_end, self._below = end, None
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
         """As many batches as continue our log; the first that does not is decided on next."""
-        end, count = self.log_end, 0
+        end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:
-            if header.base_offset != end:
+            if header.base_offset != end or header.leader_epoch < epoch:
                 break
-            end, count = header.last_offset + 1, count + 1
+            end, epoch, count = header.last_offset + 1, header.leader_epoch, count + 1
         if count:
+            self._source_start = None
             return Append(first, count)
-        if first == len(headers):
-            return None
-        found = headers[first].base_offset
-        if found > self.log_end:
-            return self._name_gap(found, "missing-in-source")
-        return self._stop(
-            f"a batch of the source begins at offset {found}, ours end at {self.log_end}: "
-            "the batches are not the same"
+        return None if first == len(headers) else self._does_not_continue(headers[first])
+
+    def _does_not_continue(self, found: BatchHeader) -> Action:
+        if found.leader_epoch < self._epoch:
+            return self.stop(
+                f"the leader epoch goes back from {self._epoch} to {found.leader_epoch} at offset "
+                f"{found.base_offset}: that is not one history"
+            )
+        if found.base_offset > self.log_end:
+            return self._name_gap(
+                found.base_offset, MISSING if self._source_start is None else EXPIRED
+            )
+        return self.stop(
+            f"a batch of the source begins at offset {found.base_offset}, ours end at "
+            f"{self.log_end}: the batches are not the same"
         )
 
     def _name_gap(self, end: int, reason: str) -> NameGap:
@@ -166,12 +203,8 @@ class Follower:
         return NameGap(self.log_end, end, reason)
 
     def _unverifiable(self) -> Unverifiable:
-        self._below = None
+        self._below, self._source_start = None, None
         return Unverifiable(self.log_end)
-
-    def _stop(self, reason: str) -> Stop:
-        self.phase, self.reason = Phase.STOPPED, reason
-        return Stop(reason)
 
 
 def _difference(ours: Below, theirs: Below) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from broker.broker import Broker
 from broker.coordination import store
-from broker.log.files import StorageFailed
-from broker.mirror.source import MirrorSource
+from broker.log.files import DamagedLog, StorageFailed
+from broker.mirror.rounds import Creation, Mirroring
+from broker.mirror.source import Done, MirrorSource
+from broker.mirror.status import status_of
 from broker.network.timers import Timer
 from broker.partitions.replica import Replica
 from broker.settings import MirrorSettings
@@ -18,6 +21,7 @@ from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.client.following import LoopClient
+from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
 _log = log.get(__name__)
@@ -48,74 +52,94 @@ class Mirrors:
     """Every source, its rounds and its deadlines. Also what sources may do to this broker."""
 
     def __init__(self, broker: Broker, settings: Sequence[MirrorSettings], clock: Clock) -> None:
-        self.cluster_name = broker.settings.cluster_name
         self._broker = broker
+        self._clock = clock
         self._interval_ms = broker.settings.mirror_metadata_interval_ms
         self._timer: Timer | None = None
-        self._sources = [self._source(each, clock) for each in settings]
+        self._closed = False
+        self._sources = [self._source(each) for each in settings]
 
     def start(self) -> None:
         """Begins the rounds."""
         self._round()
 
     def turn(self) -> None:
-        """Before the end of each turn of the loop: what has come is appended, to be written."""
-        for source in self._sources:
+        """Before the writes of each turn of the loop: what has come is appended."""
+        due = [source for source in self._sources if source.is_due]
+        for source in due:
             source.turn()
-        self._set_timer()
+        if due:
+            self._set_timer()
+
+    def written(self) -> None:
+        """After the writes of each turn of the loop."""
+        for source in self._sources:
+            if source.has_appended:
+                source.written()
+                self._set_timer()
 
     def close(self) -> None:
         """Ends all connections to sources."""
+        self._closed = True
         for source in self._sources:
             source.close()
 
     def status(self) -> list[dict[str, Any]]:
-        """For /health and `skidway mirror status`."""
-        return [source.status() for source in self._sources]
+        """For /health, metrics and `skidway mirror status`; from any thread."""
+        topics = self._broker.topics.catalog.topics
+        return [status_of(source, topics) for source in self._sources]
 
     # what a source may do (broker.mirror.source.Local)
 
-    def topics(self) -> Sequence[Topic]:
-        """All topics of this cluster."""
-        return list(self._broker.topics.catalog.topics.values())
+    def topics(self) -> Mapping[str, Topic]:
+        """All topics of this cluster, by name."""
+        return self._broker.topics.catalog.topics
+
+    def busy(self) -> set[str]:
+        """Names of topics that are being made or deleted."""
+        topics = self._broker.topics
+        return {*topics.creating, *topics.catalog.deleting}
 
     def replica(self, partition: TopicPartition) -> Replica | None:
         """A partition that this broker leads."""
         return self._broker.partitions.get(partition)
 
-    def has(self, topic: str) -> bool:
-        """Whether a topic exists here or is being made."""
-        topics = self._broker.topics
-        return (
-            topic in topics.catalog.topics
-            or topic in topics.catalog.deleting
-            or topics.is_creating(topic)
-        )
-
-    def create(self, name: str, partitions: int, configs: dict[str, str]) -> None:
+    def create(self, creation: Creation, done: Done) -> None:
         """Makes a topic whose partitions this broker leads."""
         here = (self._broker.settings.broker_id,)
-        assignment = dict.fromkeys(range(partitions), here)
-        self._broker.topics.create(
-            name, assignment, configs, lambda error: self._done("mirror_topic_created", name, error)
-        )
+        assignment = dict.fromkeys(range(creation.partitions), here)
 
-    def extend(self, topic: Topic, partitions: int) -> None:
+        def created(error: SkidwayError | None) -> None:
+            if error is None:
+                _log.info("mirror_topic_created", topic=creation.name)
+            done(error)
+
+        self._broker.topics.create(creation.name, assignment, creation.configs, created)
+
+    def extend(self, topic: Topic, partitions: int, done: Done) -> None:
         """Gives a topic more partitions."""
         here = (self._broker.settings.broker_id,)
         assignment = {number: info.replicas for number, info in topic.partitions.items()}
         for number in range(partitions):
             assignment.setdefault(number, here)
-        self._broker.topics.extend(
-            topic, assignment, lambda error: self._done("mirror_topic_extended", topic.name, error)
-        )
 
-    def set_config(
-        self, topic: str, name: str, value: str, done: Callable[[SkidwayError | None], None]
-    ) -> None:
-        """Writes one config of a topic into ZooKeeper."""
+        def extended(error: SkidwayError | None) -> None:
+            if error is None:
+                _log.info("mirror_topic_extended", topic=topic.name, partitions=partitions)
+            done(error)
+
+        self._broker.topics.extend(topic, assignment, extended)
+
+    def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
+        """Writes a gap into the topic's settings in ZooKeeper."""
+
+        def named(error: SkidwayError | None) -> None:
+            if not self._closed:
+                done(error)
+                self._set_timer()
+
         self._broker.topics.session.submit(
-            lambda coordinator: store.set_config(coordinator, topic, name, value), done
+            lambda coordinator: store.name_gap(coordinator, topic.name, topic.topic_id, gap), named
         )
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
@@ -125,30 +149,41 @@ class Mirrors:
         self._broker.counts.messages += header.count
         self._broker.counts.appended_bytes += header.size_bytes
 
-    def storage_failed(self, replica: Replica, error: StorageFailed) -> None:
-        """A log refused an append."""
+    def refused(self, replica: Replica) -> None:
+        """A log refused an append: the end of the turn says why."""
         self._broker.partitions.touch(replica)
-        _log.error("mirror_append_refused", partition=str(replica.partition), reason=str(error))
 
-    def _source(self, settings: MirrorSettings, clock: Clock) -> MirrorSource:
+    def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
+        """A log cannot be read."""
+        if isinstance(error, DamagedLog):
+            self._broker.partitions.damaged(replica.partition, error)
+        else:
+            self._broker.partitions.storage_failed(error)
+
+    def _source(self, settings: MirrorSettings) -> MirrorSource:
+        here = self._broker.settings.cluster_name
         watcher = LoopWatcher(self._broker)
         client = LoopClient(
             settings.bootstrap_servers,
             watcher,
-            client_id=f"skidway-mirror-{self.cluster_name}",
-            clock=clock,
+            client_id=f"skidway-mirror-{here}",
+            clock=self._clock,
         )
-        source = MirrorSource(settings.cluster, settings.topics, client, self)
+        patterns = [re.compile(pattern) for pattern in settings.topics]
+        mirroring = Mirroring(settings.cluster, here, patterns)
+        source = MirrorSource(mirroring, client, self, self._clock)
         watcher.source = source
         return source
 
     def _round(self) -> None:
+        if self._closed:
+            return
         for source in self._sources:
             source.begin_round()
         self._broker.loop.call_later(self._interval_ms, self._round)
 
     def _set_timer(self) -> None:
-        deadlines = [source.next_deadline for source in self._sources]
+        deadlines = [source.next_deadline() for source in self._sources]
         due = min((each for each in deadlines if each is not None), default=None)
         if self._timer is not None and self._timer.action is not None:
             if self._timer.at == due:
@@ -156,12 +191,6 @@ class Mirrors:
             self._broker.loop.timers.cancel(self._timer)
         # The timer only wakes the loop: the turn that follows does what is due.
         self._timer = None if due is None else self._broker.loop.timers.call_at(due, _wake)
-
-    def _done(self, event: str, topic: str, error: SkidwayError | None) -> None:
-        if error is None:
-            _log.info(event, topic=topic)
-        else:
-            _log.warning(f"{event}_not", topic=topic, reason=str(error))
 
 
 def _wake() -> None:

@@ -1,31 +1,33 @@
 """One source cluster, followed from inside of the broker's loop.
 
-Rounds: every `mirror.metadata.interval.ms` the source's topics are asked for. What is wanted and
-not here yet is created with its origin in the topic's configs; partitions that the source got later
-are added; partitions that this broker leads get a follower. Between rounds the followers fetch.
+Rounds: every `mirror.metadata.interval.ms` the source's topics are asked for, and what that means
+(`rounds`) is done: mirror topics are created and extended, their partitions that this broker leads
+get a follower. Between rounds the followers fetch.
 
-A source topic made again under the same name (another topic id) is another topic: its followers
-stop, by name. One that is gone keeps what was mirrored.
+A turn costs nothing unless something has come or is due: a broker that mirrors thousands of
+partitions serves its own clients all the same.
 """
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from random import random
+from typing import Final, Protocol
 
+from broker.coordination.store import TooManyGaps
 from broker.log.files import DamagedLog, StorageFailed
-from broker.log.partition_log import PartitionLog
-from broker.mirror import selection
-from broker.mirror.follower import Append, Below, Follower, NameGap, Phase, Stop, Unverifiable
+from broker.mirror import rounds
+from broker.mirror.follower import Append, LookAgain, NameGap, Phase, Stop, Unverifiable
+from broker.mirror.partition import UNKNOWN, MirrorPartition
+from broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
 from broker.partitions.replica import Replica
 from broker.topics.catalog import Topic as LocalTopic
 from skidway import log
+from skidway.clock import Clock
 from skidway.errors import SkidwayError
-from skidway.kafka import gaps
-from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch, check, read_header
+from skidway.kafka.batch import BatchHeader, CorruptBatch, check, read_header
+from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import (
     EARLIEST,
@@ -38,416 +40,560 @@ from skidway.kafka.client.cluster import (
 )
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.fetching import Fetched
-from skidway.kafka.client.following import LoopClient
+from skidway.kafka.client.following import Turn
 from skidway.kafka.client.metadata import metadata_call
 from skidway.kafka.client.requests import (
     describe_configs_call,
-    described_configs,
     list_offsets_call,
     listed_offsets,
 )
-from skidway.kafka.errors import KafkaError, OffsetOutOfRange
+from skidway.kafka.errors import OffsetOutOfRange, error_for
 from skidway.kafka.gaps import Gap
-from skidway.kafka.protocol.describe_configs import ResourceType
+from skidway.kafka.protocol.describe_configs import DescribeConfigsResult, ResourceType
 from skidway.kafka.types import TopicPartition
 
-CONFIG_PREFIX = "mirror.source."
+TOPICS_A_QUESTION: Final = 100
+"""Topics whose configs are asked for at once."""
+CHANGES_MAX: Final = 100
+"""Topics that are created or extended at a time: clients of this broker want ZooKeeper too."""
+
+Done = Callable[[SkidwayError | None], None]
 _log = log.get(__name__)
+
+
+class SourceClient(Protocol):
+    """What a source needs of `skidway.kafka.client.following.LoopClient`, in its words."""
+
+    @property
+    def cluster(self) -> Cluster: ...
+
+    @property
+    def high_watermarks(self) -> dict[TopicPartition, int]: ...
+
+    @property
+    def last_failure(self) -> str: ...
+
+    @property
+    def has_news(self) -> bool: ...
+
+    @property
+    def next_deadline(self) -> float | None: ...
+
+    def seek(self, tp: TopicPartition, offset: int) -> None: ...
+    def remove(self, tp: TopicPartition) -> None: ...
+    def ask(self, call: Call, address: Address | None = None) -> int: ...
+    def ready(self, fd: int, readable: bool, writable: bool) -> bool: ...
+    def turn(self) -> Turn: ...
+    def close(self) -> None: ...
 
 
 class Local(Protocol):
     """What a source may do to this broker; everything on the loop's thread."""
 
-    cluster_name: str
+    def topics(self) -> Mapping[str, LocalTopic]:
+        """All topics of this cluster, by name."""
+        ...
 
-    def topics(self) -> Sequence[LocalTopic]:
-        """All topics of this cluster."""
+    def busy(self) -> set[str]:
+        """Names of topics that are being made or deleted."""
         ...
 
     def replica(self, partition: TopicPartition) -> Replica | None:
         """A partition that this broker leads."""
         ...
 
-    def has(self, topic: str) -> bool:
-        """Whether a topic exists here or is being made."""
+    def create(self, creation: rounds.Creation, done: Done) -> None:
+        """Makes a topic."""
         ...
 
-    def create(self, name: str, partitions: int, configs: dict[str, str]) -> None:
-        """Makes a topic; whoever fails is asked again with the next round."""
-        ...
-
-    def extend(self, topic: LocalTopic, partitions: int) -> None:
+    def extend(self, topic: LocalTopic, partitions: int, done: Done) -> None:
         """Gives a topic more partitions."""
         ...
 
-    def set_config(
-        self, topic: str, name: str, value: str, done: Callable[[SkidwayError | None], None]
-    ) -> None:
-        """Writes one config of a topic, durably."""
+    def name_gap(self, topic: LocalTopic, gap: Gap, done: Done) -> None:
+        """Writes a gap down, durably, beside those that are written already."""
         ...
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
         """A batch was appended and is to be written at the end of the turn."""
         ...
 
-    def storage_failed(self, replica: Replica, error: StorageFailed) -> None:
-        """A log refused an append."""
+    def refused(self, replica: Replica) -> None:
+        """A log refused an append: the end of the turn says why."""
+        ...
+
+    def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
+        """A log cannot be read."""
         ...
 
 
-@dataclass(slots=True)
-class _Followed:
-    """A follower and the replica whose log it fills."""
-
-    replica: Replica
-    follower: Follower
-    unverifiable: int = 0
-
-
-@dataclass(slots=True)
-class _Round:
-    """What a round is waiting for."""
-
-    tickets: dict[int, Callable[[Answer], None]] = field(default_factory=dict)
-    known: dict[str, bool] = field(default_factory=dict)
-    """Topics whose configs were looked at, and whether they are mirrors themselves."""
-    cluster: Cluster | None = None
-
-
 class MirrorSource:
-    """Owned by the loop; `turn` is called at the end of each of its turns."""
+    """Owned by the loop; `turn` and `written` are called around the writes of each of its turns."""
 
     def __init__(
-        self, cluster: str, patterns: Sequence[str], client: LoopClient, local: Local
+        self,
+        mirroring: Mirroring,
+        client: SourceClient,
+        local: Local,
+        clock: Clock,
+        jitter: Callable[[], float] = random,
     ) -> None:
-        self.cluster = cluster
-        self._patterns = [re.compile(pattern) for pattern in patterns]
-        self._client = client
-        self._local = local
-        self._followed: dict[TopicPartition, _Followed] = {}
-        self._round = _Round()
-        self._failures = client.failure_count
+        self.mirroring = mirroring
+        self.partitions: dict[TopicPartition, MirrorPartition] = {}
+        self.plan = Plan()
+        self.not_done: dict[str, str] = {}  # topics that could not be made or extended, and why
+        self.is_reachable: bool | None = None  # at the last round; None before it
+        self.failure = ""
         self.records = 0
         self.bytes = 0
+        self._client = client
+        self._local = local
+        self._clock = clock
+        self._jitter = jitter
+        self._tickets: dict[int, Callable[[Answer], None]] = {}
+        self._is_asking = False
+        self._are_mirrors: dict[TopicKey, bool] = {}
+        self._undescribed: set[TopicKey] = set()  # in this round
+        self._changing: set[str] = set()
+        self._moved: set[TopicPartition] = set()  # sought or removed in this turn
+        self._appended: dict[MirrorPartition, None] = {}
+        self._waiting: dict[TopicPartition, MirrorPartition] = {}
+        self._deadline: float | None = None
+
+    # called by the loop
 
     def begin_round(self) -> None:
-        """Asks for the source's topics."""
-        self._ask(metadata_call(None), self._topics_told)
-
-    def turn(self) -> None:
-        """Takes what has come, and carries out what it means."""
-        if self._client.failure_count != self._failures:
-            self._failures = self._client.failure_count
-            self._interrupt_all()
-        self._notice_refused_writes()
-        turn = self._client.turn()
-        for fetched in turn.fetched:
-            self._take(fetched)
-        for tp, error in turn.stopped:
-            self._stopped(tp, error)
-        for answer in turn.answers:
-            action = self._round.tickets.pop(answer.ticket, None)
-            if action is not None:
-                action(answer)
-
-    @property
-    def next_deadline(self) -> float | None:
-        """When the next turn is due though nothing has come (monotonic seconds)."""
-        return self._client.next_deadline
+        """Asks for the source's topics, unless the answer to that is still to come."""
+        if not self._is_asking:
+            self._is_asking = True
+            self._ask(metadata_call(None), self._topics_told)
 
     def ready(self, fd: int, readable: bool, writable: bool) -> None:
         """Serves one of the client's descriptors."""
         self._client.ready(fd, readable, writable)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether `turn` has something to do."""
+        if self._client.has_news:
+            return True
+        return self._deadline is not None and self._clock.monotonic() >= self._deadline
+
+    def turn(self) -> None:
+        """Takes what has come, and carries out what it means."""
+        self._moved.clear()
+        self._try_again()
+        turn = self._client.turn()
+        for fetched in turn.fetched:
+            self._take(fetched)
+        for tp, error in turn.stopped:
+            self._halted(tp, error)
+        for tp, why in turn.interrupted.items():
+            self._interrupted(tp, why)
+        for answer in turn.answers:
+            self._tickets.pop(answer.ticket)(answer)
+
+    @property
+    def has_appended(self) -> bool:
+        """Whether `written` has something to do."""
+        return bool(self._appended)
+
+    def written(self) -> None:
+        """After the writes of a turn: what was appended is in the files, or was taken back."""
+        appended, self._appended = self._appended, {}
+        for each in appended:
+            refusal, each.refusal = each.refusal, ""
+            if not self._is_current(each):
+                self._forget(each)
+            elif refusal or each.was_taken_back:
+                self._look_anew(each, refusal or "the log refused a write")
+            else:
+                records, size_bytes = each.written()
+                self.records += records
+                self.bytes += size_bytes
+                each.went_on()
+
+    def next_deadline(self) -> float | None:
+        """When the next turn is due though nothing has come (monotonic seconds)."""
+        times = [each.retry_at for each in self._waiting.values()]
+        times.append(self._client.next_deadline)
+        self._deadline = min((each for each in times if each is not None), default=None)
+        return self._deadline
+
     def close(self) -> None:
         """Ends the connections."""
         self._client.close()
 
-    def status(self) -> dict[str, Any]:
-        """For /health: what is followed, how far behind, what stopped and why. Only reads."""
-        followed = list(self._followed.items())
-        watermarks = dict(self._client.high_watermarks)
-        lag = {
-            tp: max(watermarks[tp] - each.follower.log_end, 0)
-            for tp, each in followed
-            if tp in watermarks
-        }
-        stopped = {
-            str(tp): each.follower.reason
-            for tp, each in followed
-            if each.follower.phase is Phase.STOPPED
-        }
-        return {
-            "cluster": self.cluster,
-            "partitions": len(followed),
-            "lag": sum(lag.values()),
-            "checking": sum(each.follower.phase is Phase.CHECKING for _, each in followed),
-            "stopped": stopped,
-            "unverifiable": sum(each.unverifiable for _, each in followed),
-            "records": self.records,
-            "bytes": self.bytes,
-            "last_failure": self._client.last_failure,
-        }
+    def lag(self, each: MirrorPartition) -> int | None:
+        """Records of a partition that the source has and we have not; None where not known."""
+        watermark = self._watermark(each)
+        return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
+
+    @property
+    def last_failure(self) -> str:
+        """Why a connection ended or did not come about, or a round was refused; for people."""
+        return self.failure or self._client.last_failure
 
     # rounds
 
     def _ask(
         self, call: Call, then: Callable[[Answer], None], address: Address | None = None
     ) -> None:
-        self._round.tickets[self._client.ask(call, address)] = then
+        self._tickets[self._client.ask(call, address)] = then
 
     def _topics_told(self, answer: Answer) -> None:
-        if answer.error is not None:
-            return
-        cluster = self._round.cluster = cluster_of(answer.response)
-        names = [name for name, topic in cluster.topics.items() if not topic.error]
-        here = {
-            each.configs[f"{CONFIG_PREFIX}topic"]: each
-            for each in self._local.topics()
-            if each.configs.get(f"{CONFIG_PREFIX}cluster") == self.cluster
-        }
-        for name in selection.wanted(names, self._patterns, self._local.cluster_name):
-            if name not in here and not self._local.has(selection.mirror_name(self.cluster, name)):
-                self._create(cluster, cluster.topics[name])
-        for name, topic in here.items():
-            self._follow(topic, cluster.topics.get(name))
-        self._drop_unhosted()
+        self._is_asking = False
+        self.is_reachable = answer.error is None
+        self.failure = "" if answer.error is None else str(answer.error)
+        if answer.error is None:
+            self._undescribed.clear()
+            self._act(cluster_of(answer.response))
 
-    def _create(self, cluster: Cluster, topic: Topic) -> None:
-        """Makes the mirror of a topic, once its configs say that it is none itself."""
-        refusal = selection.name_refusal(self.cluster, topic.name)
-        if refusal is not None:
-            _log.error("topic_not_mirrored", topic=topic.name, reason=refusal)
-            return
-        known = self._round.known.get(topic.name)
-        if known is None:
-            call = describe_configs_call(ResourceType.TOPIC, [topic.name])
-            self._ask(call, lambda answer: self._configs_told(topic.name, answer))
-        elif not known and topic.partitions:
-            self._local.create(
-                selection.mirror_name(self.cluster, topic.name),
-                len(topic.partitions),
-                {
-                    f"{CONFIG_PREFIX}cluster": self.cluster,
-                    f"{CONFIG_PREFIX}cluster.id": cluster.cluster_id or "",
-                    f"{CONFIG_PREFIX}topic": topic.name,
-                    f"{CONFIG_PREFIX}topic.id": _id(topic),
-                },
-            )
+    def _act(self, cluster: Cluster) -> None:
+        known = {topic_key(topic) for topic in cluster.topics.values()}
+        self._are_mirrors = {k: v for k, v in self._are_mirrors.items() if k in known}
+        busy = self._local.busy() | self._changing
+        local = self._local.topics()
+        plan = rounds.plan(self.mirroring, cluster, local, self._are_mirrors, busy)
+        self._name_new(plan)
+        self.plan = plan
+        unknown = [each for each in plan.describe if topic_key(each) not in self._undescribed]
+        if unknown:
+            self._describe(cluster, unknown[:TOPICS_A_QUESTION])
+        for creation in plan.create:
+            self._change(creation.name, partial(self._local.create, creation))
+        for topic, count in plan.extend:
+            self._change(topic.name, partial(self._local.extend, topic, count))
+        names = {each.name for each in plan.create} | {each.name for each, _ in plan.extend}
+        names |= self._changing | {each.name for each in plan.describe}
+        self.not_done = {k: v for k, v in self.not_done.items() if k in names}
+        self._follow(plan)
 
-    def _configs_told(self, topic: str, answer: Answer) -> None:
-        if answer.error is not None:
+    def _name_new(self, plan: Plan) -> None:
+        """Says once what stops or is left out."""
+        for name, reason in plan.stopped.items():
+            if self.plan.stopped.get(name) != reason:
+                _log.error("mirror_topic_stopped", topic=name, reason=reason)
+        for name, reason in plan.left_out.items():
+            if self.plan.left_out.get(name) != reason:
+                _log.warning("topic_not_mirrored", topic=name, reason=reason)
+
+    def _change(self, name: str, work: Callable[[Done], None]) -> None:
+        """Creates or extends a topic; whoever fails is tried again with the next round."""
+        if len(self._changing) >= CHANGES_MAX:
             return
+        self._changing.add(name)
+
+        def done(error: SkidwayError | None) -> None:
+            self._changing.discard(name)
+            self.not_done.pop(name, None)
+            if error is not None:
+                self.not_done[name] = str(error)
+                _log.warning("mirror_topic_not_made", topic=name, reason=str(error))
+
+        work(done)
+
+    def _describe(self, cluster: Cluster, topics: Sequence[Topic]) -> None:
+        """Asks whether topics of the source are mirrors themselves, then acts again."""
+        self._is_asking = True
+        keys = {topic.name: topic_key(topic) for topic in topics}
+
+        def told(answer: Answer) -> None:
+            self._is_asking = False
+            if answer.error is not None:
+                self.failure = str(answer.error)
+                return
+            for row in answer.response.results:
+                self._described(keys.get(row.resource_name), row)
+            self._undescribed |= set(keys.values()) - set(self._are_mirrors)
+            self._act(cluster)
+
+        self._ask(describe_configs_call(ResourceType.TOPIC, keys), told)
+
+    def _described(self, key: TopicKey | None, row: DescribeConfigsResult) -> None:
+        if key is None:
+            return
+        self.not_done.pop(row.resource_name, None)
+        if row.error_code:
+            error = error_for(row.error_code, row.error_message or None)
+            self.not_done[row.resource_name] = f"its configs cannot be read: {error}"
+        else:
+            configs = {each.name: each.value or "" for each in row.configs}
+            self._are_mirrors[key] = bool(configs.get(rounds.SOURCE_CLUSTER))
+
+    def _follow(self, plan: Plan) -> None:
+        """Gives every partition that is to be followed, and led here, its follower."""
+        wanted: set[TopicPartition] = set()
+        for topic, count in plan.follow:
+            for number in topic.partitions:
+                replica = self._local.replica(TopicPartition(topic.name, number))
+                if number < count and replica is not None:
+                    tp = TopicPartition(topic.configs[rounds.SOURCE_TOPIC], number)
+                    wanted.add(tp)
+                    self._follow_partition(tp, replica)
+        for tp, each in list(self.partitions.items()):
+            if self._local.replica(each.replica.partition) is not each.replica:
+                self._forget(each)
+            elif tp not in wanted and not each.is_paused:
+                each.is_paused = True
+                each.follower.interrupted()
+                self._remove(each)
+
+    def _follow_partition(self, tp: TopicPartition, replica: Replica) -> None:
+        known = self.partitions.get(tp)
+        if known is not None and known.replica is replica:
+            if known.is_paused:
+                known.is_paused = False
+                if not known.is_stopped:
+                    self._seek(known)
+            return
+        if known is not None:
+            self._forget(known)
         try:
-            configs = described_configs(answer.response).get(topic, {})
-        except KafkaError as error:
-            _log.warning("topic_not_described", topic=topic, reason=str(error))
+            each = MirrorPartition(tp, replica, Backoff(self._jitter))
+        except (DamagedLog, StorageFailed) as error:
+            self._local.unreadable(replica, error)
             return
-        self._round.known[topic] = selection.is_mirror(configs)
-        cluster = self._round.cluster
-        if cluster is not None and topic in cluster.topics:
-            self._create(cluster, cluster.topics[topic])
+        self.partitions[tp] = each
+        if each.follower.log_end > 0 and each.follower.position() == each.follower.log_end:
+            self._unverifiable(each, "nothing of ours is left to compare")
+        self._seek(each)
 
-    def _follow(self, local: LocalTopic, source: Topic | None) -> None:
-        """Gives every partition of a mirror topic that is led here its follower."""
-        name = local.configs[f"{CONFIG_PREFIX}topic"]
-        remade = source is not None and local.configs.get(f"{CONFIG_PREFIX}topic.id") != _id(source)
-        if source is not None and not remade and len(source.partitions) > len(local.partitions):
-            self._local.extend(local, len(source.partitions))
-        for number in local.partitions:
-            tp = TopicPartition(name, number)
-            replica = self._local.replica(TopicPartition(local.name, number))
-            followed = self._followed.get(tp)
-            if replica is None or (followed is not None and followed.replica is replica):
-                if remade and followed is not None:
-                    self._stop(tp, followed, f"topic {name} was made again in {self.cluster}")
-                continue
-            follower = Follower(replica.log.log_end_offset, last_batch(replica.log))
-            followed = self._followed[tp] = _Followed(replica, follower)
-            if remade:
-                self._stop(tp, followed, f"topic {name} was made again in {self.cluster}")
-            else:
-                self._client.seek(tp, follower.position())
-
-    def _drop_unhosted(self) -> None:
-        for tp, followed in list(self._followed.items()):
-            if self._local.replica(followed.replica.partition) is not followed.replica:
-                self._client.remove(tp)
-                del self._followed[tp]
-
-    # followers
+    # what has come
 
     def _take(self, fetched: Fetched) -> None:
-        followed = self._followed.get(fetched.tp)
-        if followed is None:
+        each = self.partitions.get(fetched.tp)
+        if each is None or fetched.tp in self._moved:
             return
-        try:
-            found = [_checked(batch) for batch in fetched.batches]
-        except CorruptBatch as error:
-            # The next look may find it whole (a bad transfer); it is never appended.
-            _log.error("mirror_batch_corrupt", partition=str(fetched.tp), reason=str(error))
-            self._recheck(fetched.tp, followed)
-            return
-        at = 0
-        while at < len(found):
-            action = followed.follower.fetched(found[at:])
+        if not self._is_current(each):
+            self._forget(each)
+        elif each.follower.phase is Phase.FOLLOWING and not fetched.unbroken:
+            self._recheck(each)
+        else:
+            self._decide(each, fetched)
+
+    def _decide(self, each: MirrorPartition, fetched: Fetched) -> None:
+        headers, damage = _whole(fetched.batches)
+        at, before = 0, each.follower.phase
+        while at < len(headers):
+            action = each.follower.fetched(headers[at:])
             if not isinstance(action, Append):
-                self._carry_out(fetched.tp, followed, action)
-                return
+                self._carry_out(each, action)
+                break
             at += action.first
-            batches = zip(fetched.batches[at : at + action.count], found[at:], strict=False)
-            if not self._append(fetched.tp, followed, batches):
+            batches = zip(
+                fetched.batches[at : at + action.count],
+                headers[at : at + action.count],
+                strict=True,
+            )
+            if not self._append(each, list(batches)):
                 return
             at += action.count
+        if damage and fetched.tp not in self._moved:
+            # Perhaps damaged on the way, perhaps there: never appended, and asked for again.
+            self._later(each, damage)
+        elif before is Phase.CHECKING and each.follower.phase is Phase.FOLLOWING:
+            each.went_on()
 
-    def _append(self, tp: TopicPartition, followed: _Followed, batches: Any) -> bool:
-        replica = followed.replica
-        for batch, header in batches:
-            try:
-                replica.log.append_mirrored(batch, header, self._now_ms())
-            except StorageFailed as error:
-                self._local.storage_failed(replica, error)
-                self._recheck(tp, followed)
-                return False
-            followed.follower.appended(header)
-            self._local.appended(replica, header)
-            self.records += header.count
-            self.bytes += len(batch)
+    def _append(
+        self, each: MirrorPartition, batches: Sequence[tuple[memoryview, BatchHeader]]
+    ) -> bool:
+        self._appended[each] = None
+        try:
+            each.append(batches, self._clock.time_ms())
+        except StorageFailed as error:
+            each.refusal = str(error)
+            self._local.refused(each.replica)
+            return False
+        for _, header in batches:
+            self._local.appended(each.replica, header)
         return True
 
-    def _now_ms(self) -> int:
-        return self._client.time_ms()
+    def _interrupted(self, tp: TopicPartition, why: str) -> None:
+        each = self.partitions.get(tp)
+        if each is None or tp in self._moved:
+            return
+        if not each.is_stopped:
+            each.trouble = why
+        if each.follower.phase is Phase.FOLLOWING:
+            self._recheck(each)
 
-    def _stopped(self, tp: TopicPartition, error: SkidwayError) -> None:
-        followed = self._followed.get(tp)
-        if followed is None or followed.follower.phase is Phase.STOPPED:
+    def _halted(self, tp: TopicPartition, error: SkidwayError) -> None:
+        """The client stands still there until it is told to go on."""
+        each = self.partitions.get(tp)
+        if each is None or tp in self._moved or each.is_stopped:
             return
         if isinstance(error, OffsetOutOfRange):
-            self._ask_bounds(tp)
+            self._ask_bounds(each)
         else:
-            self._stop(tp, followed, str(error))
+            self._later(each, str(error))
 
-    def _ask_bounds(self, tp: TopicPartition) -> None:
+    def _ask_bounds(self, each: MirrorPartition) -> None:
         """Brokers do not all say in the refusal where the log begins and ends."""
+        tp, attempt = each.tp, each.attempt
         leader = self._client.cluster.leader(tp)
+        each.tries += 1
+
+        def is_stale() -> bool:
+            return not self._is_current(each) or each.attempt != attempt
 
         def earliest(answer: Answer) -> None:
             first = _listed(answer, tp)
-            if first is None:
-                self._again(tp)
+            if is_stale():
+                return
+            if isinstance(first, str):
+                self._later(each, first)
             else:
-                self._ask(
-                    list_offsets_call({tp: LATEST}), lambda second: latest(first, second), leader
-                )
+                then = partial(latest, first.offset)
+                self._ask(list_offsets_call({tp: LATEST}), then, leader)
 
-        def latest(first: ListedOffset, answer: Answer) -> None:
-            last, followed = _listed(answer, tp), self._followed.get(tp)
-            if last is None:
-                self._again(tp)
-            elif followed is not None and followed.follower.phase is not Phase.STOPPED:
-                action = followed.follower.out_of_range(first.offset, last.offset)
-                self._carry_out(tp, followed, action)
+        def latest(first: int, answer: Answer) -> None:
+            last = _listed(answer, tp)
+            if is_stale():
+                return
+            if isinstance(last, str):
+                self._later(each, last)
+            else:
+                each.watermark = last.offset
+                self._carry_out(each, each.follower.out_of_range(first, last.offset))
 
         self._ask(list_offsets_call({tp: EARLIEST}), earliest, leader)
 
-    def _again(self, tp: TopicPartition) -> None:
-        followed = self._followed.get(tp)
-        if followed is not None:
-            self._recheck(tp, followed)
+    # what follows
 
-    def _carry_out(self, tp: TopicPartition, followed: _Followed, action: object) -> None:
+    def _carry_out(self, each: MirrorPartition, action: object) -> None:
         if isinstance(action, NameGap):
-            self._name_gap(tp, followed, action)
+            self._name_gap(each, action)
         elif isinstance(action, Stop):
-            self._stop(tp, followed, action.reason)
+            _log.error("mirror_stopped", partition=each.name, reason=action.reason)
+            self._remove(each)
         elif isinstance(action, Unverifiable):
-            followed.unverifiable += 1
-            _log.warning(
-                "mirror_unverifiable", partition=str(followed.replica.partition),
-                offset=action.offset, reason="the batch below is gone in the source",
-            )  # fmt: skip
-            self._client.seek(tp, followed.follower.position())
+            self._unverifiable(each, "the batch below is gone in the source")
+            self._seek(each)
+        elif isinstance(action, LookAgain):
+            if each.tries > 1:
+                self._wait(each, "the source does not have the offset where it says it begins")
+            else:
+                self._seek(each)
 
-    def _name_gap(self, tp: TopicPartition, followed: _Followed, action: NameGap) -> None:
+    def _unverifiable(self, each: MirrorPartition, reason: str) -> None:
+        each.unverifiable = each.follower.log_end
+        _log.warning(
+            "mirror_unverifiable", partition=each.name, offset=each.unverifiable, reason=reason
+        )
+
+    def _name_gap(self, each: MirrorPartition, action: NameGap) -> None:
         """Writes a gap down before anything behind it is copied."""
-        self._client.remove(tp)
-        partition = followed.replica.partition
-        gap = Gap(tp.partition, action.first, action.end, action.reason)
-        topic = next(each for each in self._local.topics() if each.name == partition.topic)
-        known = gaps.added(gaps.decode(topic.configs.get(gaps.CONFIG, "")), gap)
-        if len(known) > gaps.GAPS_MAX:
-            self._stop(tp, followed, f"more than {gaps.GAPS_MAX} gaps")
-            return
+        self._remove(each)
+        attempt, partition = each.attempt, each.replica.partition
+        gap = Gap(partition.partition, action.first, action.end, action.reason)
+        topic = self._local.topics().get(partition.topic)
 
         def named(error: SkidwayError | None) -> None:
-            if self._followed.get(tp) is not followed:
+            if not self._is_current(each) or each.attempt != attempt or each.is_stopped:
                 return
             if error is None:
-                _log.error("mirror_gap", partition=str(partition), first=gap.first, end=gap.end,
-                           reason=gap.reason)  # fmt: skip
-                followed.follower.gap_named(gap.end)
+                _log.error(
+                    "mirror_gap",
+                    partition=each.name,
+                    first=gap.first,
+                    end=gap.end,
+                    reason=gap.reason,
+                )
+                each.follower.gap_named(gap.end)
+                self._seek(each)
+            elif isinstance(error, TooManyGaps):
+                self._carry_out(each, each.follower.stop(str(error)))
             else:
-                _log.warning("mirror_gap_not_named", partition=str(partition), reason=str(error))
-                followed.follower.gap_not_named()
-            self._client.seek(tp, followed.follower.position())
+                what = f"offsets {gap.first} to {gap.end} are missing ({gap.reason})"
+                self._later(each, f"{what} and that cannot be written down: {error}")
 
-        self._local.set_config(partition.topic, gaps.CONFIG, gaps.encode(known), named)
+        if topic is None:
+            self._forget(each)
+        else:
+            self._local.name_gap(topic, gap, named)
 
-    def _stop(self, tp: TopicPartition, followed: _Followed, reason: str) -> None:
-        if followed.follower.phase is not Phase.STOPPED or followed.follower.reason != reason:
-            _log.error("mirror_stopped", partition=str(followed.replica.partition), reason=reason)
-        followed.follower.stop(reason)
-        self._client.remove(tp)
+    def _watermark(self, each: MirrorPartition) -> int:
+        return self._client.high_watermarks.get(each.tp, each.watermark)
 
-    def _interrupt_all(self) -> None:
-        for tp, followed in self._followed.items():
-            if followed.follower.phase is Phase.FOLLOWING:
-                self._recheck(tp, followed)
+    def _is_current(self, each: MirrorPartition) -> bool:
+        """Whether it is still followed, and its log still the one that is served."""
+        return (
+            self.partitions.get(each.tp) is each
+            and self._local.replica(each.replica.partition) is each.replica
+        )
 
-    def _notice_refused_writes(self) -> None:
-        """A write at a turn's end that failed was taken back by its log, behind our back."""
-        for tp, followed in self._followed.items():
-            end = followed.replica.log.log_end_offset
-            if followed.follower.phase is Phase.FOLLOWING and end < followed.follower.log_end:
-                self._recheck(tp, followed)
+    def _seek(self, each: MirrorPartition) -> None:
+        self._leave(each)
+        self._client.seek(each.tp, each.follower.position())
 
-    def _recheck(self, tp: TopicPartition, followed: _Followed) -> None:
-        partition_log = followed.replica.log
-        followed.follower.interrupted(partition_log.log_end_offset, last_batch(partition_log))
-        self._client.seek(tp, followed.follower.position())
+    def _remove(self, each: MirrorPartition) -> None:
+        self._leave(each)
+        each.watermark = self._watermark(each)
+        self._client.remove(each.tp)
+
+    def _leave(self, each: MirrorPartition) -> None:
+        """Whatever is on its way for where it stood counts no more."""
+        each.attempt += 1
+        each.retry_at = None
+        self._moved.add(each.tp)
+        self._waiting.pop(each.tp, None)
+
+    def _recheck(self, each: MirrorPartition) -> None:
+        each.follower.interrupted()
+        self._seek(each)
+
+    def _forget(self, each: MirrorPartition) -> None:
+        self._remove(each)
+        if self.partitions.get(each.tp) is each:
+            del self.partitions[each.tp]
+
+    def _look_anew(self, each: MirrorPartition, why: str) -> None:
+        try:
+            each.look_anew()
+        except (DamagedLog, StorageFailed) as error:
+            self._forget(each)
+            self._local.unreadable(each.replica, error)
+        else:
+            self._later(each, why)
+
+    def _later(self, each: MirrorPartition, why: str) -> None:
+        """Goes on, from a check, after a while."""
+        each.follower.interrupted()
+        self._wait(each, why)
+
+    def _wait(self, each: MirrorPartition, why: str) -> None:
+        if each.trouble != why:
+            _log.warning("mirror_waits", partition=each.name, reason=why)
+        self._remove(each)
+        each.wait(why, self._clock.monotonic())
+        self._waiting[each.tp] = each
+
+    def _try_again(self) -> None:
+        now = self._clock.monotonic()
+        for each in list(self._waiting.values()):
+            if each.retry_at is None or each.retry_at <= now:
+                self._seek(each)
 
 
-def last_batch(partition_log: PartitionLog) -> Below | None:
-    """The batch that ends at the log end offset; None for an empty log.
-
-    Of an append that is not written yet there is nothing to read: the written end counts, which
-    is the log end between turns.
-    """
-    end = partition_log.written
-    if end.offset == partition_log.log_start_offset:
-        return None
+def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
+    """The headers of the batches up to the first that is damaged, and what is wrong with it."""
+    headers: list[BatchHeader] = []
     try:
-        found = partition_log.read(end.offset - 1, HEADER_BYTES, end, at_least_one=True)
-    except DamagedLog:
-        return None
-    if found is None:
-        return None
-    data = os.pread(found.file.fileno(), HEADER_BYTES, found.position)
-    return Below.of(read_header(memoryview(data)))
+        for batch in batches:
+            header = read_header(batch)
+            check(batch, 0, header)
+            headers.append(header)
+    except CorruptBatch as error:
+        return headers, f"a batch came damaged: {error}"
+    return headers, ""
 
 
-def _checked(batch: memoryview) -> BatchHeader:
-    header = read_header(batch)
-    check(batch, 0, header)
-    return header
-
-
-def _listed(answer: Answer, tp: TopicPartition) -> ListedOffset | None:
+def _listed(answer: Answer, tp: TopicPartition) -> ListedOffset | str:
+    """The offset that was asked for, or why there is none."""
     if answer.error is not None:
-        return None
+        return str(answer.error)
     found = listed_offsets(answer.response).get(tp)
-    return found if isinstance(found, ListedOffset) else None
-
-
-def _id(topic: Topic) -> str:
-    return topic.topic_id.hex if topic.topic_id is not None else ""
+    if isinstance(found, ListedOffset):
+        return found
+    return "the source does not say where the log begins or ends" if found is None else str(found)

@@ -132,6 +132,11 @@ class Topics:
         """Whether a topic's creation is under way here."""
         return name in self._creating
 
+    @property
+    def creating(self) -> frozenset[str]:
+        """The topics whose creation is under way here."""
+        return frozenset(self._creating)
+
     def extend(self, topic: Topic, assignment: Mapping[int, tuple[int, ...]], done: Done) -> None:
         """Gives a topic more partitions; `assignment` has all of them."""
 

@@ -177,10 +177,19 @@ class LoopClient:
         return Turn(fetched, stopped, answers, self._fetching.take_interruptions())
 
     @property
+    def has_news(self) -> bool:
+        """Whether a turn has something to do at once: cheap, whatever is read."""
+        return bool(
+            self._session.delivered_count != self._seen_count
+            or self._inbox
+            or self._fetching.has_something
+            or self._network.has_to_send
+        )
+
+    @property
     def next_deadline(self) -> float | None:
         """When the next turn is due though nothing has come (monotonic seconds)."""
-        news = self._session.delivered_count != self._seen_count
-        if news or self._inbox or self._fetching.has_something:
+        if self.has_news:
             return self._clock.monotonic()
         times = (self._session.next_deadline, self._pump.next_deadline(self._clock.monotonic()))
         return min((each for each in times if each is not None), default=None)

@@ -66,6 +66,15 @@ class Network:
                 self._send(found, now)
         self._hang_up()
 
+    @property
+    def has_to_send(self) -> bool:
+        """Whether bytes wait for a `turn`; not those that wait for room in a socket."""
+        for link in self._session.writers():
+            found = self._by_link.get(link.key)
+            if found is not None and found.is_open and not found.watches_write:
+                return True
+        return False
+
     def ready(self, fd: int, readable: bool, writable: bool, now: float) -> bool:
         """Serves a descriptor; False where it is none of ours."""
         found = self._by_fd.get(fd)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from broker.mirror.follower import Append, Below, Follower, NameGap, Phase, Stop, Unverifiable
+from broker.mirror.follower import (
+    Append,
+    Below,
+    Follower,
+    LookAgain,
+    NameGap,
+    Phase,
+    Stop,
+    Unverifiable,
+)
 from skidway.kafka.batch import BatchHeader
 
 
@@ -54,9 +63,11 @@ def test_another_epoch_below_stops_the_partition() -> None:
 
 
 def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> None:
-    """A source that begins above our end is a gap, written down first."""
+    """A source that begins above our end is looked at there; the gap is written down first."""
     follower = Follower(10, Below.of(header(5, 5)))
-    assert follower.out_of_range(20, 30) == NameGap(10, 20, "expired")
+    assert follower.out_of_range(20, 30) == LookAgain()
+    assert follower.position() == 20
+    assert follower.fetched([header(20, 1)]) == NameGap(10, 20, "expired")
     assert follower.fetched([header(20, 1)]) is None, "nothing is copied while the gap is unnamed"
     follower.gap_named(20)
     assert follower.position() == 20
@@ -92,12 +103,88 @@ def test_a_batch_that_overlaps_ours_stops_the_partition() -> None:
     assert isinstance(follower.fetched([header(8, 5)]), Stop)
 
 
-def test_an_interruption_while_a_gap_is_being_named_changes_nothing() -> None:
-    """The gap is written down exactly as it was found."""
+def test_a_source_that_expired_wholly_is_a_gap_up_to_its_end() -> None:
+    """With nothing to look at there, all up to its end is missing."""
     follower = Follower(10, None)
+    assert follower.out_of_range(20, 20) == NameGap(10, 20, "expired")
+
+
+def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
+    """The batch that holds the log start comes whole: only what is before it is missing."""
+    follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(20, 30)
-    follower.interrupted(10, None)
-    assert follower.phase is Phase.NAMING
-    follower.gap_not_named()
+    assert follower.fetched([header(18, 6)]) == NameGap(10, 18, "expired")
+    follower.gap_named(18)
+    assert follower.position() == 18
+    assert follower.out_of_range(20, 30) == LookAgain(), "below its log start it gives nothing"
+    assert follower.fetched([header(18, 6)]) == Append(0, 1)
+
+
+def test_a_log_start_inside_the_next_batch_is_no_gap_but_a_doubt() -> None:
+    """Nothing is missing, but the batch below cannot be compared: that is said."""
+    follower = Follower(10, Below.of(header(5, 5)))
+    follower.out_of_range(12, 30)
+    assert follower.fetched([header(10, 6)]) == Unverifiable(10)
+    follower.out_of_range(12, 30)
+    assert follower.fetched([header(10, 6)]) == Append(0, 1)
+
+
+def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
+    """A batch that overlaps ours is another history, also above its log start."""
+    follower = Follower(10, Below.of(header(5, 5)))
+    follower.out_of_range(12, 30)
+    assert follower.fetched([header(8, 6)]) == Unverifiable(10)
+    follower.out_of_range(12, 30)
+    assert isinstance(follower.fetched([header(8, 6)]), Stop)
+
+
+def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> None:
+    """A source that has grown past our end since it refused may be another one: compare."""
+    follower = Follower(10, Below.of(header(5, 5, crc=9)))
+    assert follower.out_of_range(0, 30) == LookAgain()
+    assert follower.position() == 9
+    assert isinstance(follower.fetched([header(5, 5, crc=8), header(10, 1)]), Stop)
+
+
+def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
+    """Whether it was written down or not, it is found again where our log ends."""
+    follower = Follower(10, None)
+    follower.out_of_range(20, 20)
+    follower.interrupted()
     assert follower.phase is Phase.CHECKING
     assert follower.position() == 10
+    assert follower.out_of_range(20, 20) == NameGap(10, 20, "expired")
+
+
+def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
+    """What was taken back is fetched again: never is the gap named behind it taken for the end."""
+    follower = Follower(0, None)
+    batches = [header(0, 5), header(8, 2)]
+    follower.fetched(batches)
+    follower.appended(batches[0])
+    assert follower.fetched(batches[1:]) == NameGap(5, 8, "missing-in-source")
+    follower.taken_back(0, None)
+    assert follower.phase is Phase.CHECKING
+    assert follower.position() == 0
+    assert follower.fetched(batches) == Append(0, 1)
+
+
+def test_an_epoch_that_goes_back_stops_the_partition() -> None:
+    """Leader epochs only rise in one history; our own recovery would refuse such a log."""
+    follower = Follower(10, Below.of(header(5, 5, epoch=4)))
+    batches = [header(5, 5, epoch=4), header(10, 1, epoch=5), header(11, 1, epoch=4)]
+    assert follower.fetched(batches) == Append(1, 1)
+    follower.appended(batches[1])
+    stopped = follower.fetched(batches[2:])
+    assert isinstance(stopped, Stop)
+    assert "from 5 to 4 at offset 11" in stopped.reason
+
+
+def test_a_stopped_partition_stays_stopped() -> None:
+    """Neither interruptions nor refused writes start it again."""
+    follower = Follower(10, None)
+    follower.stop("because")
+    follower.interrupted()
+    follower.taken_back(5, None)
+    assert follower.phase is Phase.STOPPED
+    assert follower.reason == "because"

@@ -53,6 +53,20 @@ def test_what_is_no_gap_is_refused(text: str) -> None:
 
 
 def test_a_gap_is_named_once() -> None:
-    """The same gap, found again after a restart, is not a second one."""
-    gap = Gap(0, 1, 2, "expired")
+    """Found again after a restart, or grown meanwhile, it is still one gap."""
+    gap, grown, other = Gap(0, 1, 2, "expired"), Gap(0, 1, 5, "expired"), Gap(1, 1, 2, "expired")
     assert gaps.added([gap], gap) == [gap]
+    assert gaps.added([gap, other], grown) == [other, grown]
+    assert gaps.added([grown], gap) == [grown]
+
+
+def test_offsets_are_named_if_gaps_cover_all_of_them() -> None:
+    """One gap or several that join; of the same partition; without a hole between them."""
+    named = [Gap(0, 5, 9, "b"), Gap(0, 2, 5, "a"), Gap(1, 0, 99, "other"), Gap(0, 12, 14, "c")]
+    assert gaps.covers(named, 0, 2, 9)
+    assert gaps.covers(named, 0, 3, 4)
+    assert gaps.covers(named, 0, 7, 7)
+    assert not gaps.covers(named, 0, 1, 9)
+    assert not gaps.covers(named, 0, 5, 10)
+    assert not gaps.covers(named, 0, 9, 14)
+    assert not gaps.covers([], 0, 1, 2)

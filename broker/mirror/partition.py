@@ -1,0 +1,134 @@
+"""One mirror partition: its follower, the log that it fills, and what keeps it from going on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Final
+
+from broker.log.files import DamagedLog, StorageFailed
+from broker.log.partition_log import PartitionLog
+from broker.mirror.follower import Below, Follower, Phase
+from broker.partitions.replica import Replica
+from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch, read_header
+from skidway.kafka.client.backoff import Backoff
+from skidway.kafka.types import TopicPartition
+
+UNKNOWN: Final = -1
+"""A high watermark that the source has not told yet."""
+
+
+class MirrorPartition:
+    """Owned by its source.
+
+    `attempt` counts the seeks: an answer to a question of an earlier attempt is about another
+    place, and is passed over. Raises DamagedLog, StorageFailed where it reads the log's end.
+    """
+
+    __slots__ = (
+        "_backoff",
+        "_end",
+        "_records",
+        "_size_bytes",
+        "attempt",
+        "follower",
+        "is_paused",
+        "refusal",
+        "replica",
+        "retry_at",
+        "tp",
+        "tries",
+        "trouble",
+        "unverifiable",
+        "watermark",
+    )
+
+    def __init__(self, tp: TopicPartition, replica: Replica, backoff: Backoff) -> None:
+        """tp: what it is in the source."""
+        self.tp = tp
+        self.replica = replica
+        self.follower = Follower(replica.log.log_end_offset, last_batch(replica.log))
+        self.attempt = 0
+        self.is_paused = False
+        self.refusal = ""  # why the log refused an append in this turn
+        self.retry_at: float | None = None
+        self.tries = 0  # of finding out where the source begins, since it went on last
+        self.trouble = ""
+        self.unverifiable: int | None = None
+        self.watermark = UNKNOWN
+        self._backoff = backoff
+        self._end = replica.log.log_end_offset
+        self._records = 0
+        self._size_bytes = 0
+
+    @property
+    def name(self) -> str:
+        """What it is called here."""
+        return str(self.replica.partition)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it waits for an operator."""
+        return self.follower.phase is Phase.STOPPED
+
+    @property
+    def was_taken_back(self) -> bool:
+        """Whether the log does not end where the last append left it."""
+        return self.replica.log.log_end_offset != self._end
+
+    def append(self, batches: Iterable[tuple[memoryview, BatchHeader]], now_ms: int) -> None:
+        """Appends to the log, to be written at the end of the turn. Raises StorageFailed."""
+        for batch, header in batches:
+            self.replica.log.append_mirrored(batch, header, now_ms)
+            self.follower.appended(header)
+            self._end = self.replica.log.log_end_offset
+            self._records += header.count
+            self._size_bytes += len(batch)
+
+    def written(self) -> tuple[int, int]:
+        """What was appended is in the file: records and bytes since the last call."""
+        done = self._records, self._size_bytes
+        self._records = self._size_bytes = 0
+        return done
+
+    def look_anew(self) -> None:
+        """The log is not what the follower thinks: where it ends is read from it."""
+        self._records = self._size_bytes = 0
+        self._end = self.replica.log.log_end_offset
+        self.follower.taken_back(self._end, last_batch(self.replica.log))
+
+    def went_on(self) -> None:
+        """Something was copied, or found to be the same: what was wrong is over."""
+        self.trouble, self.tries = "", 0
+        self._backoff.reset()
+
+    def wait(self, why: str, now: float) -> None:
+        """Does not go on before a while is over (now: monotonic seconds)."""
+        self.trouble = why
+        self.retry_at = now + self._backoff.next_s()
+
+
+def last_batch(log: PartitionLog) -> Below | None:
+    """The batch that ends at the log end offset; None where there is none.
+
+    Of an append that is not written yet there is nothing to read: ask between turns. Raises
+    DamagedLog, StorageFailed.
+    """
+    end = log.written
+    if end.offset == log.log_start_offset:
+        return None
+    found = log.read(end.offset - 1, HEADER_BYTES, end, at_least_one=True)
+    if found is None:
+        return None
+    path = log.segment_of(end.offset - 1).path
+    try:
+        data = os.pread(found.file.fileno(), HEADER_BYTES, found.position)
+        below = Below.of(read_header(data))
+    except OSError as error:
+        raise StorageFailed("read", path, error) from error
+    except CorruptBatch as error:
+        raise DamagedLog(path, found.position, str(error)) from error
+    if below.last_offset != end.offset - 1:
+        reason = f"its last batch ends at offset {below.last_offset}, not {end.offset - 1}"
+        raise DamagedLog(path, found.position, reason)
+    return below

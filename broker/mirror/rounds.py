@@ -1,0 +1,175 @@
+"""What a look at a source's topics means for ours. Pure.
+
+A topic that is wanted and not here yet is created, once its configs have said that it is no mirror
+itself; one that got more partitions is extended; one that is the same is followed. A topic or a
+cluster made again under the same name is another one (its id says so): what we have is not mixed
+with it. Whatever is not mirrored although it matches is named, with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from broker.mirror import selection
+from broker.topics.catalog import Topic as LocalTopic
+from skidway.kafka.client.cluster import Cluster, Topic
+
+PREFIX: Final = "mirror.source."
+SOURCE_CLUSTER: Final = f"{PREFIX}cluster"
+SOURCE_CLUSTER_ID: Final = f"{PREFIX}cluster.id"
+SOURCE_TOPIC: Final = f"{PREFIX}topic"
+SOURCE_TOPIC_ID: Final = f"{PREFIX}topic.id"
+
+TopicKey = tuple[str, str]
+"""Name and id of a topic in the source; the id is empty where it is not told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mirroring:
+    """What is mirrored into where: names of both clusters, and patterns of topics."""
+
+    cluster: str
+    here: str
+    patterns: Sequence[re.Pattern[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A mirror topic to be made."""
+
+    name: str
+    partitions: int
+    configs: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class Plan:
+    """What to do now.
+
+    follow: mirror topics, each with how many of its partitions the source has. stopped and
+    left_out: by the name here and the name there, the reason; the first needs an operator.
+    """
+
+    create: list[Creation] = field(default_factory=list)
+    extend: list[tuple[LocalTopic, int]] = field(default_factory=list)
+    follow: list[tuple[LocalTopic, int]] = field(default_factory=list)
+    describe: list[Topic] = field(default_factory=list)
+    stopped: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+def plan(
+    mirroring: Mirroring,
+    source: Cluster,
+    local: Mapping[str, LocalTopic],
+    are_mirrors: Mapping[TopicKey, bool],
+    busy: Collection[str],
+) -> Plan:
+    """local: all topics here, by name. are_mirrors: topics of the source whose configs are known,
+    and whether they are mirrors themselves. busy: names here that are being made or changed.
+    """
+    made = Plan()
+    usable = {name: topic for name, topic in source.topics.items() if not topic.error}
+    wanted = selection.wanted(usable, mirroring.patterns, mirroring.here)
+    for name in wanted:
+        here = local.get(selection.mirror_name(mirroring.cluster, name))
+        if here is None:
+            _create(made, mirroring, source, usable[name], are_mirrors, busy)
+        elif not is_mirror_of(here, mirroring.cluster, name):
+            made.stopped[here.name] = f"{here.name} exists here and is no mirror of {name}"
+        else:
+            _go_on(made, mirroring, source, usable[name], here, busy)
+    _keep(made, mirroring.cluster, source, local.values(), set(wanted))
+    return made
+
+
+def topic_key(topic: Topic) -> TopicKey:
+    """What tells a topic from others of its name."""
+    return topic.name, _id(topic)
+
+
+def is_mirror_of(local: LocalTopic, cluster: str, topic: str) -> bool:
+    """Whether a topic here mirrors that one."""
+    origin = (local.configs.get(SOURCE_CLUSTER), local.configs.get(SOURCE_TOPIC))
+    return origin == (cluster, topic)
+
+
+def _create(
+    made: Plan,
+    mirroring: Mirroring,
+    source: Cluster,
+    topic: Topic,
+    are_mirrors: Mapping[TopicKey, bool],
+    busy: Collection[str],
+) -> None:
+    refusal = selection.name_refusal(mirroring.cluster, topic.name)
+    is_mirror = are_mirrors.get(topic_key(topic))
+    name = selection.mirror_name(mirroring.cluster, topic.name)
+    if refusal is not None:
+        made.left_out[topic.name] = refusal
+    elif is_mirror is None:
+        made.describe.append(topic)
+    elif not is_mirror and topic.partitions and name not in busy:
+        configs = {
+            SOURCE_CLUSTER: mirroring.cluster,
+            SOURCE_CLUSTER_ID: source.cluster_id or "",
+            SOURCE_TOPIC: topic.name,
+            SOURCE_TOPIC_ID: _id(topic),
+        }
+        made.create.append(Creation(name, len(topic.partitions), configs))
+
+
+def _go_on(
+    made: Plan,
+    mirroring: Mirroring,
+    source: Cluster,
+    topic: Topic,
+    here: LocalTopic,
+    busy: Collection[str],
+) -> None:
+    if _differ(here.configs.get(SOURCE_CLUSTER_ID), source.cluster_id):
+        made.stopped[here.name] = (
+            f"{mirroring.cluster} is another cluster now: {source.cluster_id}, "
+            f"not {here.configs[SOURCE_CLUSTER_ID]}"
+        )
+    elif _differ(here.configs.get(SOURCE_TOPIC_ID), _id(topic)):
+        made.stopped[here.name] = (
+            f"topic {topic.name} was made again in {mirroring.cluster}: its id is {_id(topic)}, "
+            f"not {here.configs[SOURCE_TOPIC_ID]}"
+        )
+    else:
+        made.follow.append((here, len(topic.partitions)))
+        if len(topic.partitions) > len(here.partitions) and here.name not in busy:
+            made.extend.append((here, len(topic.partitions)))
+
+
+def _keep(
+    made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
+) -> None:
+    """Names the mirrors that stay as they are because there is nothing to follow."""
+    for here in local:
+        name = here.configs.get(SOURCE_TOPIC, "")
+        proper = selection.mirror_name(cluster, name)
+        if here.configs.get(SOURCE_CLUSTER) != cluster or (name in wanted and here.name == proper):
+            continue
+        found = source.topics.get(name)
+        if here.name != proper:
+            made.left_out[here.name] = f"the mirror of topic {name} would be called {proper}"
+        elif found is None:
+            made.left_out[here.name] = f"{cluster} has no topic {name} any more"
+        elif found.error:
+            made.left_out[here.name] = f"{cluster} answers {found.error.name} for topic {name}"
+        else:
+            made.left_out[here.name] = f"mirror.sources does not name topic {name} any more"
+
+
+def _differ(known: str | None, told: str | None) -> bool:
+    """Only where both are known: a source may be too old to tell."""
+    return bool(known) and bool(told) and known != told
+
+
+def _id(topic: Topic) -> str:
+    return topic.topic_id.hex if topic.topic_id is not None else ""

@@ -1,0 +1,67 @@
+"""What mirroring looks like from outside: /health, `skidway mirror status`, metrics.
+
+Made on the thread of whoever asks: only reads, and copies before it walks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from broker.mirror import rounds
+from broker.mirror.follower import Phase
+from broker.mirror.partition import MirrorPartition
+from broker.mirror.source import MirrorSource
+from broker.topics.catalog import Topic
+from skidway.kafka import gaps
+
+REASONS_MAX = 1000
+"""Reasons listed in each group; the counts beside them are of all."""
+
+
+def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, Any]:
+    """One source. lag: records, of the partitions where it is known; offsets are the source's.
+
+    stopped: topics and partitions that wait for an operator. waiting: partitions that are tried
+    again. left_out: topics that are not mirrored, or not any more. gaps: offsets that the source no
+    longer had.
+    """
+    each = list(source.partitions.values())
+    lags = [source.lag(partition) for partition in each]
+    stopped = {**source.plan.stopped, **_stopped(each)}
+    return {
+        "cluster": source.mirroring.cluster,
+        "reachable": source.is_reachable,
+        "partitions": len(each),
+        "lag": sum(lag for lag in lags if lag is not None),
+        "lag_unknown": sum(lag is None for lag in lags),
+        "checking": sum(partition.follower.phase is Phase.CHECKING for partition in each),
+        "stopped_count": len(stopped),
+        "stopped": _some(stopped),
+        "waiting": _some({p.name: p.trouble for p in each if p.trouble and not p.is_stopped}),
+        "unverifiable": {p.name: p.unverifiable for p in each if p.unverifiable is not None},
+        "left_out": _some({**source.plan.left_out, **source.not_done}),
+        "gaps": _some(_gaps(source.mirroring.cluster, topics.values())),
+        "records": source.records,
+        "bytes": source.bytes,
+        "last_failure": source.last_failure,
+    }
+
+
+def _stopped(partitions: Iterable[MirrorPartition]) -> dict[str, str]:
+    return {each.name: each.follower.reason for each in partitions if each.is_stopped}
+
+
+def _gaps(cluster: str, topics: Iterable[Topic]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for topic in topics:
+        named = topic.configs.get(gaps.CONFIG, "")
+        if topic.configs.get(rounds.SOURCE_CLUSTER) == cluster and gaps.refusal(named) is None:
+            for gap in gaps.decode(named):
+                words = f"{gap.first}-{gap.end} {gap.reason}"
+                found.setdefault(f"{topic.name}-{gap.partition}", []).append(words)
+    return found
+
+
+def _some(reasons: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(sorted(reasons.items())[:REASONS_MAX])

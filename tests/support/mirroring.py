@@ -1,0 +1,155 @@
+"""Two clusters of one broker each, of which the second mirrors the first: real programs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from skidway.kafka.batch import Codec, EncodedBatch, headers
+from skidway.kafka.client import LATEST, Client, NewTopic, Producer
+from skidway.kafka.types import TopicPartition
+from support.brokers import SkidwayBroker
+from support.processes import eventually
+
+SOURCE, HERE = "dc1", "offline"
+
+
+def encoded(number: int, count: int = 3, size: int = 100) -> EncodedBatch:
+    """A batch whose records nobody reads: to a mirror it is bytes."""
+    body = f"batch {number:08d} ".encode().ljust(size, b".")
+    now_ms = int(time.time() * 1000)
+    return EncodedBatch(body, Codec.NONE, count, now_ms, now_ms, len(body))
+
+
+class Cluster(SkidwayBroker):
+    """One broker under a chroot of its own, with what tests ask of it."""
+
+    def __init__(self, folder: Path, zookeeper: str, name: str, **settings: object) -> None:
+        folder = folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        quick = {"mirror_metadata_interval_ms": 100, "cluster_name": name}
+        super().__init__(folder, f"{zookeeper}/{name}", **{**quick, **settings})
+        self.name = name
+        self._produced = 0
+
+    def ready(self) -> bool:
+        """Whether it serves; one with a stopped mirror does, though it is not healthy."""
+        with contextlib.suppress(OSError):
+            return bool(self.health()["serving"])
+        return False
+
+    def create(self, topic: str, partitions: int = 1, **configs: str) -> None:
+        settings = {key.replace("_", "."): value for key, value in configs.items()}
+        with Client(self.address) as client:
+            [error] = client.create_topics([NewTopic(topic, partitions, configs=settings)]).values()
+            assert error is None, error
+
+    def delete(self, topic: str) -> None:
+        with Client(self.address) as client:
+            [error] = client.delete_topics([topic]).values()
+            assert error is None, error
+
+    def produce(
+        self, topic: str, batches: int, partition: int = 0, *, count: int = 3, size: int = 100
+    ) -> None:
+        """Batches, one after the other, all acknowledged."""
+        with Client(self.address) as client:
+            producer = Producer(client)
+            for _ in range(batches):
+                self._produced += 1
+                tp = TopicPartition(topic, partition)
+                producer.send(tp, encoded(self._produced, count, size), self._produced)
+            done: list[Any] = []
+            eventually(
+                lambda: done.extend(producer.poll(100)) or len(done) == batches,
+                what="all acknowledged",
+            )
+            assert all(each.error is None for each in done), done
+            producer.close()
+
+    def ends(self, topic: str) -> dict[int, int]:
+        """High watermark of each partition; empty where the topic is not there."""
+        with Client(self.address) as client:
+            found = client.metadata([topic]).topics.get(topic)
+            if found is None or found.error or any(each.leader < 0 for each in found.partitions):
+                return {}
+            tps = {TopicPartition(topic, each.index): LATEST for each in found.partitions}
+            return {tp.partition: listed.offset for tp, listed in client.list_offsets(tps).items()}
+
+    def configs(self, topic: str) -> dict[str, str]:
+        with Client(self.address) as client:
+            return client.topic_configs([topic])[topic]
+
+    def log_bytes(self, topic: str, partition: int = 0) -> bytes:
+        """The bytes of all segments, in order."""
+        return b"".join(path.read_bytes() for path in self.segments(topic, partition))
+
+    def segments(self, topic: str, partition: int = 0) -> list[Path]:
+        """The `.log` files, oldest first."""
+        return sorted((self.logs / f"{topic}-{partition}").glob("*.log"))
+
+    def batches(self, topic: str, partition: int = 0) -> list[bytes]:
+        """Every batch in the files, in order."""
+        data = self.log_bytes(topic, partition)
+        return [data[at : at + header.size_bytes] for at, header in headers(data)]
+
+    def mirror(self) -> dict[str, Any]:
+        """The state of the only source."""
+        [status] = self.health()["mirrors"]
+        return dict(status)
+
+
+class Pair:
+    """dc1, and offline, which mirrors it."""
+
+    def __init__(
+        self, folder: Path, zookeeper: str, *, source: Mapping[str, object] | None = None,
+        here: Mapping[str, object] | None = None, patterns: Sequence[str] = (".*",),
+    ) -> None:  # fmt: skip
+        self.source = Cluster(folder, zookeeper, SOURCE, **(source or {}))
+        sources = mirror_sources(self.source.address, patterns)
+        self.here = Cluster(folder, zookeeper, HERE, mirror_sources=sources, **(here or {}))
+
+    def start(self) -> Pair:
+        self.source.start()
+        self.here.start()
+        return self
+
+    def mirrored(self, topic: str) -> None:
+        """Waits until the mirror has all that the source has."""
+
+        def done() -> bool:
+            ends = self.source.ends(topic)
+            return bool(ends) and self.here.ends(f"{SOURCE}.{topic}") == ends
+
+        eventually(done, what=f"{topic} mirrored: {self.here.mirror()}")
+
+    def same(self, topic: str, partitions: int = 1) -> None:
+        """Asserts that the logs are the same bytes."""
+        for number in range(partitions):
+            theirs = self.source.log_bytes(topic, number)
+            ours = self.here.log_bytes(f"{SOURCE}.{topic}", number)
+            assert ours == theirs, f"{topic}-{number}: {len(ours)} bytes, not {len(theirs)}"
+
+    def kill(self) -> None:
+        for each in (self.here, self.source):
+            if each.program.running:
+                each.program.kill()
+
+
+def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
+    """The setting, as --set takes it."""
+    return json.dumps([{"cluster": SOURCE, "bootstrap.servers": address, "topics": list(patterns)}])
+
+
+def pair(folder: Path, zookeeper: str, **settings: Any) -> Iterator[Pair]:
+    """For fixtures: a running pair that is gone afterwards."""
+    made = Pair(folder, zookeeper, **settings)
+    try:
+        yield made.start()
+    finally:
+        made.kill()
