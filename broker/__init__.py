@@ -33,7 +33,7 @@ Who owns which state:
 
 Threads: the loop; those of the flusher, which wait for the disk; the session's and kazoo's, which
 wait for ZooKeeper; the metrics endpoint's, which only reads numbers. The flusher's and the
-session's hand their results to the loop by `Loop.post`; no state is shared, so there is no lock.
+session's hand their results to the loop by `Loop.post`; no other state is shared.
 
 What is promised (the tests that keep it are in tests/crash/broker and tests/conformance/broker):
 

@@ -27,6 +27,7 @@ class Counts:
     appended_bytes: int = 0
     fetches: int = 0
     fetched_bytes: int = 0
+    retention_checks: int = 0
     refused: dict[str, int] = field(default_factory=dict)
 
     def count_refused(self, reason: str) -> None:
@@ -58,6 +59,7 @@ class BrokerCollector(Collector):
         yield _counter("flushes", "Flushes of a log.", flushes.count)
         yield _counter("flush_seconds", "Time spent waiting for flushes.", flushes.seconds)
         yield _counter("flushes_failed", "Flushes that the disk refused.", flushes.failed)
+        yield _counter("retention_checks", "Looks for what has expired.", counts.retention_checks)
         yield _reasons("batches_refused", "Batches refused.", counts.refused)
         yield _reasons("connections_closed", "Connections closed.", traffic.closed)
         yield _gauge("connections", "Open connections.", len(broker.loop.connections))

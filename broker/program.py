@@ -12,7 +12,6 @@ from broker.coordination import store
 from broker.coordination.documents import Registration
 from broker.coordination.producer_ids import Block, ProducerIds
 from broker.coordination.session import Session
-from broker.log.files import StorageFailed
 from broker.log.flusher import Flusher
 from broker.log.log_manager import LogManager
 from broker.metrics import BrokerCollector
@@ -234,13 +233,13 @@ class Program:
         self.loop.call_later(interval_ms, again)
 
     def _expire(self) -> None:
-        try:
-            expired = self.logs.expire(
-                lambda _partition: None, self._settings.producer_expiration_ms
-            )
-        except StorageFailed as error:
-            self.partitions.storage_failed(error)
-            return
+        assert self.broker is not None
+        self.broker.counts.retention_checks += 1
+        expired, failures = self.logs.expire(
+            lambda _partition: None, self._settings.producer_expiration_ms
+        )
+        for failure in failures:
+            self.partitions.storage_failed(failure)
         if expired:
             delay_ms = self._settings.segment_delete_delay_ms
             self.loop.call_later(delay_ms, lambda: self._remove(expired))

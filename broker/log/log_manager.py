@@ -275,17 +275,23 @@ class LogManager:
 
     def expire(
         self, held_from: Callable[[TopicPartition], int | None], producer_expiration_ms: int
-    ) -> list[Path]:
-        """Applies retention and forgets old producers; files renamed, to be removed later.
+    ) -> tuple[list[Path], list[StorageFailed]]:
+        """Applies retention and forgets old producers.
 
-        Raises StorageFailed.
+        The files renamed, which the caller has removed later, and what went wrong on the way.
         """
         now_ms = self._clock.time_ms()
         renamed: list[Path] = []
+        failures: list[StorageFailed] = []
         for partition, each in self.logs.items():
             each.producers.expire(now_ms - producer_expiration_ms)
-            renamed += _expire(each, now_ms, held_from(partition))
-        return renamed
+            for segment in each.segments[:-1]:
+                segment.let_go()  # who reads it now holds it; a next reader opens it again
+            try:
+                renamed += _expire(each, now_ms, held_from(partition))
+            except StorageFailed as error:
+                failures.append(error)
+        return renamed, failures
 
     def remove(self, paths: list[Path]) -> None:
         """Unlinks files in the background."""

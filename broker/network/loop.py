@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -87,6 +88,8 @@ class Loop:
         self._resumed: dict[Connection, None] = {}
         self._posted: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        # The one lock: a thread that posts late must not write to a descriptor that is another's.
+        self._wake_lock = threading.Lock()
         self._stopped = False
         self.watch(self._wake, self._woken)
 
@@ -130,9 +133,11 @@ class Loop:
         self._listeners = {}
 
     def post(self, action: Callable[[], None]) -> None:
-        """Runs `action` in one of the next turns; from any thread."""
-        self._posted.append(action)
-        os.eventfd_write(self._wake, 1)
+        """Runs `action` in one of the next turns; from any thread. Nothing once it is closed."""
+        with self._wake_lock:
+            if self._wake >= 0:
+                self._posted.append(action)
+                os.eventfd_write(self._wake, 1)
 
     def call_later(self, delay_ms: float, action: Callable[[], None]) -> None:
         """Runs `action` once, after a delay."""
@@ -153,7 +158,9 @@ class Loop:
         for connection in list(self.connections.values()):
             self.drop(connection, "stopped")
         self._epoll.close()
-        os.close(self._wake)
+        with self._wake_lock:
+            os.close(self._wake)
+            self._wake = -1
 
     def turn(self) -> None:
         """Waits for something to do and does it."""

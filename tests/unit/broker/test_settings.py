@@ -29,6 +29,7 @@ def test_the_example_is_the_defaults(tmp_path: Path) -> None:
         ("listeners=SSL://127.0.0.1:9092", "PLAINTEXT"),
         ("listeners=PLAINTEXT://0.0.0.0:9092", "advertised.listeners"),
         ("advertised.listeners=nonsense", "advertised.listeners"),
+        ("advertised.listeners=PLAINTEXT://a:1,PLAINTEXT://b:1", "advertised.listeners"),
         ("cluster.name=a.b", "cluster.name"),
         ("zookeeper.connect=host", "zookeeper.connect"),
         ("log.dirs=/a,/a", "log.dirs"),

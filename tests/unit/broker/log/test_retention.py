@@ -87,11 +87,12 @@ def test_expired_segments_leave_the_log_by_append_time(tmp_path: Path) -> None:
     manager = LogManager(clock, AtOnce())
     manager.open_directories([tmp_path])
     manager.logs[partition] = log
-    assert manager.expire(lambda _: None, 1) == []
+    assert manager.expire(lambda _: None, 1) == ([], [])
     os.utime(log.segments[0].path, (0, (NOW_MS - 2 * HOUR) // 1000))
     manager.logs[partition] = log = open_in(directory, config)
     log.segments[1].last_append_ms = log.segments[2].last_append_ms = NOW_MS
-    renamed = manager.expire(lambda _: None, 1)
+    renamed, failures = manager.expire(lambda _: None, 1)
+    assert failures == []
     assert log.log_start_offset == 1
     assert {path.suffix for path in renamed} == {".deleted"}
     assert not (directory / "00000000000000000000.log").exists()

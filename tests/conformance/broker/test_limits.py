@@ -1,0 +1,102 @@
+"""Bounds of a real broker that are set low enough to be met: connections, idleness, retention."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from support.batches import batch, sized
+from support.brokers import SkidwayBroker
+from support.processes import eventually
+from support.raw_client import RawClient
+
+pytestmark = pytest.mark.conformance
+
+
+def create(broker: SkidwayBroker, name: str) -> None:
+    with RawClient(broker.port) as client:
+        request = CreateTopicsRequest(topics=(CreatableTopic(name=name),))
+        answer = client.ask(request, 5, CreateTopicsResponse)
+        assert isinstance(answer, CreateTopicsResponse)
+        assert answer.topics[0].error_code == 0
+
+
+def test_idle_connections_are_closed_and_waiting_ones_are_not(own_broker: SkidwayBroker) -> None:
+    """connections.max.idle.ms closes who is silent; a fetch that waits for longer is answered."""
+    own_broker.settings["connections.max.idle.ms"] = 500
+    own_broker.start()
+    create(own_broker, "logs")
+    with RawClient(own_broker.port) as silent, RawClient(own_broker.port) as waiting:
+        waiting.send_fetch("logs", 0, max_wait_ms=2000)
+        assert silent.receive() == b""
+        assert waiting.fetched().error_code == 0
+    assert own_broker.metric('skidway_broker_connections_closed_total{reason="idle"}') >= 1
+
+
+def test_connections_above_the_limit_are_closed(own_broker: SkidwayBroker) -> None:
+    """max.connections turns new ones away and keeps those that are there."""
+    own_broker.settings["max.connections"] = 2
+    own_broker.start()
+    create(own_broker, "logs")
+    eventually(lambda: own_broker.metric("skidway_broker_connections ") == 0)
+    with RawClient(own_broker.port) as first, RawClient(own_broker.port) as second:
+        assert first.produce("logs", batch(b"x")).base_offset == 0
+        assert second.produce("logs", batch(b"x")).base_offset == 1
+        with RawClient(own_broker.port) as third:
+            assert third.receive() == b""
+        assert first.produce("logs", batch(b"x")).base_offset == 2
+
+
+def test_retention_goes_by_append_time_and_moves_the_log_start(own_broker: SkidwayBroker) -> None:
+    """Records of 1970 stay until their append is retention.ms ago; then the log start moves up."""
+    own_broker.settings |= {
+        "log.segment.bytes": 2000,
+        "log.retention.ms": 3_600_000,
+        "log.retention.check.interval.ms": 100,
+        "log.segment.delete.delay.ms": 0,
+    }
+    own_broker.start()
+    create(own_broker, "logs")
+    directory = own_broker.logs / "logs-0"
+    with RawClient(own_broker.port) as client:
+        for _ in range(10):
+            client.produce("logs", batch(b"x" * 900, timestamps=[1000]))
+        checks = own_broker.metric("skidway_broker_retention_checks_total")
+        eventually(lambda: own_broker.metric("skidway_broker_retention_checks_total") >= checks + 3)
+        assert client.fetch("logs", 0).log_start_offset == 0
+    assert own_broker.program.stop() == 0
+    for base in (0, 2):
+        os.utime(directory / f"{base:020d}.log", (0, 0))
+    own_broker.start()
+    with RawClient(own_broker.port) as client:
+        eventually(lambda: client.fetch("logs", 9).log_start_offset == 4)
+        assert client.fetch("logs", 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        assert client.fetch("logs", 4).error_code == 0
+    eventually(lambda: len(list(directory.glob("*.log*"))) == 3)
+
+
+def test_a_log_keeps_its_size(own_broker: SkidwayBroker) -> None:
+    """retention.bytes holds back what is oldest, and what is left can be read to its end."""
+    own_broker.settings |= {
+        "log.segment.bytes": 2000,
+        "log.retention.bytes": 5000,
+        "log.retention.check.interval.ms": 100,
+    }
+    own_broker.start()
+    create(own_broker, "logs")
+    with RawClient(own_broker.port) as client:
+        for _ in range(30):
+            client.produce("logs", sized(900))
+        eventually(lambda: client.fetch("logs", 29).log_start_offset >= 20)
+        start = client.fetch("logs", 29).log_start_offset
+        for offset in range(start, 30):
+            found = client.fetch("logs", offset)
+            assert found.error_code in (0, ErrorCode.OFFSET_OUT_OF_RANGE)
+            assert found.error_code == 0 or offset < found.log_start_offset
