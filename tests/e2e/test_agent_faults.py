@@ -1,18 +1,26 @@
-"""Faults of the agent and on its way to the broker: none loses a line, none doubles one."""
+"""Faults of the agent, of its files and of what it needs: none loses a line, none doubles one."""
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from support.pipeline import Writer, seed
+from support.processes import eventually
 from support.proxy import Fault, produces
 from support.trials import Stage, Stories, Story, Told, Trial
 
 pytestmark = pytest.mark.e2e
 STORIES = Stories()
 KILLS = 3
+ROTATIONS = 12
+MANY_FILES = 50
 
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
@@ -21,14 +29,16 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
     stage.result(story)
 
 
+# --- killed -------------------------------------------------------------------------------------
+
+
 @STORIES.add()
 def agent_killed_while_it_sends(trial: Trial) -> Told:
     """kill -9 in the middle of sending, again and again, while lines go on being written."""
     chance = random.Random(seed())
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
-            before = trial.appended()
-            trial.wait_appended(before + chance.randrange(1, 3000))
+            trial.wait_appended(trial.appended() + chance.randrange(1, 3000))
             trial.pipeline.restart("agent")
     trial.settle()
     yield
@@ -71,4 +81,280 @@ def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
     yield
     trial.expect_exactly()
     assert trial.loaded()["repeats"] == appended
+    trial.expect_complete()
+
+
+@STORIES.add()
+def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
+    """A batch that was on its way when its agent died arrives after a load has its lines: marks."""
+    held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
+    trial.write("app.log", 1000)
+    held.wait_for_hit()
+    trial.pipeline.restart("agent")
+    trial.settle()
+    assert trial.appended() == 1000
+    yield
+    trial.expect_exactly()
+    held.release()
+    trial.wait_appended(1001)
+    late = trial.appended() - 1000
+    trial.write("app.log", 100)
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    assert trial.loaded()["repeats"] == late
+    trial.expect_complete()
+
+
+# --- a last line without its end ------------------------------------------------------------------
+
+
+@STORIES.add()
+def last_line_without_its_end(trial: Trial) -> Told:
+    """A last line is sent when its file stands still; what completes it later is another row."""
+    path = trial.write("app.log", 10)
+    trial.oracle.put(path, "the first half")
+    trial.settle()
+    trial.oracle.put(path, " and the other one\n")
+    trial.oracle.lines += ["the first half", " and the other one"]
+    trial.write("app.log", 10)
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+@STORIES.add()
+def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
+    """What was promised of a half line is sent again as that half, though it is whole by now."""
+    path = trial.write("app.log", 10)
+    trial.settle()
+    held = trial.proxy.inject(Fault.HOLD_ANSWER, produces(trial.topic))
+    trial.oracle.put(path, "the first half")
+    held.wait_for_hit()
+    trial.pipeline.kill("agent")
+    held.drop()
+    trial.oracle.put(path, " and the other one\n")
+    trial.oracle.lines += ["the first half", " and the other one"]
+    trial.pipeline.start("agent")
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    assert trial.loaded()["repeats"] == 1
+    trial.expect_complete()
+
+
+# --- settings -----------------------------------------------------------------------------------
+
+ONE_WORD = r"(?P<head>\S+) (?P<tail>.*)"
+TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
+
+
+@STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
+def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
+    """Bytes that were promised under the old expression are sent again under it, none twice."""
+    held = trial.proxy.inject(Fault.HOLD_ANSWER, produces(trial.topic))
+    trial.write("app.log", 500)
+    held.wait_for_hit()
+    trial.pipeline.kill("agent")
+    held.drop()
+    promised = max(file["bytes"] for file in trial.ledger())
+    old = Path(trial.folder, "app.log").read_bytes()[:promised].decode().splitlines()
+    trial.reconfigure(parser={"type": "regex", "pattern": TWO_WORDS})
+    trial.pipeline.start("agent")
+    trial.settle()
+    trial.write("app.log", 500)
+    trial.settle()
+    yield
+    wanted = parsed(old, ONE_WORD) + parsed(trial.oracle.lines[len(old) :], TWO_WORDS)
+    rows = trial.rows()
+    found = zip(rows.column("head").to_pylist(), rows.column("tail").to_pylist(), strict=True)
+    assert sorted(found) == sorted(wanted)
+    assert trial.loaded()["repeats"] > 0
+    trial.expect_complete()
+
+
+def parsed(lines: Sequence[str], pattern: str) -> list[tuple[str, ...]]:
+    found = [re.fullmatch(pattern, line) for line in lines]
+    assert all(found)
+    return [match.groups() for match in found if match is not None]
+
+
+# --- what does not fit ----------------------------------------------------------------------------
+
+SCHEMA = Path(__file__).with_name("line.avsc")
+MISFITS = {
+    "not JSON at all": "not-json",
+    '{"level": "info", "code": "seven"}': "schema",
+    '{"code": 7}': "schema",
+    '{"level": "info", "code": 3000000000}': "schema",
+}
+
+
+@STORIES.add(parser={"type": "json"}, schema=str(SCHEMA))
+def line_that_its_schema_refuses(trial: Trial) -> Told:
+    """It goes to <topic>.rejected, whole, with origin and reason; loaded and audited as a topic."""
+    good = [json.dumps({"level": "info", "code": code, "text": "ä"}) for code in range(300)]
+    mixed = [*good[:100], *MISFITS, *good[100:], *MISFITS]
+    path = trial.oracle.append("app.log", mixed)
+    trial.settle()
+    yield
+    rows = trial.rows()
+    assert sorted(rows.column("code").to_pylist()) == list(range(300))
+    rejected = trial.rows(f"{trial.topic}.rejected").to_pylist()
+    text = path.read_bytes()
+    found = []
+    for row in rejected:
+        own = text[row["_offset"] : row["_offset"] + row["_length"]]
+        assert own == row["line"] + b"\n"
+        assert (row["first"], row["length"]) == (row["_offset"], row["_length"])
+        assert (row["topic"], row["path"]) == (trial.topic, str(path))
+        found.append((row["line"].decode(), row["reason"]))
+    assert sorted(found) == sorted([*MISFITS.items(), *MISFITS.items()])
+    trial.expect_complete()
+    trial.expect_complete(f"{trial.topic}.rejected")
+
+
+@STORIES.add()
+def registry_down_when_the_agent_starts(trial: Trial) -> Told:
+    """The agent waits and says so; once the registry is back it reads everything."""
+    for name in ("agent", "registry"):
+        trial.pipeline.kill(name)
+    agent = trial.pipeline.programs["agent"]
+    before = agent.output().count('"event": "waiting"')
+    trial.write("app.log", 500)
+    agent.start()
+    eventually(lambda: agent.output().count('"event": "waiting"') > before, what="the agent waits")
+    assert trial.appended() == 0
+    trial.pipeline.start("registry")
+    trial.pipeline.wait_healthy("agent")
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+@STORIES.add(pattern="app.log*")
+def rotations_in_quick_succession(trial: Trial) -> Told:
+    """Renames while the file is read, faster than anybody looks: every generation is read once."""
+    chance = random.Random(seed())
+    for _ in range(ROTATIONS):
+        path = trial.write("app.log", chance.randrange(1, 2000))
+        rotate(path)
+        trial.write("app.log", chance.randrange(0, 3))
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+@STORIES.add(pattern="app.log")
+def rotation_out_of_the_pattern(trial: Trial) -> Told:
+    """A file that was renamed out of its pattern is read to the end that its program gives it."""
+    for generation in range(3):
+        path = trial.write("app.log", 500)
+        seen = generation + 1
+        eventually(lambda seen=seen: len(trial.ledger()) == seen, what="the agent has seen it")
+        rotated = rotate(path)
+        trial.oracle.append(rotated.name, [f"written to {generation} after its rename"])
+    trial.write("app.log", 500)
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+def rotate(path: Path) -> Path:
+    """app.log becomes app.log.1, app.log.1 becomes app.log.2 ..., as logrotate does it."""
+    last = 1
+    while path.with_name(f"{path.name}.{last}").exists():
+        last += 1
+    for number in range(last, 1, -1):
+        path.with_name(f"{path.name}.{number - 1}").rename(path.with_name(f"{path.name}.{number}"))
+    return path.rename(path.with_name(f"{path.name}.1"))
+
+
+@STORIES.add()
+def rotation_while_the_agent_is_dead(trial: Trial) -> Told:
+    """A file that was renamed within its pattern while nobody looked is known by its inode."""
+    path = trial.write("app.log", 500)
+    trial.settle()
+    trial.pipeline.kill("agent")
+    trial.write("app.log", 500)
+    path.rename(path.with_name("older.log"))
+    trial.write("app.log", 500)
+    trial.pipeline.start("agent")
+    trial.settle()
+    assert len(trial.ledger()) == 2
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+@STORIES.add()
+def file_deleted_while_it_is_open(trial: Trial) -> Told:
+    """A file that was deleted is read as long as its program writes to it, and then closed."""
+    path = trial.write("app.log", 500)
+    with path.open("ab", buffering=0) as out:
+        eventually(trial.ledger, what="the agent has seen it")
+        path.unlink()
+        for number in range(500):
+            line = f"line {number} of a deleted file"
+            trial.oracle.lines.append(line)
+            trial.oracle.bytes += out.write(f"{line}\n".encode())
+        trial.settle()
+    eventually(lambda: trial.ledger()[0]["state"] == "closed", what="the agent has closed it")
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+@STORIES.add()
+def copied_and_truncated(trial: Trial) -> Told:
+    """What was read before a truncation and what is written after it is loaded once.
+
+    Whether anything was written in between nobody can know; so the verdict is "lost".
+    """
+    path = trial.write("app.log", 1000)
+    trial.settle()
+    os.truncate(path, 0)
+    trial.write("app.log", 400)
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_not_complete("lost")
+
+
+@STORIES.add()
+def truncated_before_it_was_read(trial: Trial) -> Told:
+    """What a truncation took unread is declared lost; every other line is loaded once."""
+    path = trial.write("app.log", 1000)
+    trial.settle()
+    trial.pipeline.kill("agent")
+    lines, size = len(trial.oracle.lines), trial.oracle.bytes
+    trial.write("app.log", 300)
+    os.truncate(path, 0)
+    del trial.oracle.lines[lines:]
+    trial.oracle.bytes = size
+    trial.write("app.log", 400)
+    trial.pipeline.start("agent")
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_not_complete("lost")
+
+
+@STORIES.add(pattern="**/*.log")
+def many_files(trial: Trial) -> Told:
+    """The files of a busy host, in directories that come later than the agent."""
+    for turn in range(4):
+        for number in range(MANY_FILES):
+            trial.write(f"app-{number % 7}/{number}.log", 20 + turn)
+    trial.settle()
+    assert len(trial.ledger()) == MANY_FILES
+    yield
+    trial.expect_exactly()
     trial.expect_complete()

@@ -94,6 +94,8 @@ class Proxy:
         self._interventions: list[Intervention] = []
         self._connections: set[_Connection] = set()
         self._server: socket.socket | None = None
+        self.refused = 0
+        """Connections that found no broker."""
 
     def start(self) -> None:
         self._server = socket.create_server(("127.0.0.1", self.port))
@@ -152,6 +154,7 @@ class Proxy:
                 try:
                     broker = socket.create_connection(("127.0.0.1", self._target), 5)
                 except OSError:
+                    self.refused += 1
                     client.close()
                     continue
                 broker.settimeout(None)

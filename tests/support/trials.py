@@ -30,6 +30,7 @@ from typing import Any
 import pyarrow as pa
 
 from skidway.demo.site import DATACENTER
+from skidway.kafka.types import TopicPartition
 from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, lines_of, source
 from support.processes import NotReady, Program, eventually
 
@@ -109,9 +110,14 @@ class Trial:
         books = self.pipeline.ledger()
         return [file for file in books if file["announced_path"].startswith(below)]
 
-    def appended(self, topic: str | None = None) -> int:
+    def appended(self) -> int:
         """Records that consumers of dc1 can see, repeats included."""
-        return sum(self.pipeline.watermarks(DATACENTER, [topic or self.topic]).values())
+        return sum(self.watermarks().values())
+
+    def watermarks(self, cluster: str = DATACENTER) -> dict[TopicPartition, int]:
+        """High watermarks of the topic, or of its mirror."""
+        topic = self.topic if cluster == DATACENTER else f"{DATACENTER}.{self.topic}"
+        return self.pipeline.watermarks(cluster, [topic])
 
     def wait_appended(self, count: int, within_s: float = 60.0) -> None:
         eventually(
@@ -215,9 +221,8 @@ class Stage:
                 return False
             except Exception as error:
                 trial.error = error
-                return False
-            finally:
                 self.pipeline.revive()
+                return False
         return True
 
 
