@@ -16,15 +16,26 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import yaml
 
 from bench.agent import registry
 from bench.measure import Row, Table, in_turn
 from bench.sites import ApacheKafka, ZooKeeper, free_port, running, skidway
+from schemas.client import RegistryClient
+from schemas.codec import Codec
+from schemas.wire import add_prefix
+from skidway.kafka import columns
+from skidway.kafka.batch import Codec as Compression
+from skidway.kafka.client import Client, NewTopic, Producer
+from skidway.kafka.columns import Origins
+from skidway.kafka.types import TopicPartition
 
 ROWS = 2_000_000
 PARTITIONS = 4
 ROUNDS = 3
+AGENT, CLUSTER, AUDIT = 7, "bench", "_skidway_audit"
 CACHE = Path(__file__).resolve().parents[1] / ".cache" / "peers" / "spark"
 ARTIFACTS = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.1",
@@ -81,25 +92,15 @@ def run() -> Table:
 
 def fill(address: str, schemas: str) -> str:
     """ROWS records of the schema, over three hours of event time, with origins."""
-    import numpy as np
-    import pyarrow as pa
-
-    from schemas.client import RegistryClient
-    from schemas.codec import Codec
-    from schemas.wire import add_prefix
-    from skidway.kafka.client import Client, NewTopic, Producer
-    from skidway.kafka.columns import Origins, encode
-    from skidway.kafka.compression import Codec as Compression
-    from skidway.kafka.types import TopicPartition
-
     topic = f"bench-{time.time_ns()}"
     schema_id = RegistryClient(schemas).register(f"{topic}-value", json.dumps(SCHEMA))
     codec, chunk = Codec(SCHEMA), 4_000
     with Client(address) as client:
         client.create_topics(
-            [NewTopic(topic, PARTITIONS, 1, {"message.timestamp.type": "CreateTime"})]
+            [NewTopic(topic, PARTITIONS, 1, {"retention.ms": "-1"}), NewTopic(AUDIT, 1, 1)]
         )
         producer = Producer(client)
+        announce(client, producer, topic)
         for first in range(0, ROWS, chunk):
             i = np.arange(first, first + chunk)
             stamps = 1_700_000_000_000 + i * (3 * 3600 * 1000 // ROWS)
@@ -122,20 +123,35 @@ def fill(address: str, schemas: str) -> str:
             )
             partition = (first // chunk) % PARTITIONS
             origins = Origins(
-                np.full(chunk, 7), np.full(chunk, partition + 1), i * 170, np.full(chunk, 170)
+                np.full(chunk, AGENT), np.full(chunk, partition + 1), i * 170, np.full(chunk, 170)
             )
             values = add_prefix(schema_id, codec.encode(batch))
             while not producer.has_room:
                 producer.poll(100)
             producer.send(
                 TopicPartition(topic, partition),
-                encode(values, stamps, origins=origins, codec=Compression.ZSTD),
+                columns.encode(values, stamps, origins=origins, codec=Compression.ZSTD),
                 None,
             )
             producer.poll(0)
         if not producer.flush(120_000):
             raise RuntimeError("the topic could not be filled")
     return topic
+
+
+def announce(client: Client, producer: Producer, topic: str) -> None:
+    """Says which files the origins stand for, as an agent does before its first record."""
+    from audit.messages import Announcement, encode
+    from skidway.kafka.source import sources_of
+
+    source = sources_of(client, [topic], CLUSTER)[topic]
+    now_ms = int(time.time() * 1000)
+    values = [
+        encode(Announcement(now_ms, AGENT, file, "host", f"/log/{file}", 1, file, b"", 0, source))
+        for file in range(1, PARTITIONS + 1)
+    ]
+    batch = columns.encode(pa.array(values, pa.binary()), np.full(len(values), now_ms))
+    producer.send(TopicPartition(AUDIT, 0), batch, None)
 
 
 def load(folder: Path, address: str, schemas: str, topic: str) -> float:
@@ -149,9 +165,8 @@ def load(folder: Path, address: str, schemas: str, topic: str) -> float:
                 "schema.registry.url": schemas,
                 "topics": [topic],
                 "output": str(output),
-                "cluster.name": "bench",
+                "cluster.name": CLUSTER,
                 "spark.master": "local[2]",
-                "announce.wait.ms": 0,
                 "metrics.listener": f"127.0.0.1:{free_port()}",
             }
         )
