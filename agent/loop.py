@@ -54,8 +54,11 @@ LOOK_AGAIN_S = 0.05
 PATIENCE_S = 0.2
 """The longest sleep of a turn."""
 
-SCAN_SHARE = 200
+SCAN_SHARE = 400
 """Looking through the patterns may take one part of so many of the time."""
+
+SCAN_SHARE_ASKED = 20
+"""The same, where events ask for it."""
 
 SCAN_INTERVAL_MIN_S = 1.0
 REPEAT_S = 600.0
@@ -134,6 +137,7 @@ class Loop:
         self._by_topic: dict[str, Destination] = {}
         self.update(destinations)
         self._noted: list[Noted] = []
+        self._reconcile_not_before = 0.0
         self._reconcile_at = self._checkpoint_at = self._look_at = self._read_at = 0.0
         self._cut_at = self._seal_at = self._life_at = self._repeat_at = 0.0
         self.pending_bytes = 0
@@ -155,7 +159,7 @@ class Loop:
         """Something happened to these paths; `everything`: nobody knows to which."""
         now = self._clock.monotonic()
         if everything:
-            self._reconcile_at = min(self._reconcile_at, now + 0.1)
+            self._reconcile_at = min(self._reconcile_at, max(now + 0.1, self._reconcile_not_before))
         for path in paths:
             self.tracker.look(path, now)
 
@@ -301,7 +305,7 @@ class Loop:
         for tracked in list(self.tracker.flying.values()):
             before = tracked.position
             while tracked.flights and tracked.flights[0].is_done:
-                flight = tracked.flights.popleft()
+                flight = tracked.flights.pop(0)
                 outcome = flight.outcome
                 assert outcome is not None
                 tracked.checkpoint = flight.after
@@ -343,10 +347,6 @@ class Loop:
     def _reconcile(self, now: float, now_ms: int, changes: Changes) -> None:
         noted = self._begin_seal(now, now_ms, changes)
         self.tracker.reconcile(now)
-        took_s = self._clock.monotonic() - now
-        longest_s = self._settings.reconcile_interval_ms / 1000
-        pause_s = min(max(took_s * SCAN_SHARE, SCAN_INTERVAL_MIN_S), longest_s)
-        self._reconcile_at = now + pause_s
         self._name_unreadable()
         if noted is not None:
             self._note_sizes(*noted)
@@ -354,6 +354,10 @@ class Loop:
         open_ids = sum(t.state is FileState.OPEN for t in self.tracker.files.values())
         unreadable = sum(len(paths) for paths in self.tracker.unreadable.values())
         events.sizes(open_ids, self.pending_bytes, unreadable)
+        took_s = self._clock.monotonic() - now
+        longest_s = self._settings.reconcile_interval_ms / 1000
+        self._reconcile_at = now + min(max(took_s * SCAN_SHARE, SCAN_INTERVAL_MIN_S), longest_s)
+        self._reconcile_not_before = now + took_s * SCAN_SHARE_ASKED
 
     def _name_unreadable(self) -> None:
         found = {

@@ -207,7 +207,7 @@ class RunningAgent:
         deliveries = self._producer.poll(timeout_ms, *wake)
         self._publisher.poll(0)
         paths, everything, events = self._watch.inbox.take()
-        self._watch.mind(events, self._clock.monotonic())
+        everything |= self._watch.mind(events, self._clock.monotonic())
         if paths or everything:
             self._loop.touch(paths, everything=everything)
         self._loop.turn(deliveries)

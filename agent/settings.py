@@ -155,8 +155,8 @@ class AgentSettings:
     )
     reconcile_interval_ms: int = setting(
         "reconcile.interval.ms",
-        30_000,
-        help="At least this often all patterns are looked through; events only make it faster.",
+        60_000,
+        help="At least this often all patterns are looked through, more often with few files.",
         at_least=100,
     )
     seal_interval_ms: int = setting(

@@ -53,7 +53,7 @@ class Pattern:
         """Existing paths that match, sorted within each directory."""
         parts = tuple(part for part in self.text.split("/") if part)
         for path in _walk("/", parts, unreadable, ()):
-            if not self._excludes(path):
+            if not self.exclude or not self._excludes(path):
                 yield path
 
 
@@ -85,14 +85,11 @@ def _walk(
         if rest or os.path.lexists(path):
             yield from _walk(path, rest, unreadable, above)
     else:
-        match = re.compile(fnmatch.translate(part)).match
-        hidden = part.startswith(".")
-        for entry in _entries(base, unreadable):
-            if match(entry.name) and (hidden or not entry.name.startswith(".")):
-                if not rest:
-                    yield entry.path
-                elif _is_directory(entry):
-                    yield from _walk(entry.path, rest, unreadable, above)
+        for entry in _entries(base, unreadable, part):
+            if not rest:
+                yield entry.path
+            elif _is_directory(entry):
+                yield from _walk(entry.path, rest, unreadable, above)
 
 
 def _walk_deep(
@@ -108,7 +105,7 @@ def _walk_deep(
         return
     yield from _walk(base, rest or ("*",), unreadable, above)
     for entry in _entries(base, unreadable):
-        if not entry.name.startswith(".") and _is_directory(entry):
+        if _is_directory(entry):
             yield from _walk_deep(entry.path, rest, unreadable, (*above, key))
 
 
@@ -119,12 +116,17 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _entries(directory: str, unreadable: Unreadable) -> list[os.DirEntry[str]]:
+def _entries(directory: str, unreadable: Unreadable, part: str = "*") -> list[os.DirEntry[str]]:
+    """The entries of a directory whose names a part means, sorted."""
+    match = re.compile(fnmatch.translate(part)).match
+    hidden = part.startswith(".")
     try:
         with os.scandir(directory) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            found = [e for e in entries if (hidden or e.name[0] != ".") and match(e.name)]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         unreadable.append((directory, error.strerror or str(error)))
         return []
+    found.sort(key=lambda entry: entry.name)
+    return found

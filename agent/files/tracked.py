@@ -10,7 +10,6 @@ last intent ends, so it is durable too, in the intents. begin <= position <= rea
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -140,7 +139,7 @@ class TrackedFile:
     verified: bool = False
     source: int | None = None  # index among the sources; None: no source means it
     long_line: LongLine | None = None
-    flights: deque[Flight] = field(default_factory=deque)
+    flights: list[Flight] = field(default_factory=list)  # few; a deque of none takes 600 bytes
 
     @property
     def file(self) -> int:

@@ -122,16 +122,23 @@ class Watch:
         self._observer.join(5)
         self.inbox.close()
 
-    def mind(self, events: int, now: float) -> None:
-        """Counts events, rests and begins again; called by the loop every turn."""
+    def mind(self, events: int, now: float) -> bool:
+        """Counts events, rests and begins again; called by the loop every turn.
+
+        True: nobody watched for a while, so everything should be looked through.
+        """
         if self._rest_until:
-            if now >= self._rest_until:
-                self._rest_until = 0.0
-                self._watch_all()
-            return
+            if now < self._rest_until:
+                return False
+            self._rest_until = 0.0
+            self._watch_all()
+            return True
         self._window_count += events
-        if now < self._window_end:
-            return
+        if now >= self._window_end:
+            self._end_window(now)
+        return False
+
+    def _end_window(self, now: float) -> None:
         if self._window_end and self._window_count > RATE_MAX * RATE_WINDOW_S:
             self._observer.unschedule_all()
             self._watched.clear()
