@@ -7,6 +7,7 @@ is lost, because the files are the buffer.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -81,18 +82,11 @@ def resolve(
     client: Client, registry: RegistryClient, settings: AgentSettings, cluster: Cluster
 ) -> list[Destination]:
     """Every source with its topics and schemas. Raises Unreachable, ConfigurationRefused."""
-    names = _topics(settings.sources)
-    metadata = client.metadata(names)
-    configs = client.topic_configs(names)
-    sources, topics = {}, {}
-    for name in names:
-        topic = metadata.topics[name]
-        if not topic.partitions:
-            raise Unreachable(f"topic {name} has no partitions now")
-        topic_id = "" if topic.topic_id is None else topic.topic_id.hex
-        sources[name] = Source(cluster.name, cluster.id, name, topic_id)
-        limit = int(configs[name].get("max.message.bytes", MESSAGE_BYTES_DEFAULT))
-        topics[name] = Topic(name, len(topic.partitions), limit)
+    topics = _topics_now(client, _topics(settings.sources))
+    sources = {
+        name: Source(cluster.name, cluster.id, name, topic_id)
+        for name, (_, topic_id) in topics.items()
+    }
     return [
         Destination(
             source,
@@ -104,6 +98,38 @@ def resolve(
     ]
 
 
+def refresh(client: Client, destinations: Sequence[Destination]) -> list[Destination]:
+    """The same with the partitions and limits that the topics have now; schemas stay.
+
+    A topic that was made again meanwhile stays as it was: that is for the next start to find out.
+    """
+    topics = _topics_now(client, _topics([each.settings for each in destinations]))
+    found = []
+    for each in destinations:
+        data, rejected = topics[each.data.topic], topics[each.rejected.topic]
+        if (data[1], rejected[1]) == (each.data.topic_id, each.rejected.topic_id):
+            recipe = replace(each.recipe, data=data[0], rejected=rejected[0])
+            found.append(replace(each, recipe=recipe))
+        else:
+            found.append(each)
+    return found
+
+
+def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[Topic, str]]:
+    """Each topic and its id. Raises Unreachable where a topic has no partitions."""
+    metadata = client.metadata(names)
+    configs = client.topic_configs(names)
+    found = {}
+    for name in names:
+        topic = metadata.topics.get(name)
+        if topic is None or not topic.partitions:
+            raise Unreachable(f"topic {name} has no partitions now")
+        topic_id = "" if topic.topic_id is None else topic.topic_id.hex
+        limit = int(configs[name].get("max.message.bytes", MESSAGE_BYTES_DEFAULT))
+        found[name] = Topic(name, len(topic.partitions), limit), topic_id
+    return found
+
+
 def check_recipes(destinations: Iterable[Destination]) -> None:
     """Raises ConfigurationRefused where a parser and its schema disagree."""
     for destination in destinations:
@@ -113,7 +139,7 @@ def check_recipes(destinations: Iterable[Destination]) -> None:
 def _recipe(
     registry: RegistryClient,
     source: SourceSettings,
-    topics: Mapping[str, Topic],
+    topics: Mapping[str, tuple[Topic, str]],
     batch_bytes: int,
 ) -> Recipe:
     try:
@@ -121,7 +147,7 @@ def _recipe(
         rejected = _registered(registry, source.rejected_topic, schema_text("Rejected"))
     except RegistryRefused as error:
         raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
-    data, set_apart = topics[source.topic], topics[source.rejected_topic]
+    data, set_apart = topics[source.topic][0], topics[source.rejected_topic][0]
     return recipe_of(source, data, set_apart, schema, rejected, batch_bytes)
 
 

@@ -118,19 +118,11 @@ class Loop:
         self._sequence = state.last_sequence()
         self._offsets: dict[TopicPartition, int] = {}
         self._all_offsets = state.offsets()
+        self._first: Changes | None = _first_changes(state, cluster, destinations, self._topics)
         sender = Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch)
-        self._deltas = Deltas(
-            sender,
-            state.number,
-            settings.audit_bucket_ms,
-            self.mail,
-            state.touched,
-            state.sums(),
-            state.losses(undeclared=True),
-        )
+        self._deltas = self._open_accounts(sender, self._first)
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._unwritten: _Turn | None = None
-        self._first: Changes | None = _first_changes(state, cluster, destinations, self._topics)
         self._kept_recipes = {intent.recipe for intent in intents}
         for tracked in unannounced(files, self.mail):
             self.tracker.news.born.append(tracked)
@@ -489,6 +481,21 @@ class Loop:
             self._topics[noted.topic] = TopicState(topic_id, noted.wall_ms)
             changes.put_topic(noted.topic, topic_id, noted.wall_ms)
         self._deltas.seal(sealed, now_ms, changes)
+
+    def _open_accounts(self, sender: Sender, changes: Changes) -> Deltas:
+        """What was counted before goes on; of buckets of another size, into deltas of its own."""
+        state, size = self._state, self._settings.audit_bucket_ms
+        sums, losses = state.sums(), state.losses(undeclared=True)
+        number = state.number
+        if state.bucket_ms != size:
+            old = Deltas(
+                sender, number, state.bucket_ms or size, self.mail, state.touched, sums, losses
+            )
+            old.cut(self._clock.time_ms(), changes)
+            number, sums, losses = old.number, [], []
+            changes.forget_touched()
+            changes.put_meta("bucket_ms", size)
+        return Deltas(sender, number, size, self.mail, state.touched, sums, losses)
 
     # --- small things ---------------------------------------------------------------------------
 

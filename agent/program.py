@@ -29,7 +29,7 @@ from audit.publisher import Publisher, check_restored, newest_own
 from schemas.client import RegistryClient
 from skidway import log
 from skidway.clock import Clock, SystemClock
-from skidway.errors import ConfigurationRefused, Unreachable
+from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
 from skidway.kafka.client import Client, Fetcher, Producer
 from skidway.kafka.errors import KafkaError
@@ -47,6 +47,9 @@ REFRESH_S = 30.0
 
 TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
+CLIENT_ID = "skidway-agent"
+ASK_TIMEOUT_MS = 5_000
+"""How long a question to the cluster may take; the loop stands still meanwhile."""
 
 _log = log.get(__name__)
 
@@ -72,15 +75,30 @@ def run(settings: AgentSettings, shutdown: Shutdown) -> int:
         telemetry = TelemetryServer(settings.metrics_listener, lambda: status.health)
         telemetry.start()
         stack.callback(telemetry.stop)
-        client = stack.enter_context(Client(settings.bootstrap_servers, client_id="skidway-agent"))
+        asking = Client(
+            settings.bootstrap_servers, client_id=CLIENT_ID, request_timeout_ms=ASK_TIMEOUT_MS
+        )
+        stack.enter_context(asking)
+        client = stack.enter_context(Client(settings.bootstrap_servers, client_id=CLIENT_ID))
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
-        agent = _connect(settings, state, client, clock, shutdown, status)
-        if agent is None:
+        found = _connect(settings, state, asking, clock, shutdown, status)
+        if found is None:
             return 0
-        with agent:
+        with RunningAgent(
+            settings, state, (asking, client), clock, shutdown, status, found
+        ) as agent:
             agent.run()
     _log.info("agent_stopped")
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What cluster and registry said at the start."""
+
+    cluster: Cluster
+    destinations: list[Destination]
+    audit_partition: TopicPartition
 
 
 def _connect(
@@ -90,7 +108,7 @@ def _connect(
     clock: Clock,
     shutdown: Shutdown,
     status: _Status,
-) -> RunningAgent | None:
+) -> _Found | None:
     """Waits for cluster and registry; None if the end was asked for before they were there."""
 
     def pause(seconds: float) -> None:
@@ -100,25 +118,20 @@ def _connect(
         settings.schema_registry_url, timeout_s=REGISTRY_TIMEOUT_S, pause=pause
     )
 
-    def attempt() -> tuple[Cluster, list[Destination], int]:
+    def attempt() -> _Found:
         cluster, is_kafka = connection.cluster_of(client, settings.cluster_name)
         connection.ensure_topics(client, settings, is_kafka, pause)
         partitions = topic.ensure(client, clock, pause)
         destinations = connection.resolve(client, registry, settings, cluster)
-        fetcher = Fetcher(client)
-        newest = newest_own(client, fetcher, Tier.AGENT, str(state.agent), clock)
+        newest = newest_own(client, Fetcher(client), Tier.AGENT, str(state.agent), clock)
         check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
-        return cluster, destinations, partitions
+        mine = topic.partition_of(str(state.agent), partitions)
+        return _Found(cluster, destinations, TopicPartition(TOPIC, mine))
 
     found = _insist(attempt, shutdown, status)
-    if found is None:
-        return None
-    cluster, destinations, partitions = found
-    connection.check_recipes(destinations)
-    partition = TopicPartition(TOPIC, topic.partition_of(str(state.agent), partitions))
-    return RunningAgent(
-        settings, state, client, registry, clock, shutdown, status, cluster, destinations, partition
-    )
+    if found is not None:
+        connection.check_recipes(found.destinations)
+    return found
 
 
 def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: _Status) -> T | None:
@@ -149,30 +162,27 @@ class RunningAgent:
         self,
         settings: AgentSettings,
         state: State,
-        client: Client,
-        registry: RegistryClient,
+        clients: tuple[Client, Client],
         clock: Clock,
         shutdown: Shutdown,
         status: _Status,
-        cluster: Cluster,
-        destinations: list[Destination],
-        audit_partition: TopicPartition,
+        found: _Found,
     ) -> None:
+        """clients: one that asks and gives up soon, one that sends."""
         self._settings = settings
-        self._client = client
-        self._registry = registry
+        self._asking, client = clients
         self._clock = clock
         self._shutdown = shutdown
         self._status = status
-        self._cluster = cluster
-        self._destinations = destinations
+        self._destinations = found.destinations
         self._host: Host = OperatingSystem()
         self._producer = Producer(client, max_buffered_bytes=settings.buffer_memory)
         host_name = settings.host_name or socket.gethostname()
         self._loop = Loop(
-            settings, state, self._host, clock, self._producer, cluster, destinations, host_name
-        )
-        self._publisher = Publisher(Producer(client), self._loop.mail, audit_partition, clock)
+            settings, state, self._host, clock, self._producer, found.cluster, found.destinations,
+            host_name,
+        )  # fmt: skip
+        self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
         patterns = [
             Pattern(path, tuple(source.exclude))
             for source in settings.sources
@@ -248,8 +258,8 @@ class RunningAgent:
     def _refresh(self) -> None:
         """New partitions and limits; an unreachable cluster or registry changes nothing."""
         try:
-            found = connection.resolve(self._client, self._registry, self._settings, self._cluster)
-        except (Unreachable, KafkaError, ConfigurationRefused) as error:
+            found = connection.refresh(self._asking, self._destinations)
+        except (Unreachable, KafkaError) as error:
             _log.warning("topics_not_refreshed", reason=str(error))
             return
         if found != self._destinations:

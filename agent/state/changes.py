@@ -107,6 +107,10 @@ class Changes:
         """They are in deltas now."""
         self._do("DELETE FROM sums", ())
 
+    def forget_touched(self) -> None:
+        """Buckets have another size from now on: none of them was touched before."""
+        self._do("DELETE FROM touched", ())
+
     def put_touched(self, touched: Iterable[tuple[BucketKey, int]]) -> None:
         """The last delta of each bucket."""
         rows = [(*source_row(source), bucket, number) for (source, _, bucket), number in touched]

@@ -76,6 +76,7 @@ class State:
         self.number = int(meta["number"])
         self.cluster = str(meta.get("cluster", ""))
         self.cluster_id = str(meta.get("cluster_id", ""))
+        self.bucket_ms = int(meta.get("bucket_ms", 0))
 
     def close(self) -> None:
         """Closes the connection; what was committed stays."""

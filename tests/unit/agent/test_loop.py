@@ -540,6 +540,23 @@ def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World)
     assert world.values() == ["1"]
 
 
+def test_buckets_of_another_size_begin_a_chain_of_their_own(world: World) -> None:
+    """What was counted under the old size is said under it; nothing is mixed or lost."""
+    world.settings = settings(raw(), audit_interval_ms=10**7, seal_interval_ms=10**7)
+    world.start()
+    world.settle(3)
+    world.files.append(A, b"1\n2\n")
+    world.settle(5)
+    assert world.of(Delta) == []
+    world.kill()
+    world.settings = settings(raw(), audit_bucket_ms=5_000)
+    world.files.append(A, b"3\n")
+    world.start()
+    world.settle(10)
+    counts = [count for delta in world.of(Delta) for count in delta.counts]
+    assert [(c.bucket_ms, c.count, c.previous) for c in counts] == [(1_000, 2, 0), (5_000, 1, 0)]
+
+
 # --- the state --------------------------------------------------------------------------------
 
 
