@@ -117,13 +117,14 @@ def refresh(client: Client, destinations: Sequence[Destination]) -> list[Destina
 
 def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[Topic, str]]:
     """Each topic and its id. Raises Unreachable where a topic has no partitions."""
-    metadata = client.metadata(names)
+    topics = client.metadata(names).topics
+    for name in names:
+        if name not in topics or not topics[name].partitions:
+            raise Unreachable(f"topic {name} has no partitions now")
     configs = client.topic_configs(names)
     found = {}
     for name in names:
-        topic = metadata.topics.get(name)
-        if topic is None or not topic.partitions:
-            raise Unreachable(f"topic {name} has no partitions now")
+        topic = topics[name]
         topic_id = "" if topic.topic_id is None else topic.topic_id.hex
         limit = int(configs[name].get("max.message.bytes", MESSAGE_BYTES_DEFAULT))
         found[name] = Topic(name, len(topic.partitions), limit), topic_id

@@ -1,4 +1,4 @@
-"""The chain of `previous` numbers is one chain per bucket, however deltas fall into transactions."""
+"""The chain of `previous` numbers is one per bucket, however deltas fall into transactions."""
 
 from __future__ import annotations
 

@@ -1,0 +1,70 @@
+import sqlite3
+
+from agent.accounts.mail import Mail
+from agent.state.changes import Changes
+from agent.state.database import Message, State, create_tables
+from audit.messages import Delta, Sender, Tier, decode
+
+SENDER = Sender(Tier.AGENT, "main", "5", "host", 1)
+
+
+def delta(number: int) -> Delta:
+    return Delta(SENDER, number, 1)
+
+
+def committed(mail: Mail, state: State) -> None:
+    changes = Changes()
+    mail.write(changes)
+    state.commit(changes)
+    mail.committed()
+
+
+def test_only_what_is_durable_is_published() -> None:
+    """A message leaves for the cluster behind its transaction, and leaves the outbox in one."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    create_tables(connection, "m")
+    state = State(connection)
+    mail = Mail([])
+    mail.stage(delta(1), number=1)
+    mail.stage(delta(2), number=2)
+    assert mail.pending(-1, 10) == []
+    committed(mail, state)
+    assert [decode(value) for _, value in mail.pending(-1, 10)] == [delta(1), delta(2)]
+    (first, _), (second, _) = mail.pending(-1, 10)
+    assert [id_ for id_, _ in mail.pending(first, 10)] == [second]
+    assert len(mail.pending(-1, 1)) == 1
+    mail.published(first)
+    assert len(state.outbox()) == 2
+    assert [message.number for message in mail.take_published()] == [1]
+    committed(mail, state)
+    assert [message.number for message in state.outbox()] == [2]
+    mail.published(second)
+    assert not mail.is_empty
+    mail.take_published()
+    committed(mail, state)
+    assert mail.is_empty
+
+
+def test_what_was_published_while_the_disk_was_full_is_forgotten_later() -> None:
+    """A transaction that is tried again does not swallow what came in between."""
+    mail = Mail([Message(4, 1, None, b"a"), Message(5, None, 9, b"b")])
+    mail.take_published()
+    waiting = Changes()
+    mail.write(waiting)
+    mail.published(5)
+    mail.committed()
+    assert [message.id for message in mail.take_published()] == [4, 5]
+    changes = Changes()
+    mail.write(changes)
+    assert changes.statements[-1][1] == [(4,), (5,)]
+
+
+def test_ids_go_on_behind_those_of_the_state() -> None:
+    """The order of messages is that of their ids, also after a start."""
+    mail = Mail([Message(4, 1, None, b"a"), Message(7, None, 9, b"b")])
+    assert mail.announced_files() == {9}
+    mail.stage(delta(2), number=2)
+    mail.write(changes := Changes())
+    mail.committed()
+    assert [id_ for id_, _ in mail.pending(-1, 10)] == [4, 7, 8]
+    assert changes

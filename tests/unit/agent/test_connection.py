@@ -1,0 +1,138 @@
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from agent import connection
+from agent.destinations import Cluster
+from agent.settings import AgentSettings, ParserSettings, SourceSettings
+from schemas.client import Registered, RegistryClient, RegistryRefused
+from skidway.errors import ConfigurationRefused, Unreachable
+from skidway.kafka.client import Client
+from support.agent_world import raw, settings
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster
+
+CLUSTER = Cluster("main", "memory")
+LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
+
+
+class Registry:
+    """Gives ids in the order of asking."""
+
+    def __init__(self) -> None:
+        self.registered: dict[tuple[str, str], int] = {}
+
+    def register(self, subject: str, schema: str) -> int:
+        if "refused" in subject:
+            raise RegistryRefused(409, 409, "the schema is incompatible with an earlier one")
+        return self.registered.setdefault((subject, schema), len(self.registered) + 1)
+
+    def latest(self, subject: str) -> Registered:
+        return Registered(
+            subject,
+            3,
+            77,
+            '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}',
+        )
+
+
+class Site:
+    def __init__(self, *sources: SourceSettings, **others: Any) -> None:
+        self.clock = ManualClock()
+        self.cluster = MemoryCluster()
+        self.client = cast(Client, MemoryClient(self.cluster, self.clock))
+        self.registry = cast(RegistryClient, Registry())
+        self.settings: AgentSettings = settings(*sources, **others)
+
+    def ensure(self, *, apache: bool = False) -> None:
+        connection.ensure_topics(self.client, self.settings, apache, self.clock.advance)
+
+    def resolve(self) -> list:
+        return connection.resolve(self.client, self.registry, self.settings, CLUSTER)
+
+
+def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
+    """The data topic and its rejected topic, with as many partitions as the settings say."""
+    site = Site(raw("a"), raw("b"), topic_partitions=3)
+    site.cluster.create("a", 7)
+    site.ensure()
+    counts = {name: len(topic.logs) for name, topic in site.cluster.topics.items()}
+    assert counts == {"a": 7, "a.rejected": 3, "b": 3, "b.rejected": 3}
+    assert site.cluster.topics["b"].configs == {}
+
+
+def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
+    """Topics are made so that old lines stay; one that would delete them is refused."""
+    site = Site(raw("a"))
+    site.ensure(apache=True)
+    configs = site.cluster.topics["a"].configs
+    assert (configs["retention.ms"], configs["message.timestamp.type"]) == ("-1", "CreateTime")
+    configs["retention.ms"] = "604800000"
+    with pytest.raises(ConfigurationRefused, match=r"topic a: retention\.ms"):
+        site.ensure(apache=True)
+    site.ensure(apache=False)
+
+
+def test_a_source_becomes_a_recipe() -> None:
+    """With its schemas' ids and its topics' partitions and limits."""
+    site = Site(raw("a"))
+    site.cluster.create("a", 4, {"max.message.bytes": "5000"})
+    site.ensure()
+    (found,) = site.resolve()
+    assert (found.recipe.data.partitions, found.recipe.data.limit_bytes) == (4, 5000)
+    assert found.recipe.rejected.limit_bytes == connection.MESSAGE_BYTES_DEFAULT
+    assert {found.recipe.schema.id, found.recipe.rejected_schema.id} == {1, 2}
+    assert found.data.topic_id == site.cluster.topics["a"].topic_id.hex
+    assert (found.data.cluster, found.data.cluster_id) == ("main", "memory")
+    assert found.tailed().recipe == found.recipe.fingerprint
+
+
+def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
+    """A file is registered under the topic's subject; a subject's newest version is used."""
+    path = tmp_path / "line.avsc"
+    path.write_text('{"type":"record","name":"r","fields":[{"name":"text","type":"string"}]}')
+    site = Site(raw("a", schema=str(path)), raw("b", schema="some-subject"))
+    site.ensure()
+    first, second = site.resolve()
+    assert first.recipe.schema.text == path.read_text()
+    assert second.recipe.schema.id == 77
+    connection.check_recipes([first, second])
+
+
+def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() -> None:
+    """The registry's own sentence, and which source it is about."""
+    site = Site(raw("refused"))
+    site.ensure()
+    with pytest.raises(ConfigurationRefused, match="topic refused: the schema is incompatible"):
+        site.resolve()
+
+
+def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
+    """A registered schema that the parser cannot fill is found at the start."""
+    source = SourceSettings(
+        topic="a",
+        paths=["/x"],
+        schema="some-subject",
+        parser=ParserSettings(type="regex", pattern="(?P<other>.*)"),
+    )
+    site = Site(source)
+    site.ensure()
+    with pytest.raises(ConfigurationRefused, match="'line'"):
+        connection.check_recipes(site.resolve())
+
+
+def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
+    """Partitions and limits change while running; ids and schemas do not."""
+    site = Site(raw("a"))
+    site.ensure()
+    before = site.resolve()
+    site.cluster.topics["a"].logs *= 3
+    (after,) = connection.refresh(site.client, before)
+    assert after.recipe.data.partitions == 3
+    assert after.recipe.schema == before[0].recipe.schema
+    site.cluster.create("a", 9)
+    assert connection.refresh(site.client, [after]) == [after]
+    del site.cluster.topics["a"]
+    with pytest.raises(Unreachable):
+        connection.refresh(site.client, [after])
