@@ -36,7 +36,7 @@ def expect_complete(done: subprocess.CompletedProcess[str]) -> None:
 
 def processes_in(folder: Path) -> list[str]:
     """Command lines of processes that were started for this folder."""
-    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    found = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True)
     return [line for line in found.stdout.splitlines() if str(folder) in line]
 
 
