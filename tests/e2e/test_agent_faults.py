@@ -256,8 +256,7 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
     """A file that was renamed out of its pattern is read to the end that its program gives it."""
     for generation in range(3):
         path = trial.write("app.log", 500)
-        seen = generation + 1
-        eventually(lambda seen=seen: len(trial.ledger()) == seen, what="the agent has seen it")
+        wait_seen(trial, generation + 1)
         rotated = rotate(path)
         trial.oracle.append(rotated.name, [f"written to {generation} after its rename"])
     trial.write("app.log", 500)
@@ -265,6 +264,10 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
     yield
     trial.expect_exactly()
     trial.expect_complete()
+
+
+def wait_seen(trial: Trial, files: int) -> None:
+    eventually(lambda: len(trial.ledger()) == files, what=f"the agent has seen {files} files")
 
 
 def rotate(path: Path) -> Path:
@@ -299,7 +302,7 @@ def file_deleted_while_it_is_open(trial: Trial) -> Told:
     """A file that was deleted is read as long as its program writes to it, and then closed."""
     path = trial.write("app.log", 500)
     with path.open("ab", buffering=0) as out:
-        eventually(trial.ledger, what="the agent has seen it")
+        wait_seen(trial, 1)
         path.unlink()
         for number in range(500):
             line = f"line {number} of a deleted file"

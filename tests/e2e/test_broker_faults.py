@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from skidway.demo.site import DATACENTER, OFFLINE
+from skidway.demo.site import DATACENTER
 from skidway.kafka.client import Client
 from support.pipeline import Pipeline, Writer, seed
 from support.processes import eventually
@@ -120,11 +120,7 @@ def mirror_killed_while_it_follows(trial: Trial) -> Told:
     """kill -9 of the offline broker: it goes on at its own log's end, offset for offset."""
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
-            before = sum(trial.watermarks(OFFLINE).values())
-            eventually(
-                lambda before=before: sum(trial.watermarks(OFFLINE).values()) > before,
-                what="the mirror follows",
-            )
+            trial.wait_mirror_moves()
             trial.pipeline.restart("broker-offline")
     trial.settle()
     yield

@@ -114,7 +114,9 @@ class Program:
             )
         return self
 
-    def wait_until(self, ready: Callable[[], object], within_s: float = 60.0) -> Program:
+    def wait_until(
+        self, ready: Callable[[], object], within_s: float = 60.0, every_s: float = 0.05
+    ) -> Program:
         """Wait for the condition; a program that ends before is an error that shows its output."""
         deadline = time.monotonic() + within_s
         while not ready():
@@ -123,7 +125,7 @@ class Program:
                 raise NotReady(
                     f"{' '.join(self.command)} is {state} and not ready:\n{self.output()[-4000:]}"
                 )
-            time.sleep(0.05)
+            time.sleep(every_s)
         return self
 
     def output(self) -> str:

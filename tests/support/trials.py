@@ -29,7 +29,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from skidway.demo.site import DATACENTER
+from skidway.demo.site import DATACENTER, OFFLINE
 from skidway.kafka.types import TopicPartition
 from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, lines_of, source
 from support.processes import NotReady, Program, eventually
@@ -124,13 +124,21 @@ class Trial:
             lambda: self.appended() >= count, within_s=within_s, what=f"{count} records appended"
         )
 
+    def wait_mirror_moves(self) -> None:
+        """Until the mirror has more than it has now."""
+        before = sum(self.watermarks(OFFLINE).values())
+        eventually(
+            lambda: sum(self.watermarks(OFFLINE).values()) > before, what="the mirror follows"
+        )
+
     def reconfigure(self, **settings: Any) -> None:
         """Other settings of this story's source, for the agent's next start."""
         self.settings.update(settings)
         self._stage.configure()
 
     def loader(self) -> Program:
-        """A load of this story's topics alone."""
+        """A load of this story's topics alone, once the mirror has all of them; not yet started."""
+        self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
         return self.pipeline.loader(self.topics)
 
     # --- after a load -----------------------------------------------------------------------------

@@ -1,0 +1,121 @@
+"""Faults of the loader: killed at any step or run twice at once, it gives the same rows."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skidway.demo.site import DATACENTER
+from support.pipeline import lines_of, report_of
+from support.processes import Program, eventually
+from support.trials import Stage, Stories, Story, Told, Trial
+
+pytestmark = pytest.mark.e2e
+STORIES = Stories()
+LINES = 20_000
+HOURS = 400
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
+    """Each story's promise holds: see its docstring."""
+    stage.result(story)
+
+
+@STORIES.add()
+def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
+    """Nothing of it is visible; the next load writes all rows again, the one behind cleans up."""
+    trial.write("app.log", LINES)
+    trial.settle()
+    loader = stopped_when(trial, lambda: bool(staged(trial)))
+    eventually(lambda: staged_rows(trial) == LINES, what="the workers have written everything")
+    assert not manifests(trial)
+    loader.kill_session()
+    assert trial.rows().num_rows == 0
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+    assert staged(trial)
+    yield
+    assert not staged(trial)
+    trial.expect_exactly()
+
+
+@STORIES.add(
+    parser={"type": "regex", "pattern": r"(?P<time>\S+) (?P<line>.*)"},
+    timestamp={"fields": ["time"], "format": "rfc3339"},
+)
+def loader_killed_between_commit_and_moves(trial: Trial) -> Told:
+    """The next run, which has nothing else to do, moves the committed files into place."""
+    lines = [f"2026-01-{1 + n // 24 % 28:02}T{n % 24:02}:00:00Z line {n}" for n in range(HOURS)]
+    trial.oracle.append("app.log", lines)
+    trial.oracle.lines = [line.partition(" ")[2] for line in lines]
+    trial.settle()
+    loader = stopped_when(trial, lambda: bool(manifests(trial)))
+    unmoved = staged(trial)
+    loader.kill_session()
+    assert unmoved
+    seen = list(lines_of(trial.rows()))
+    assert len(seen) == len(set(seen)) < HOURS
+    yield
+    assert not staged(trial)
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+@STORIES.add()
+def two_loads_at_once(trial: Trial) -> Told:
+    """The one that commits first wins; the other sees it, and adds nothing."""
+    trial.write("app.log", LINES)
+    trial.settle()
+    slow = stopped_when(trial, lambda: bool(staged(trial)))
+    assert not manifests(trial)
+    fast = trial.loader().start()
+    assert fast.wait(180) == 0, fast.output()
+    assert report_of(fast)[trial.topic]["rows"] == LINES
+    slow.signal(signal.SIGCONT)
+    assert slow.wait(180) == 0, slow.output()
+    assert report_of(slow)[trial.topic]["rows"] == 0
+    assert '"event": "race_lost"' in slow.output()
+    trial.expect_exactly()
+    assert not staged(trial)
+    trial.write("app.log", 100)
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+def stopped_when(trial: Trial, happened: Callable[[], bool]) -> Program:
+    """A load whose driver stands still since then, while Spark's workers go on."""
+    loader = trial.loader().start()
+    loader.wait_until(lambda: '"event": "spark_started"' in loader.output(), within_s=120)
+    loader.wait_until(happened, within_s=120, every_s=0.0005)
+    loader.signal(signal.SIGSTOP)
+    return loader
+
+
+def state(trial: Trial) -> Path:
+    return Path(trial.pipeline.site.output, "_skidway", f"{DATACENTER}.{trial.topic}")
+
+
+def manifests(trial: Trial) -> list[Path]:
+    return list(state(trial).glob("*.json"))
+
+
+def staged(trial: Trial) -> list[Path]:
+    """Files of rows that are not in their places."""
+    return list((state(trial) / "staging").glob("*/**/*.parquet"))
+
+
+def staged_rows(trial: Trial) -> int:
+    """Rows of staged files; -1 while one of them is still being written."""
+    try:
+        return sum(pq.read_metadata(path).num_rows for path in staged(trial))
+    except pa.ArrowInvalid:
+        return -1
