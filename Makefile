@@ -14,14 +14,26 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.1
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help venv install install-dev demo doctor fmt lint type imports check unit peers tests \
+# The tests, those first that fail fastest.
+SUITES := unit model crash conformance e2e
+
+# Runs pytest and says how long it took. It fails when a test fails and when none ran.
+# REPORTS=DIR: what ran, as XML.
+PYTEST = started=$$(date +%s); status=0; \
+	$(BIN)/pytest $(if $(REPORTS),--junit-xml=$(REPORTS)/$@.xml) $(1) $(ARGS) || status=$$?; \
+	echo "== $@: $$(($$(date +%s) - started)) s, status $$status"; exit $$status
+
+# Tests share the machine with what they measure and wait for: one thing at a time, even with -j.
+.NOTPARALLEL:
+
+.PHONY: help venv install install-dev demo doctor fmt lint type imports check $(SUITES) peers \
 	test foreign test-all bench clean
 
 help:
 	@echo 'make demo      the whole pipeline on this machine, on real logs; ARGS="--logs GLOB" for yours'
 	@echo 'make test      formatting rules, types, imports, and all tests that Python and Java suffice for'
 	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root'
-	@echo 'make unit      the fast tests alone'
+	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md'
 	@echo 'make fmt lint type imports    one tool at a time;  make doctor    what this machine lacks'
 	@echo 'make clean     remove what was built (not ./skidway-demo)'
@@ -70,22 +82,21 @@ imports: install-dev
 
 check: lint type imports
 
-unit: install-dev
-	$(BIN)/pytest -q tests/unit $(ARGS)
-
 # The jars of Apache Kafka and HDFS that tests run; Maven is installed where that may be done.
 peers: install-dev
 	$(BIN)/python tests/support/peers.py
 
-tests: install-dev peers
-	$(BIN)/pytest -m "not foreign" $(ARGS)
+$(SUITES): install-dev
+	@$(call PYTEST,-m 'not foreign' tests/$@)
 
-test: check tests
+crash conformance e2e: peers
+
+test: check $(SUITES)
 
 # Tests that need Node, Go, Debian packages or root carry the mark `foreign`.
 foreign: install-dev peers
-	@if grep -rqE 'mark\.foreign' tests; then \
-		$(BIN)/pytest -m foreign $(ARGS); \
+	@if grep -rqE 'mark\.foreign' --include='*.py' tests; then \
+		$(call PYTEST,-m foreign tests); \
 	else \
 		echo 'No test needs Node, Go, Debian packages or root.'; \
 	fi
