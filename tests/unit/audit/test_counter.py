@@ -138,6 +138,21 @@ def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> No
     assert _counted(site.deltas()) == 20
 
 
+def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Path) -> None:
+    """Metadata may lack a topic for a moment: what was counted of it stays counted."""
+    site = Site(tmp_path, topics=[".*"], commit_interval_ms=60_000, metadata_max_age_ms=100)
+    logs = site.cluster.create("logs")
+    site.run(1)
+    _append(site, LOGS, 0, 10)
+    site.run(1)  # counted, and not committed yet
+    del site.cluster.topics["logs"]
+    site.run(1)
+    site.cluster.topics["logs"] = logs
+    _append(site, LOGS, 10, 10)
+    site.run(10)
+    assert _counted(site.deltas()) == 20
+
+
 def test_records_without_origin_are_counted_by_offset(site: Site) -> None:
     """They have agent 0 and no bytes."""
     _append(site, LOGS, 0, 10, origin=False)
