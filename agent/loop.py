@@ -35,6 +35,7 @@ from agent.files.host import FileKey, Host
 from agent.files.reading import Reader, Taken
 from agent.files.tracked import FileState, TrackedFile
 from agent.files.tracking import SetApart, Tracker
+from agent.framing import READ_BYTES
 from agent.settings import AgentSettings
 from agent.state.changes import Changes
 from agent.state.database import State, StateFull, TopicState
@@ -265,9 +266,10 @@ class Loop:
             self.reader.look_again(now)
         if now < self._read_at or not self.reader.has_ready:
             return []
-        self._read_at = now + self._settings.linger_ms / 1000
         taken = self.reader.take(now, now_ms, self._sequence)
         self._sequence += len(taken)
+        has_backlog = sum(len(one.reading.data) for one in taken) >= READ_BYTES // 2
+        self._read_at = now if has_backlog else now + self._settings.linger_ms / 1000
         return taken
 
     def _promise(self, changes: Changes, taken: list[Taken]) -> None:
