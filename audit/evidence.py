@@ -34,6 +34,9 @@ from skidway.kafka.source import Source
 
 REJECTED_SUFFIX = ".rejected"
 
+_ID_END = 1 << 63
+_ID_DIGITS_MAX = 19
+
 
 class SenderKey(NamedTuple):
     """Whose numbers have no holes. Every epoch begins with number 1."""
@@ -171,15 +174,22 @@ def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
         for part in parts:
             if part.agent != NO_AGENT:
                 yield part.source, part.agent
-    else:
+    elif agent_of(message.sender) != NO_AGENT:
         for sealed in message.topics:
             yield sealed.source, agent_of(message.sender)
 
 
 def agent_of(sender: Sender) -> int:
     """The agent id of an agent's messages; NO_AGENT for a producer name that is no id."""
-    producer = sender.producer
-    return int(producer) if producer.isascii() and producer.isdigit() else NO_AGENT
+    return agent_named(sender.producer)
+
+
+def agent_named(producer: str) -> int:
+    """The agent id that a producer name is; NO_AGENT for any other name, however like one."""
+    if not (producer.isascii() and producer.isdigit() and len(producer) <= _ID_DIGITS_MAX):
+        return NO_AGENT
+    agent = int(producer)
+    return agent if str(agent) == producer and agent < _ID_END else NO_AGENT
 
 
 def sender_key(sender: Sender) -> SenderKey:

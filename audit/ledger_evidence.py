@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from audit.counts import Sums
+from audit.counts import NO_AGENT, Sums
 from audit.evidence import (
     REJECTED_SUFFIX,
     Coverage,
@@ -22,6 +22,7 @@ from audit.evidence import (
     Tally,
     TopicEvidence,
     add_doublings,
+    agent_named,
     loss_note,
     only_claimed,
 )
@@ -156,9 +157,9 @@ class _Reader:
         """Per agent and epoch the first seal, the last, the last below a clone, and the last
         before each loss."""
         for key, numbers in self._found.senders.items():
-            if key.tier is not Tier.AGENT or not key.producer.isdigit():
+            agent = agent_named(key.producer)
+            if key.tier is not Tier.AGENT or agent == NO_AGENT:
                 continue
-            agent = int(key.producer)
             limits = [x.number for x in topic.losses.get(agent, ()) if x.epoch == key.epoch]
             limits += [_NO_LIMIT, numbers.cloned_at or _NO_LIMIT]
             found = set(self._seals(number, agent, key.epoch, limits))

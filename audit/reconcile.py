@@ -35,6 +35,7 @@ from audit.evidence import (
     SenderKey,
     Tally,
     TopicEvidence,
+    agent_named,
 )
 from audit.messages import Certainty, Message, Tier
 from audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Policy, Status
@@ -167,14 +168,14 @@ class TopicJudgement:
     def _sealed_usably(self, key: SenderKey, bucket: BucketId) -> bool:
         if key.tier is not Tier.AGENT:
             return True
-        seals = self._seals.get(int(key.producer), ())
+        seals = self._seals.get(agent_named(key.producer), ())
         return any(seal.sealed_until >= self._due(bucket) for seal in seals)
 
     def _overcome(self, key: SenderKey, start: int) -> bool:
         """Whether an agent's later epoch has sealed so that this one cannot touch the bucket."""
         if key.tier is not Tier.AGENT:
             return False
-        later = [x for x in self._seals.get(int(key.producer), ()) if x.epoch > key.epoch]
+        later = [x for x in self._seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]
         return bool(later) and start >= min(later).sealed_until + self._policy.ahead_ms
 
     def _beginning_findings(self, bucket: BucketId) -> Iterator[Finding]:
@@ -356,8 +357,9 @@ class TopicJudgement:
     def _epochs_by_agent(self) -> dict[int, list[SenderKey]]:
         epochs: dict[int, list[SenderKey]] = {}
         for key in sorted(x for x in self._evidence.senders if x.tier is Tier.AGENT):
-            if key.producer.isdigit():
-                epochs.setdefault(int(key.producer), []).append(key)
+            agent = agent_named(key.producer)
+            if agent != NO_AGENT:
+                epochs.setdefault(agent, []).append(key)
         return epochs
 
     def _usable_seals(self, agent: int) -> list[SealNote]:
@@ -521,4 +523,8 @@ def _loss_words(note: LossNote) -> str:
 
 
 def _time_words(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    try:
+        moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    except (OverflowError, ValueError):  # no calendar holds it
+        return f"{time_ms} ms"
+    return moment.strftime("%Y-%m-%d %H:%M:%SZ")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from audit import messages
+from audit import messages, report
 from audit.evidence import Fold
 from audit.ledger import Ledger, ledger_of
 from audit.messages import (
@@ -28,7 +28,7 @@ from audit.messages import (
     Tier,
 )
 from audit.reconcile import judge, verdicts
-from audit.verdict import Policy
+from audit.verdict import Policy, Status
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -163,6 +163,43 @@ def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
     assert ledger.newest_buckets(5) == [0]
     assert ledger.newest_buckets(5, until=0) == []
     assert ledger.topics() == [LOGS]
+    ledger.close()
+
+
+@pytest.mark.parametrize("name", ["9" * 19, "9" * 20, "9" * 5000, "\u00b2", "\u0663", "", "-7"])
+def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> None:
+    """Whoever may write to the topic must not be able to stop the collector or the report."""
+    sender = Sender(Tier.AGENT, "dc1", name, "h", 1)
+    chosen: list[Message] = [
+        _delta(1),
+        Delta(sender, 1, 5, counts=(Count(LOGS, 7, 0, 100, 1, 2, 3),)),
+        Seal(sender, 2, 5, (SealedTopic(LOGS, 500, 1),)),
+        Heartbeat(sender, 2, 5),
+    ]
+    ledger = ledger_of(_encoded(chosen))
+    assert ledger.refused_count == 0
+    evidence = ledger.evidence()
+    assert verdicts(evidence, POLICY, 300) == verdicts(Fold(chosen).evidence(), POLICY, 300)
+    ledger.close()
+
+
+@pytest.mark.parametrize("moment", [-(1 << 63), -(1 << 62), 1 << 62, (1 << 63) - 1])
+def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
+    """A clock gone mad is shown as a number."""
+    sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
+    count = Count(LOGS, 7, 0, 100, 1, 2, 3)
+    chosen: list[Message] = [
+        Delta(sender, 1, moment, counts=(count, replace(count, bucket=moment))),
+        Seal(sender, 2, moment, (SealedTopic(LOGS, moment, 1),)),
+        Delta(sender, 3, 5, counts=(replace(count, previous=1),)),
+    ]
+    ledger = ledger_of(_encoded(chosen))
+    assert ledger.refused_count == 0
+    for now in (300, 1 << 62):
+        found = verdicts(ledger.evidence(), POLICY, now)
+        assert found
+        assert found[0].status is not Status.COMPLETE
+        report.table(found, POLICY.tiers)
     ledger.close()
 
 
