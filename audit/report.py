@@ -118,12 +118,12 @@ def time_text(time_ms: int) -> str:
 def parse_since(text: str, now_ms: int) -> int:
     """A moment as RFC 3339, or how long ago as 90m, 24h, 7d. Raises UsageError."""
     number, unit = text[:-1], text[-1:]
-    if number.isdigit() and unit in _UNITS:
-        ago = timedelta(**{_UNITS[unit]: int(number)})
-        return now_ms - ago // timedelta(milliseconds=1)
     try:
+        if number.isdigit() and unit in _UNITS:
+            ago = timedelta(**{_UNITS[unit]: int(number)})
+            return now_ms - ago // timedelta(milliseconds=1)
         moment = datetime.fromisoformat(text)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise UsageError(
             f"--since {text!r} is neither a time like 2026-01-31T10:00:00Z nor one like 90m or 24h."
         ) from error

@@ -93,7 +93,9 @@ def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
     assert report.parse_since(text, 1_000_000) == expected
 
 
-@pytest.mark.parametrize("text", ["", "h", "yesterday", "12", "5y"])
+@pytest.mark.parametrize(
+    "text", ["", "h", "yesterday", "12", "5y", "\u00b2h", "9" * 12 + "d", "9" * 5000 + "s"]
+)
 def test_another_since_is_refused_with_a_sentence(text: str) -> None:
     """Exit status 2, not a traceback."""
     with pytest.raises(UsageError, match="neither a time"):
