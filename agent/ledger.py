@@ -88,6 +88,8 @@ def adopt(directory: Path) -> str:
         changes = Changes()
         changes.put_meta("machine", machine)
         changes.put_meta("epoch", state.epoch + 1)
+        changes.put_meta("number", 0)  # numbers and their chains are those of one epoch
+        changes.forget_touched()
         state.commit(changes)
         state.close()
         return (

@@ -188,9 +188,17 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
 
 
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On another machine it is refused until somebody adopts it, in a new epoch."""
+    """On another machine it is refused until somebody adopts it, in a new epoch, whose numbers
+    begin with 1 and whose chains begin with 0."""
     state = open_state(tmp_path)
     agent = state.agent
+    source = Source("main", "cid", "logs", "tid")
+    key = (source, agent, 60_000)
+    changes = Changes()
+    changes.put_meta("number", 17)
+    changes.put_touched([(key, 17)])
+    changes.put_sums([(key, Sums(3, 30, 5))])
+    state.commit(changes)
     check_machine(state, state.machine)
     state.close()
     monkeypatch.setattr("agent.identity.machine_id", lambda: "another")
@@ -202,7 +210,9 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
     assert "already" in ledger.adopt(tmp_path)
     state = open_state(tmp_path)
     check_machine(state, "another")
-    assert (state.agent, state.epoch) == (agent, 2)
+    assert (state.agent, state.epoch, state.number) == (agent, 2, 0)
+    assert state.touched([key]) == {}
+    assert state.sums() == [(key, Sums(3, 30, 5))]
     state.close()
 
 
