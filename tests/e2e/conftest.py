@@ -1,4 +1,4 @@
-"""One pipeline for a module's stories of faults."""
+"""One pipeline for the stories of all modules; each module's stories share their loads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.pipeline import Pipeline
-from support.trials import Stage, Story
+from support.trials import Stage, chosen
 
 
 @pytest.fixture(scope="session")
@@ -25,14 +25,4 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 @pytest.fixture(scope="module")
 def stage(request: pytest.FixtureRequest, pipeline: Pipeline) -> Stage:
     """The module's stories, told to their ends; those alone that tests were asked for."""
-    chosen: list[Story] = []
-    for item in request.session.items:
-        if item.path == request.path and isinstance(item, pytest.Function):
-            callspec = getattr(item, "callspec", None)
-            if callspec is not None and "story" in callspec.params:
-                chosen.append(callspec.params["story"])
-    made = Stage(pipeline, chosen)
-    made.configure()
-    pipeline.restart("agent")
-    made.tell()
-    return made
+    return Stage(pipeline, chosen(request)).tell()

@@ -29,6 +29,11 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
     stage.result(story)
 
 
+def test_a_recount_agrees(stage: Stage) -> None:
+    """The rows, counted again from their files, are what every tier counted."""
+    stage.expect_recounted()
+
+
 # --- killed -------------------------------------------------------------------------------------
 
 
@@ -68,7 +73,7 @@ def agent_killed_between_intent_and_send(trial: Trial) -> Told:
 @STORIES.add()
 def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
     """What the broker has and the agent does not know of is sent again, and counts once."""
-    held = trial.proxy.inject(Fault.HOLD_ANSWER, produces(trial.topic))
+    held = trial.hold_answers()
     trial.write("app.log", 1000)
     held.wait_for_hit()
     trial.pipeline.kill("agent")
@@ -129,7 +134,7 @@ def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
     """What was promised of a half line is sent again as that half, though it is whole by now."""
     path = trial.write("app.log", 10)
     trial.settle()
-    held = trial.proxy.inject(Fault.HOLD_ANSWER, produces(trial.topic))
+    held = trial.hold_answers()
     trial.oracle.put(path, "the first half")
     held.wait_for_hit()
     trial.pipeline.kill("agent")
@@ -153,7 +158,7 @@ TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
 @STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
 def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
     """Bytes that were promised under the old expression are sent again under it, none twice."""
-    held = trial.proxy.inject(Fault.HOLD_ANSWER, produces(trial.topic))
+    held = trial.hold_answers()
     trial.write("app.log", 500)
     held.wait_for_hit()
     trial.pipeline.kill("agent")

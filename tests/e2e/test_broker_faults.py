@@ -26,6 +26,11 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
     stage.result(story)
 
 
+def test_a_recount_agrees(stage: Stage) -> None:
+    """The rows, counted again from their files, are what every tier counted."""
+    stage.expect_recounted()
+
+
 @STORIES.add()
 def partitions_added_while_running(trial: Trial) -> Told:
     """A topic that grows loses nothing: agent, mirror, counters and loader follow it."""
@@ -72,7 +77,7 @@ def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
     """The broker dies behind the append and its answer is lost: what it knew is in its log."""
     trial.write("app.log", 100)
     trial.settle()
-    held = trial.proxy.inject(Fault.HOLD_ANSWER, produces(trial.topic))
+    held = trial.hold_answers()
     trial.write("app.log", 1000)
     held.wait_for_hit()
     trial.pipeline.kill("broker-dc1")

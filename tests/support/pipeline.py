@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from agent import ledger
+from loader.store import open_store
 from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing, free_ports
 from skidway.errors import StateRefused
 from skidway.kafka.client import LATEST, Client
@@ -47,6 +48,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "count-offline": ("audit", "count"),
     "audit": ("audit", "run"),
 }
+LOAD_WITHIN_S = 240.0
 Settings = Mapping[str, Any]
 PATIENT: Mapping[str, Settings] = {
     "agent": {
@@ -213,10 +215,10 @@ class Pipeline:
             session=True,
         )  # fmt: skip
 
-    def load(self, topics: Sequence[str], within_s: float = 180) -> dict[str, dict[str, Any]]:
+    def load(self, topics: Sequence[str], *options: str) -> dict[str, dict[str, Any]]:
         """One load to its good end; what it reports, by topic of dc1."""
-        program = self.loader(topics).start()
-        status = program.wait(within_s)
+        program = self.loader(topics, *options).start()
+        status = program.wait(LOAD_WITHIN_S)
         assert status == 0, program.output()[-4000:]
         return report_of(program)
 
@@ -234,13 +236,22 @@ class Pipeline:
         assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    def rows(self, topic: str) -> pa.Table:
+    def rows(self, topic: str, output: str | None = None) -> pa.Table:
         """All committed rows of a topic of dc1, as a reader finds them that lists directories."""
-        files = sorted(Path(self.site.output, f"{DATACENTER}.{topic}").rglob("*.parquet"))
-        if not files:
-            return pa.table({})
-        tables = [pq.ParquetFile(file).read() for file in files]
-        return pa.concat_tables(tables, promote_options="permissive")
+        name = f"{DATACENTER}.{topic}"
+        tables = [
+            pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)
+        ]
+        return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+
+
+def parquet_files(output: str, folder: str) -> list[Any]:
+    """The Parquet files below a folder of an output, in what pyarrow can open."""
+    if not output.startswith("hdfs://"):
+        return sorted(Path(output, folder).rglob("*.parquet"))
+    store = open_store(output)
+    paths = [entry.path for entry in store.files(folder) if entry.path.endswith(".parquet")]
+    return [pa.BufferReader(store.read(path)) for path in paths]
 
 
 def report_of(program: Program) -> dict[str, dict[str, Any]]:

@@ -28,11 +28,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from skidway.demo.site import DATACENTER, OFFLINE
 from skidway.kafka.types import TopicPartition
 from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, lines_of, source
 from support.processes import NotReady, Program, eventually
+from support.proxy import Fault, Intervention, produces
 
 Told = Iterator[None]
 Teller = Callable[["Trial"], Told]
@@ -131,6 +133,10 @@ class Trial:
             lambda: sum(self.watermarks(OFFLINE).values()) > before, what="the mirror follows"
         )
 
+    def hold_answers(self) -> Intervention:
+        """From now on the agent does not hear what became of this topic's records."""
+        return self.proxy.inject(Fault.HOLD_ANSWER, produces(self.topic))
+
     def reconfigure(self, **settings: Any) -> None:
         """Other settings of this story's source, for the agent's next start."""
         self.settings.update(settings)
@@ -139,12 +145,12 @@ class Trial:
     def loader(self) -> Program:
         """A load of this story's topics alone, once the mirror has all of them; not yet started."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
-        return self.pipeline.loader(self.topics)
+        return self.pipeline.loader(self.topics, *self._stage.load_options)
 
     # --- after a load -----------------------------------------------------------------------------
 
     def rows(self, topic: str | None = None) -> pa.Table:
-        return self.pipeline.rows(topic or self.topic)
+        return self.pipeline.rows(topic or self.topic, self._stage.output)
 
     def loaded(self, topic: str | None = None) -> dict[str, Any]:
         """What the last common load reported of the topic."""
@@ -172,10 +178,16 @@ class Trial:
 
 
 class Stage:
-    """One pipeline, the stories told on it, and the loads that they share."""
+    """One pipeline, the stories told on it, and the loads that they share.
 
-    def __init__(self, pipeline: Pipeline, stories: Iterable[Story]) -> None:
+    output: where they load to, if not to the pipeline's own directory.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, stories: Iterable[Story], output: str | None = None
+    ) -> None:
         self.pipeline = pipeline
+        self.output = output or pipeline.site.output
         self.trials = {story.name: Trial(self, story) for story in stories}
         self.loaded: dict[str, dict[str, Any]] = {}
 
@@ -183,26 +195,38 @@ class Stage:
     def topics(self) -> list[str]:
         return [topic for trial in self.trials.values() for topic in trial.topics]
 
+    @property
+    def load_options(self) -> tuple[str, str]:
+        return "--set", f"output={self.output}"
+
     def configure(self) -> None:
         """The sources of all stories, for the agent's next start."""
         self.pipeline.rewrite([trial.source for trial in self.trials.values()])
 
-    def tell(self) -> None:
+    def tell(self) -> Stage:
         """Tells all stories to their ends; what failed is in their trials."""
+        self.configure()
+        self.pipeline.restart("agent")
         alive = {trial: trial.story.tell(trial) for trial in self.trials.values()}
         while True:
             alive = {trial: told for trial, told in alive.items() if self._goes_on(trial, told)}
             if not alive:
-                return
+                return self
             with _timed("load"):
                 self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
-                self.loaded = self.pipeline.load(self.topics)
+                self.loaded = self.pipeline.load(self.topics, *self.load_options)
 
     def result(self, story: Story) -> None:
         """Raises what went wrong in a story."""
         error = self.trials[story.name].error
         if error is not None:
             raise error
+
+    def expect_recounted(self) -> None:
+        """Every committed row of the stories, counted again, is what every tier counted."""
+        options = [option for topic in self.topics for option in ("--topic", topic)]
+        found = self.pipeline.audit("recount", "--output", self.output, *options)
+        assert {topic["verdict"] for topic in found["topics"]} == {"agrees"}, found
 
     def verdicts(self, topics: Sequence[str], until: str = "complete") -> list[dict[str, Any]]:
         """The buckets of the topics, once all of them are complete or some have that verdict."""
@@ -232,6 +256,16 @@ class Stage:
                 self.pipeline.revive()
                 return False
         return True
+
+
+def chosen(request: pytest.FixtureRequest) -> list[Story]:
+    """The stories of the module that tests were asked for."""
+    found: list[Story] = []
+    for item in request.session.items:
+        callspec = getattr(item, "callspec", None)
+        if item.path == request.path and callspec is not None and "story" in callspec.params:
+            found.append(callspec.params["story"])
+    return found
 
 
 class _timed:  # noqa: N801 - reads as a phrase

@@ -1,0 +1,93 @@
+"""Apache Kafka 4.1 in the datacenter broker's place: the same rows, the same verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from skidway.demo.site import DATACENTER
+from skidway.kafka.client import Client
+from support.kafka import ApacheKafka
+from support.pipeline import Pipeline, Writer
+from support.trials import Stage, Stories, Story, Told, Trial, chosen
+
+pytestmark = [pytest.mark.e2e, pytest.mark.java]
+STORIES = Stories()
+PATTERN = "through-kafka-.*"
+KILLS = 2
+
+
+@pytest.fixture(scope="module")
+def stage(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    apache_kafka: ApacheKafka,
+) -> Iterator[Stage]:
+    """agent -> Apache Kafka -> mirror -> offline broker -> load; no broker of ours in between."""
+    folder = tmp_path_factory.mktemp("through-kafka")
+    mirror = {
+        "cluster": DATACENTER,
+        "bootstrap.servers": apache_kafka.address,
+        "topics": [PATTERN],
+    }
+    pipeline = Pipeline(
+        folder,
+        [{"topic": "through-kafka-nothing", "paths": [str(folder / "nothing")]}],
+        elsewhere={"broker-dc1": apache_kafka.port},
+        settings={
+            "agent": {"cluster.name": DATACENTER},
+            "broker-offline": {"mirror.sources": [mirror]},
+            "count-dc1": {"topics": [PATTERN]},
+        },
+    )
+    try:
+        pipeline.start()
+        yield Stage(pipeline, chosen(request)).tell()
+    finally:
+        pipeline.stop()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_lines_through_apache_kafka(stage: Stage, story: Story) -> None:
+    """Each story's promise holds: see its docstring."""
+    stage.result(story)
+
+
+def test_a_recount_agrees(stage: Stage) -> None:
+    """The rows, counted again from their files, are what every tier counted."""
+    stage.expect_recounted()
+
+
+@STORIES.add()
+def through_kafka_killed_and_started_again(trial: Trial) -> Told:
+    """The agent is killed while it sends to Apache Kafka: no line is lost, none doubled."""
+    with Writer(trial.oracle, "app.log"):
+        for _ in range(KILLS):
+            trial.wait_appended(trial.appended() + 1000)
+            trial.pipeline.restart("agent")
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+@STORIES.add(
+    parser={"type": "regex", "pattern": r"(?P<time>\S+) (?P<line>.*)"},
+    timestamp={"fields": ["time"], "format": "rfc3339"},
+)
+def through_kafka_with_old_times(trial: Trial) -> Told:
+    """Lines of ten years ago stay: topics are made so that Kafka deletes nothing by event time."""
+    lines = [f"2015-06-{1 + n % 3:02}T10:{n % 60:02}:00Z line {n}" for n in range(600)]
+    trial.oracle.append("app.log", lines)
+    trial.oracle.lines = [line.partition(" ")[2] for line in lines]
+    trial.settle()
+    with Client(trial.pipeline.site.address("broker-dc1")) as client:
+        configs = client.topic_configs(trial.topics)
+    for name in trial.topics:
+        assert configs[name]["retention.ms"] == "-1"
+        assert configs[name]["message.timestamp.type"] == "CreateTime"
+        assert int(configs[name]["message.timestamp.after.max.ms"]) == (1 << 63) - 1
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()

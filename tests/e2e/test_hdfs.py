@@ -1,0 +1,64 @@
+"""The loader's output on a real HDFS: NameNode and DataNode of Apache Hadoop."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.hdfs import Hdfs
+from support.pipeline import Pipeline
+from support.proxy import Fault, produces
+from support.trials import Stage, Stories, Story, Told, Trial, chosen
+
+pytestmark = [pytest.mark.e2e, pytest.mark.java]
+STORIES = Stories()
+
+
+@pytest.fixture(scope="module")
+def stage(request: pytest.FixtureRequest, pipeline: Pipeline, hdfs: Hdfs) -> Stage:
+    """The stories, loaded to HDFS."""
+    return Stage(pipeline, chosen(request), f"{hdfs.url}/skidway").tell()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_rows_on_hdfs_are_the_lines(stage: Stage, story: Story) -> None:
+    """Each story's promise holds: see its docstring."""
+    stage.result(story)
+
+
+def test_a_recount_on_hdfs_agrees(stage: Stage) -> None:
+    """The rows, counted again from their files, are what every tier counted."""
+    stage.expect_recounted()
+
+
+@STORIES.add()
+def one_load_after_the_other_on_hdfs(trial: Trial) -> Told:
+    """Rows read back from HDFS are the lines, after each load."""
+    trial.write("app.log", 5000)
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.write("app.log", 5000)
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+@STORIES.add()
+def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
+    """What comes a second time is left out by marks that are read back from HDFS."""
+    held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
+    trial.write("app.log", 1000)
+    held.wait_for_hit()
+    trial.pipeline.restart("agent")
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    held.release()
+    trial.wait_appended(1001)
+    trial.write("app.log", 100)
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    assert trial.loaded()["repeats"] > 0
+    trial.expect_complete()
