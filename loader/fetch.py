@@ -31,8 +31,8 @@ def batches(
         while True:
             for fetched in fetcher.poll(POLL_MS):
                 for batch in fetched.batches:
-                    heard = time.monotonic()
                     yield batch
+                    heard = time.monotonic()  # the consumer's own time is no silence
             if time.monotonic() - heard > SILENCE_MAX_S:
                 raise Unreachable(
                     f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "
