@@ -28,6 +28,7 @@ class MirrorPartition:
     __slots__ = (
         "_backoff",
         "_end",
+        "_must_append",
         "_records",
         "_size_bytes",
         "attempt",
@@ -58,6 +59,7 @@ class MirrorPartition:
         self.watermark = UNKNOWN
         self._backoff = backoff
         self._end = replica.log.log_end_offset
+        self._must_append = False
         self._records = 0
         self._size_bytes = 0
 
@@ -97,14 +99,18 @@ class MirrorPartition:
         self._end = self.replica.log.log_end_offset
         self.follower.taken_back(self._end, last_batch(self.replica.log))
 
-    def went_on(self) -> None:
-        """Something was copied, or found to be the same: what was wrong is over."""
-        self.trouble, self.tries = "", 0
-        self._backoff.reset()
+    def went_on(self, *, by_append: bool) -> None:
+        """Something was copied, or only compared: what was wrong is over, if that proves it."""
+        if by_append or not self._must_append:
+            self.trouble, self.tries, self._must_append = "", 0, False
+            self._backoff.reset()
 
-    def wait(self, why: str, now: float) -> None:
-        """Does not go on before a while is over (now: monotonic seconds)."""
-        self.trouble = why
+    def wait(self, why: str, now: float, *, must_append: bool) -> None:
+        """Does not go on before a while is over (now: monotonic seconds).
+
+        must_append: what is wrong is over only when the next batch is in the log.
+        """
+        self.trouble, self._must_append = why, must_append
         self.retry_at = now + self._backoff.next_s()
 
 

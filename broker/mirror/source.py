@@ -211,7 +211,8 @@ class MirrorSource:
                 records, size_bytes = each.written()
                 self.records += records
                 self.bytes += size_bytes
-                each.went_on()
+                if each.retry_at is None:
+                    each.went_on(by_append=True)
 
     def next_deadline(self) -> float | None:
         """When the next turn is due though nothing has come (monotonic seconds)."""
@@ -391,9 +392,9 @@ class MirrorSource:
             at += action.count
         if damage and fetched.tp not in self._moved:
             # Perhaps damaged on the way, perhaps there: never appended, and asked for again.
-            self._later(each, damage)
+            self._later(each, damage, must_append=True)
         elif before is Phase.CHECKING and each.follower.phase is Phase.FOLLOWING:
-            each.went_on()
+            each.went_on(by_append=False)
 
     def _append(
         self, each: MirrorPartition, batches: Sequence[tuple[memoryview, BatchHeader]]
@@ -555,18 +556,18 @@ class MirrorSource:
             self._forget(each)
             self._local.unreadable(each.replica, error)
         else:
-            self._later(each, why)
+            self._later(each, why, must_append=True)
 
-    def _later(self, each: MirrorPartition, why: str) -> None:
+    def _later(self, each: MirrorPartition, why: str, *, must_append: bool = False) -> None:
         """Goes on, from a check, after a while."""
         each.follower.interrupted()
-        self._wait(each, why)
+        self._wait(each, why, must_append=must_append)
 
-    def _wait(self, each: MirrorPartition, why: str) -> None:
+    def _wait(self, each: MirrorPartition, why: str, *, must_append: bool = False) -> None:
         if each.trouble != why:
             _log.warning("mirror_waits", partition=each.name, reason=why)
         self._remove(each)
-        each.wait(why, self._clock.monotonic())
+        each.wait(why, self._clock.monotonic(), must_append=must_append)
         self._waiting[each.tp] = each
 
     def _try_again(self) -> None:

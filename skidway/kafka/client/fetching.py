@@ -26,6 +26,9 @@ from skidway.kafka.errors import RETRIABLE, ErrorCode, OffsetOutOfRange, error_f
 from skidway.kafka.protocol.fetch import Fetch, FetchAnswer, FetchedPartition, FetchTarget
 from skidway.kafka.types import TopicPartition
 
+LATE_S = 5.0
+"""An answer that takes longer than the longest wait and this counts as an interruption: one of the
+two sides was paused, and the topic may have been made again in the meantime."""
 RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # a single batch above max_bytes is asked for up to here
 
 Leaders = Callable[[TopicPartition], Address | None]
@@ -38,8 +41,8 @@ class Fetched:
     """Whole batches of one partition, in offset order; views of one response's memory.
 
     The first may begin below the position that was asked for: its first records have been read.
-    `unbroken`: they came on the same connection as the batches before them, with no refusal in
-    between; False for the first ones after a seek.
+    `unbroken`: they came on the same connection as the batches before them, with no refusal and no
+    long silence in between; False for the first ones after a seek.
     """
 
     tp: TopicPartition
@@ -90,6 +93,7 @@ class _Ready(NamedTuple):
 class _Open(NamedTuple):
     address: Address
     generations: dict[TopicPartition, int]
+    sent_at: float
 
 
 class Fetching:
@@ -148,7 +152,7 @@ class Fetching:
                 self.is_stalled = True
             elif address not in busy:
                 places.setdefault(address, []).append(tp)
-        return [self._fetch(address, tps) for address, tps in places.items()]
+        return [self._fetch(address, tps, now) for address, tps in places.items()]
 
     def answered(
         self, request_id: int, answer: FetchAnswer, now: float, place: Place | None = None
@@ -157,8 +161,11 @@ class Fetching:
         meanwhile are passed over.
         """
         opened = self._open.pop(request_id)
+        was_late = now - opened.sent_at > self._max_wait_ms / 1000 + LATE_S
         for part in answer.partitions:
             tp = TopicPartition(part.topic, part.partition)
+            if was_late:
+                self._interrupt(tp, "the answer came late")
             generation = opened.generations.pop(tp, -1)
             reading = self._readings.get(tp)
             if reading is not None and reading.generation == generation:
@@ -218,7 +225,7 @@ class Fetching:
         current = reading is not None and reading.generation == ready.generation
         return reading if current else None
 
-    def _fetch(self, address: Address, tps: list[TopicPartition]) -> PlannedFetch:
+    def _fetch(self, address: Address, tps: list[TopicPartition], now: float) -> PlannedFetch:
         targets: dict[str, list[FetchTarget]] = {}  # topics in the order of their first partition
         for tp in tps:
             reading = self._readings[tp]
@@ -229,13 +236,18 @@ class Fetching:
         request = Fetch(wanted, self._max_wait_ms, self._min_bytes, most)
         request_id = next(self._ids)
         generations = {tp: self._readings[tp].generation for tp in tps}
-        self._open[request_id] = _Open(address, generations)
+        self._open[request_id] = _Open(address, generations, now)
         return PlannedFetch(request_id, address, request)
 
     def _later(self, tp: TopicPartition, generation: int, now: float, why: str) -> None:
         reading = self._readings.get(tp)
         if reading is not None and reading.generation == generation:
             reading.retry_at = now + reading.backoff.next_s()
+            self._interrupt(tp, why)
+
+    def _interrupt(self, tp: TopicPartition, why: str) -> None:
+        reading = self._readings.get(tp)
+        if reading is not None:
             reading.place = None
             self._interruptions[tp] = why
 

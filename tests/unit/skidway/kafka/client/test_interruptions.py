@@ -80,6 +80,15 @@ def test_a_lost_fetch_is_told_at_once() -> None:
     assert list(fetching.take_interruptions()) == [TP]
 
 
+def test_an_answer_that_came_late_breaks() -> None:
+    """While a machine was paused anything may have become of the topic."""
+    fetching = begun()
+    give(fetching, plan(fetching), 0)
+    assert give(fetching, plan(fetching), None, now=NOW + 60) == []
+    assert list(fetching.take_interruptions()) == [TP]
+    assert give(fetching, plan(fetching, now=NOW + 60), 1, now=NOW + 60) == [False]
+
+
 def test_topics_that_are_not_read_any_more_are_forgotten() -> None:
     """A source that makes and deletes topics all day does not fill the client."""
 

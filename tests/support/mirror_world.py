@@ -1,0 +1,601 @@
+"""A source cluster in memory, a network that loses and delays, and the real MirrorSource between.
+
+Real are all decisions: source, rounds, followers, the fetcher's positions, and the logs (on files).
+Simulated are the source's brokers, the wire, ZooKeeper and the disk's refusals. What a test does
+not move stands still; `settle` lets everything arrive until nothing is left to do.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.coordination.store import TooManyGaps
+from broker.log import partition_log
+from broker.log.config import LogConfig
+from broker.log.files import DamagedLog, StorageFailed
+from broker.log.recovery import Opening, open_log
+from broker.mirror.rounds import Creation, Mirroring
+from broker.mirror.source import Done, MirrorSource
+from broker.mirror.status import status_of
+from broker.partitions.replica import Replica
+from broker.topics.catalog import Topic, TopicPartitionInfo
+from broker.topics.configs import log_config
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka import gaps
+from skidway.kafka.batch import BatchHeader, Codec, EncodedBatch, headers, read_header, seal, stamp
+from skidway.kafka.client.calls import Call
+from skidway.kafka.client.cluster import EARLIEST, Address, Cluster, cluster_of
+from skidway.kafka.client.connection import Answer
+from skidway.kafka.client.fetching import Fetching, PlannedFetch
+from skidway.kafka.client.following import Turn
+from skidway.kafka.client.session import Disconnected
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.gaps import Gap
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from skidway.kafka.protocol.fetch import FetchAnswer, FetchedPartition
+from skidway.kafka.protocol.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from skidway.kafka.protocol.metadata import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+
+BROKER = Address("dc1-1", 9092)
+CLUSTER = "dc1"
+ALL = 1 << 30
+
+
+def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) -> bytes:
+    """A batch of the source at its offsets; every number has other bytes."""
+    body = b"%020d" % number
+    encoded = EncodedBatch(body.ljust(size, b"."), Codec.NONE, count, 0, 0, size)
+    raw = bytearray(seal(encoded))
+    stamp(raw, 0, base, epoch)
+    return bytes(raw)
+
+
+@dataclass
+class SourceLog:
+    """One partition of the source: what consumers may see of it."""
+
+    batches: list[bytes] = field(default_factory=list)
+    start: int = 0
+    end: int = 0
+    epoch: int = 0
+    numbers: int = 0
+
+    def append(self, count: int = 3, *, skip: int = 0, salt: int = 0) -> None:
+        """One more batch, behind a hole of `skip` offsets."""
+        self.numbers += 1
+        base = self.end + skip
+        self.batches.append(batch(self.numbers + salt, base, count, self.epoch))
+        self.end = base + count
+
+    def expire(self, offset: int) -> None:
+        """Offsets below are gone; batches go as a whole."""
+        self.start = max(self.start, offset)
+        self.batches = [b for b in self.batches if read_header(b).last_offset >= self.start]
+
+    def cut(self, offset: int) -> None:
+        """The log ends there: batches that reach beyond are lost."""
+        self.batches = [b for b in self.batches if read_header(b).last_offset < offset]
+        self.end = min(self.end, offset)
+
+    def read(self, offset: int, max_bytes: int) -> bytes | None:
+        """Batches from the one that holds an offset on; None out of range."""
+        if not self.start <= offset <= self.end:
+            return None
+        found = b""
+        for raw in self.batches:
+            if read_header(raw).last_offset >= offset:
+                if found and len(found) + len(raw) > max_bytes:
+                    break
+                found += raw
+        return found
+
+
+@dataclass
+class SourceTopic:
+    """One topic of the source."""
+
+    logs: list[SourceLog]
+    topic_id: uuid.UUID = field(default_factory=uuid.uuid4)
+    configs: dict[str, str] = field(default_factory=dict)
+    error: ErrorCode = ErrorCode.NONE
+    describe_error: ErrorCode = ErrorCode.NONE
+
+
+class SourceCluster:
+    """The source's brokers, all in one."""
+
+    def __init__(self) -> None:
+        self.cluster_id = "source-cluster"
+        self.topics: dict[str, SourceTopic] = {}
+        self.max_bytes = 400
+        self.fetch_error: dict[TopicPartition, ErrorCode] = {}
+        self.offsets_error = ErrorCode.NONE
+
+    def create(self, name: str, partitions: int = 1, **configs: str) -> SourceTopic:
+        settings = {key.replace("_", "."): value for key, value in configs.items()}
+        made = SourceTopic([SourceLog() for _ in range(partitions)], configs=settings)
+        self.topics[name] = made
+        return made
+
+    def log(self, name: str, partition: int = 0) -> SourceLog:
+        return self.topics[name].logs[partition]
+
+    def metadata(self) -> MetadataResponse:
+        return MetadataResponse(
+            brokers=(MetadataResponseBroker(node_id=1, host=BROKER.host, port=BROKER.port),),
+            cluster_id=self.cluster_id,
+            controller_id=1,
+            topics=tuple(self._metadata_of(name, topic) for name, topic in self.topics.items()),
+        )
+
+    def _metadata_of(self, name: str, topic: SourceTopic) -> MetadataResponseTopic:
+        if topic.error:
+            return MetadataResponseTopic(name=name, error_code=topic.error)
+        rows = tuple(
+            MetadataResponsePartition(
+                partition_index=number,
+                leader_id=1,
+                leader_epoch=0,
+                replica_nodes=(1,),
+                isr_nodes=(1,),
+            )
+            for number in range(len(topic.logs))
+        )  # fmt: skip
+        return MetadataResponseTopic(name=name, topic_id=topic.topic_id, partitions=rows)
+
+    def answer(self, call: Any) -> Any:
+        """What the source says to a question now."""
+        if call.api is ApiKey.METADATA:
+            return self.metadata()
+        request = call.build(0)
+        if call.api is ApiKey.DESCRIBE_CONFIGS:
+            return DescribeConfigsResponse(
+                results=tuple(self._described(each.resource_name) for each in request.resources)
+            )
+        assert call.api is ApiKey.LIST_OFFSETS
+        return ListOffsetsResponse(
+            topics=tuple(
+                ListOffsetsTopicResponse(
+                    name=topic.name,
+                    partitions=tuple(
+                        self._listed(topic.name, row.partition_index, row.timestamp)
+                        for row in topic.partitions
+                    ),
+                )
+                for topic in request.topics
+            )
+        )
+
+    def _described(self, name: str) -> DescribeConfigsResult:
+        topic = self.topics.get(name)
+        if topic is None or topic.describe_error:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.describe_error
+            return DescribeConfigsResult(error_code=code, resource_type=2, resource_name=name)
+        rows = tuple(
+            DescribeConfigsResourceResult(name=key, value=value)
+            for key, value in topic.configs.items()
+        )
+        return DescribeConfigsResult(resource_type=2, resource_name=name, configs=rows)
+
+    def _listed(self, name: str, number: int, timestamp: int) -> ListOffsetsPartitionResponse:
+        topic = self.topics.get(name)
+        code = self.offsets_error
+        if topic is None or number >= len(topic.logs):
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if code or topic is None:
+            return ListOffsetsPartitionResponse(partition_index=number, error_code=code)
+        log = topic.logs[number]
+        offset = log.start if timestamp == EARLIEST else log.end
+        return ListOffsetsPartitionResponse(partition_index=number, offset=offset)
+
+    def fetch(self, planned: PlannedFetch, then: Mapping[str, SourceTopic]) -> FetchAnswer:
+        """What the source says to a fetch now, as far as it fits.
+
+        A fetch that waits is told when its topic (`then`: as it was sent) is deleted.
+        """
+        left, parts = self.max_bytes, []
+        for wanted in planned.request.wanted:
+            tp = TopicPartition(wanted.topic, wanted.partition)
+            part = self._fetched(tp, wanted.offset, left)
+            if then.get(tp.topic) is not self.topics.get(tp.topic):
+                part = _part(tp, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            left -= len(part.records)
+            parts.append(part)
+        return FetchAnswer(0, 0, 0, parts)
+
+    def _fetched(self, tp: TopicPartition, offset: int, left: int) -> FetchedPartition:
+        topic = self.topics.get(tp.topic)
+        if topic is None or tp.partition >= len(topic.logs):
+            return _part(tp, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if tp in self.fetch_error:
+            return _part(tp, self.fetch_error[tp])
+        log = topic.logs[tp.partition]
+        data = log.read(offset, left) if left > 0 else b""
+        if data is None:
+            return _part(tp, ErrorCode.OFFSET_OUT_OF_RANGE)
+        return _part(tp, ErrorCode.NONE, log.end, log.start, data)
+
+
+def _part(
+    tp: TopicPartition, code: ErrorCode, end: int = -1, start: int = -1, data: bytes = b""
+) -> FetchedPartition:
+    return FetchedPartition(*tp, code, end, end, start, memoryview(data), None, -1)
+
+
+class WireClient:
+    """`LoopClient` with the real fetcher and a wire in place of sockets: a SourceClient."""
+
+    def __init__(self, world: MirrorWorld) -> None:
+        self._world = world
+        self._fetching = Fetching(max_bytes=ALL, max_wait_ms=500, min_bytes=1, random=world.jitter)
+        self._tickets = 0
+        self.connection = 0
+        self.is_down = False
+        self.fetches: deque[PlannedFetch] = deque()  # sent, not served
+        self.served: deque[tuple[PlannedFetch, FetchAnswer]] = deque()
+        self.arrived: deque[tuple[PlannedFetch, FetchAnswer | None, int]] = deque()
+        self.asked: deque[tuple[int, Call]] = deque()
+        self.answers: deque[Answer] = deque()
+        self.inbox: deque[Answer] = deque()
+        self._moved = False
+        self._sent_at: dict[int, float] = {}
+        self._topics_then: dict[str, SourceTopic] = {}
+
+    @property
+    def cluster(self) -> Cluster:
+        return cluster_of(self._world.source.metadata())
+
+    @property
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        return self._fetching.high_watermarks
+
+    @property
+    def positions(self) -> dict[TopicPartition, int]:
+        return self._fetching.positions
+
+    @property
+    def last_failure(self) -> str:
+        return "refused" if self.is_down else ""
+
+    @property
+    def has_news(self) -> bool:
+        return bool(self._moved or self.arrived or self.inbox or self._fetching.has_something)
+
+    @property
+    def next_deadline(self) -> float | None:
+        return self._fetching.next_deadline(self._world.clock.monotonic())
+
+    def seek(self, tp: TopicPartition, offset: int) -> None:
+        self._fetching.seek(tp, offset)
+        self._moved = True
+
+    def remove(self, tp: TopicPartition) -> None:
+        self._fetching.remove(tp)
+
+    def ask(self, call: Call, address: Address | None = None) -> int:
+        self._tickets += 1
+        self._moved = True
+        if self.is_down:
+            self.inbox.append(Answer(self._tickets, None, Disconnected("refused")))
+        else:
+            self.asked.append((self._tickets, call))
+        return self._tickets
+
+    def ready(self, fd: int, readable: bool, writable: bool) -> bool:
+        raise AssertionError("there are no descriptors here")
+
+    def close(self) -> None:
+        self.lose()
+
+    def turn(self) -> Turn:
+        now = self._world.clock.monotonic()
+        self._moved = False
+        while self.arrived:
+            planned, answer, connection = self.arrived.popleft()
+            if answer is None:
+                self._fetching.lost(planned.id, now)
+            else:
+                self._fetching.answered(planned.id, answer, now, (BROKER, connection))
+        fetched = self._fetching.take()
+        planned = self._fetching.plan(
+            lambda _: BROKER, lambda _: not self.is_down and not self._open, now
+        )
+        self._sent_at = {each.id: now for each in planned} or self._sent_at
+        self._topics_then = dict(self._world.source.topics)
+        self.fetches += planned
+        stopped = []
+        while (error := self._fetching.take_error()) is not None:
+            stopped.append(error)
+        answers = list(self.inbox)
+        self.inbox.clear()
+        return Turn(fetched, stopped, answers, self._fetching.take_interruptions())
+
+    # the wire
+
+    @property
+    def _open(self) -> bool:
+        return bool(self.fetches or self.served)
+
+    def serve(self) -> None:
+        """The source answers what has come to it, fetches without records after a while; the
+        answers are on their way.
+        """
+        now = self._world.clock.monotonic()
+        for planned in list(self.fetches):
+            answer = self._world.source.fetch(planned, self._topics_then)
+            if any(part.error_code or len(part.records) for part in answer.partitions) or (
+                now >= self._sent_at[planned.id] + planned.request.max_wait_ms / 1000
+            ):
+                self.fetches.remove(planned)
+                self.served.append((planned, answer))
+        while self.asked:
+            ticket, call = self.asked.popleft()
+            self.answers.append(Answer(ticket, self._world.source.answer(call), None))
+
+    def deliver(self) -> None:
+        """Answers arrive."""
+        while self.served:
+            self.arrived.append((*self.served.popleft(), self.connection))
+        while self.answers:
+            self.inbox.append(self.answers.popleft())
+
+    def lose(self, *, after_last_answer: bool = False) -> None:
+        """The connections end; what was on its way is lost, or arrived just before."""
+        if after_last_answer:
+            self.deliver()
+        for planned in [*self.fetches, *(planned for planned, _ in self.served)]:
+            self.arrived.append((planned, None, self.connection))
+        lost = [*(ticket for ticket, _ in self.asked), *(each.ticket for each in self.answers)]
+        self.inbox += [Answer(ticket, None, Disconnected("lost")) for ticket in lost]
+        for queue in (self.fetches, self.served, self.asked, self.answers):
+            queue.clear()
+        self.connection += 1
+
+
+class Disk:
+    """Refuses writes while it is full."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self._write = partition_log.write_all_at
+
+    def write(self, descriptor: int, buffers: Any, position: int) -> None:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self._write(descriptor, buffers, position)
+
+
+class LocalBroker:
+    """This broker: topics in a make-believe ZooKeeper, logs in real files. Implements Local."""
+
+    def __init__(self, folder: Path, clock: ManualClock, defaults: LogConfig) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._defaults = defaults
+        self._touched: dict[Replica, None] = {}
+        self.catalog: dict[str, Topic] = {}
+        self.replicas: dict[TopicPartition, Replica] = {}
+        self.zookeeper: dict[str, dict[str, str]] = {}  # configs of topics
+        self.zookeeper_is_away = False
+        self.jobs: deque[Callable[[], None]] = deque()
+        self.posted: deque[Callable[[], None]] = deque()
+        self.unreadable_logs: list[str] = []
+        self.gaps_max = gaps.GAPS_MAX
+
+    def topics(self) -> dict[str, Topic]:
+        return self.catalog
+
+    def busy(self) -> set[str]:
+        return set()
+
+    def replica(self, partition: TopicPartition) -> Replica | None:
+        return self.replicas.get(partition)
+
+    def create(self, creation: Creation, done: Done) -> None:
+        self._job(lambda: self._create(creation), done)
+
+    def extend(self, topic: Topic, partitions: int, done: Done) -> None:
+        self._job(lambda: self._host(topic.name, topic.topic_id, partitions), done)
+
+    def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
+        self._job(lambda: self._name_gap(topic, gap), done)
+
+    def appended(self, replica: Replica, header: BatchHeader) -> None:
+        self._touched[replica] = None
+
+    def refused(self, replica: Replica) -> None:
+        self._touched[replica] = None
+
+    def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
+        self.unreadable_logs.append(str(error))
+        self.replicas.pop(replica.partition, None)
+
+    # what the world does with it
+
+    def add(self, name: str, partitions: int = 1, **configs: str) -> Topic:
+        """A topic that somebody else made."""
+        settings = {key.replace("_", "."): value for key, value in configs.items()}
+        self._create(Creation(name, partitions, settings))
+        return self.catalog[name]
+
+    def delete(self, name: str) -> None:
+        """The topic is gone, its directory renamed."""
+        topic = self.catalog.pop(name)
+        self.zookeeper.pop(name)
+        for number in topic.partitions:
+            del self.replicas[TopicPartition(name, number)]
+            path = self._folder / f"{name}-{number}"
+            path.rename(path.with_name(f"{path.name}.{topic.topic_id.hex}-delete"))
+
+    def reopen(self, partition: TopicPartition, point: int = 0) -> Replica:
+        """The log is opened again from its files, as after a crash."""
+        old = self.replicas[partition]
+        topic = self.catalog[partition.topic]
+        config = log_config(self._defaults, self.zookeeper[partition.topic])
+        opening = Opening(partition, old.log.directory, config, self._clock.time_ms(),
+                          recovery_point=point)  # fmt: skip
+        new = Replica(partition, topic.topic_id, open_log(opening).log, 0)
+        self.replicas[partition] = new
+        return new
+
+    def write(self) -> None:
+        """The end of a turn: writes what was appended; refusals are the logs' business."""
+        touched, self._touched = self._touched, {}
+        for replica in touched:
+            try:
+                replica.log.write()
+            except StorageFailed as error:
+                if not error.is_passing:
+                    raise
+
+    def work(self) -> None:
+        """ZooKeeper does what it was asked to; the outcomes are told later."""
+        while self.jobs:
+            self.jobs.popleft()()
+
+    def tell(self) -> None:
+        """The loop runs what was posted."""
+        while self.posted:
+            self.posted.popleft()()
+
+    def batches(self, name: str, number: int = 0) -> list[bytes]:
+        """What lies in the files."""
+        directory = self._folder / f"{name}-{number}"
+        data = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
+        return [data[at : at + header.size_bytes] for at, header in headers(data)]
+
+    def named(self, name: str) -> list[Gap]:
+        return gaps.decode(self.zookeeper[name].get(gaps.CONFIG, ""))
+
+    def _job(self, work: Callable[[], None], done: Done) -> None:
+        def run() -> None:
+            error: SkidwayError | None = None
+            try:
+                if self.zookeeper_is_away:
+                    raise Unreachable("ZooKeeper does not answer at present; try again")
+                work()
+            except SkidwayError as failure:
+                error = failure
+            self.posted.append(lambda: done(error))
+
+        self.jobs.append(run)
+
+    def _create(self, creation: Creation) -> None:
+        self.zookeeper[creation.name] = dict(creation.configs)
+        self._host(creation.name, uuid.uuid4(), creation.partitions)
+
+    def _host(self, name: str, topic_id: uuid.UUID, partitions: int) -> None:
+        infos = {number: TopicPartitionInfo((1,)) for number in range(partitions)}
+        topic = Topic(name, topic_id, infos, dict(self.zookeeper[name]))
+        self.catalog[name] = topic
+        for number in range(partitions):
+            tp = TopicPartition(name, number)
+            if tp not in self.replicas:
+                directory = self._folder / f"{name}-{number}"
+                directory.mkdir()
+                config = log_config(self._defaults, topic.configs)
+                opened = open_log(Opening(tp, directory, config, self._clock.time_ms()))
+                self.replicas[tp] = Replica(tp, topic_id, opened.log, 0)
+
+    def _name_gap(self, topic: Topic, gap: Gap) -> None:
+        if topic.name not in self.catalog:
+            raise SkidwayError("gone")
+        configs = self.zookeeper[topic.name]
+        named = gaps.added(gaps.decode(configs.get(gaps.CONFIG, "")), gap)
+        if len(named) > self.gaps_max:
+            raise TooManyGaps("too many gaps")
+        configs[gaps.CONFIG] = gaps.encode(named)
+        self.catalog[topic.name] = replace(topic, configs=dict(configs))
+
+
+class MirrorWorld:
+    """Everything around one MirrorSource."""
+
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, patterns: Sequence[str] = (".*",), *,
+        defaults: LogConfig | None = None, jitter: Callable[[], float] = lambda: 0.5,
+    ) -> None:  # fmt: skip
+        self.clock = ManualClock()
+        self.jitter = jitter
+        self.source = SourceCluster()
+        self.disk = Disk()
+        monkeypatch.setattr(partition_log, "write_all_at", self.disk.write)
+        self.local = LocalBroker(folder, self.clock, defaults or LogConfig())
+        self._mirroring = Mirroring(CLUSTER, "offline", [re.compile(each) for each in patterns])
+        self.start()
+
+    def start(self) -> None:
+        """The broker starts: nothing is remembered but logs and ZooKeeper."""
+        self.client = WireClient(self)
+        self.mirror = MirrorSource(
+            self._mirroring, self.client, self.local, self.clock, self.jitter
+        )
+
+    def turn(self) -> None:
+        """One turn of the broker's loop."""
+        self.local.tell()
+        if self.mirror.is_due:
+            self.mirror.turn()
+        self.local.write()
+        if self.mirror.has_appended:
+            self.mirror.written()
+        self.mirror.next_deadline()
+
+    def settle(self, seconds: float = 10.0) -> None:
+        """Lets everything arrive, and time pass, for that long."""
+        until = self.clock.monotonic() + seconds
+        idle = turns = 0
+        while turns < 10 or self.clock.monotonic() < until:
+            turns += 1
+            assert turns < 20_000, "it never comes to rest"
+            self.client.serve()
+            self.client.deliver()
+            self.local.work()
+            before = self.client.has_news
+            self.turn()
+            idle = 0 if before else idle + 1
+            if idle > 2:
+                due = self.mirror.next_deadline()
+                self.clock.advance(max(0.05, min((due or 0) - self.clock.monotonic(), 0.5)))
+
+    def round(self, seconds: float = 1.0) -> None:
+        """A look at the source's topics, and what follows from it."""
+        self.mirror.begin_round()
+        self.settle(seconds)
+
+    def follow(self) -> None:
+        """Rounds until topics are made and followed."""
+        for _ in range(3):
+            self.round()
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return status_of(self.mirror, self.local.catalog)
+
+    def stopped(self) -> dict[str, str]:
+        return dict(self.status["stopped"])

@@ -1,0 +1,619 @@
+"""One source, from its topics to our logs, without a socket: what is copied, named and stopped."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from broker.log.config import LogConfig
+from broker.mirror.follower import Phase
+from broker.mirror.source import TOPICS_A_QUESTION
+from skidway.kafka.batch import read_header
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.gaps import Gap
+from skidway.kafka.types import TopicPartition
+from support.mirror_world import MirrorWorld
+
+LOGS = TopicPartition("logs", 0)
+HERE = TopicPartition("dc1.logs", 0)
+World = Callable[..., MirrorWorld]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MirrorWorld:
+    return MirrorWorld(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def logs(world: MirrorWorld) -> MirrorWorld:
+    """With a topic of ten batches, all of them mirrored."""
+    world.source.create("logs")
+    fill(world, 10)
+    world.follow()
+    same(world)
+    return world
+
+
+def fill(world: MirrorWorld, batches: int, partition: int = 0) -> None:
+    for _ in range(batches):
+        world.source.log("logs", partition).append()
+
+
+def same(world: MirrorWorld, partition: int = 0) -> None:
+    """The mirror's log is the source's, byte for byte."""
+    assert world.local.batches("dc1.logs", partition) == world.source.log("logs", partition).batches
+
+
+def follower(world: MirrorWorld) -> Phase:
+    return world.mirror.partitions[LOGS].follower.phase
+
+
+# topics
+
+
+def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) -> None:
+    """The mirror's configs say which topic of which cluster it is, by name and id."""
+    topic = world.source.create("logs", 2)
+    fill(world, 3)
+    fill(world, 2, 1)
+    world.follow()
+    assert world.local.catalog["dc1.logs"].configs == {
+        "mirror.source.cluster": "dc1",
+        "mirror.source.cluster.id": "source-cluster",
+        "mirror.source.topic": "logs",
+        "mirror.source.topic.id": topic.topic_id.hex,
+    }
+    same(world)
+    same(world, 1)
+    assert world.status["records"] == 15
+    assert world.status["lag"] == 0
+
+
+def test_the_audit_topic_is_mirrored_whatever_the_patterns_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what matches, and the audit topic always."""
+    world = MirrorWorld(tmp_path, monkeypatch, ["logs"])
+    for name in ("logs", "other", "_skidway_audit", "__consumer_offsets"):
+        world.source.create(name)
+    world.follow()
+    assert sorted(world.local.catalog) == ["dc1._skidway_audit", "dc1.logs"]
+
+
+def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
+    """What the source has from a third cluster is left to that one; what it has from us too."""
+    world.source.create("dc2.logs", mirror_source_cluster="dc2")
+    world.source.create("offline.logs")
+    world.source.create("dc3.logs")
+    world.follow()
+    assert list(world.local.catalog) == ["dc1.dc3.logs"]
+
+
+def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorld) -> None:
+    """Two questions and a bit, within one round, for all of them."""
+    names = [f"t{number}" for number in range(2 * TOPICS_A_QUESTION + 5)]
+    for name in names:
+        world.source.create(name)
+    for _ in range(6):
+        world.round()
+    assert sorted(world.local.catalog) == sorted(f"dc1.{name}" for name in names)
+
+
+def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
+    world: MirrorWorld,
+) -> None:
+    """It may be a mirror: it is not copied before that is known. Others are not held up."""
+    secret = world.source.create("secret")
+    world.source.create("logs")
+    secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    world.follow()
+    assert list(world.local.catalog) == ["dc1.logs"]
+    assert "TOPIC_AUTHORIZATION_FAILED" in world.status["left_out"]["secret"]
+    secret.describe_error = ErrorCode.NONE
+    world.follow()
+    assert "dc1.secret" in world.local.catalog
+    assert world.status["left_out"] == {}
+
+
+def test_a_topic_that_cannot_be_made_is_named_and_tried_again(world: MirrorWorld) -> None:
+    """ZooKeeper away: nothing is lost, only later."""
+    world.source.create("logs")
+    world.local.zookeeper_is_away = True
+    world.follow()
+    assert "ZooKeeper" in world.status["left_out"]["dc1.logs"]
+    world.local.zookeeper_is_away = False
+    fill(world, 2)
+    world.follow()
+    same(world)
+    assert world.status["left_out"] == {}
+
+
+def test_a_name_too_long_for_a_mirror_is_named(world: MirrorWorld) -> None:
+    """Kafka's limit of names holds with the prefix."""
+    world.source.create("x" * 249)
+    world.follow()
+    assert "longer than 249" in world.status["left_out"]["x" * 249]
+
+
+def test_an_ordinary_topic_in_the_mirrors_place_is_named(world: MirrorWorld) -> None:
+    """A topic that somebody made under the mirror's name is not written to, and not passed over."""
+    world.local.add("dc1.logs")
+    world.source.create("logs")
+    fill(world, 1)
+    world.follow()
+    assert world.stopped() == {"dc1.logs": "dc1.logs exists here and is no mirror of logs"}
+    assert world.local.batches("dc1.logs") == []
+
+
+def test_configs_that_a_client_made_up_do_no_harm(world: MirrorWorld) -> None:
+    """Topics with half of a mirror's configs, or under another name, are never written to."""
+    world.local.add("half", mirror_source_cluster="dc1")
+    world.local.add("copy", mirror_source_cluster="dc1", mirror_source_topic="logs")
+    world.source.create("logs")
+    fill(world, 1)
+    world.follow()
+    same(world)
+    assert world.local.batches("copy") == world.local.batches("half") == []
+    assert sorted(world.status["left_out"]) == ["copy", "half"]
+
+
+def test_partitions_that_come_later_are_followed(logs: MirrorWorld) -> None:
+    """Their records too, from the first on."""
+    logs.source.topics["logs"].logs.append(type(logs.source.log("logs"))())
+    fill(logs, 4, 1)
+    logs.follow()
+    same(logs, 1)
+
+
+def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld) -> None:
+    """Another id under the same name is another topic, however its offsets look."""
+    before = logs.local.batches("dc1.logs")
+    logs.source.create("logs")
+    fill(logs, 20)
+    logs.round()
+    assert "made again" in logs.stopped()["dc1.logs"]
+    assert logs.local.batches("dc1.logs") == before
+
+
+def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: MirrorWorld) -> None:
+    """The refusal in between is an interruption: what lies below is compared before it goes on."""
+    before = logs.local.batches("dc1.logs")
+    old = logs.source.topics.pop("logs")
+    logs.settle(0.2)
+    made = logs.source.create("logs")
+    made.topic_id = old.topic_id
+    for number in range(20):
+        made.logs[0].append(salt=1000 + number)
+    logs.settle()
+    assert "diverged" in logs.stopped()["dc1.logs-0"]
+    assert logs.local.batches("dc1.logs") == before
+
+
+def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: MirrorWorld) -> None:
+    """A broker of the source that told of an old topic for a moment costs nothing."""
+    topic = logs.source.topics["logs"]
+    right, topic.topic_id = topic.topic_id, uuid.uuid4()
+    logs.round()
+    assert "made again" in logs.stopped()["dc1.logs"]
+    topic.topic_id = right
+    fill(logs, 2)
+    logs.round()
+    same(logs)
+    assert logs.stopped() == {}
+
+
+def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorld) -> None:
+    """The cluster's id is compared, also where topics have none."""
+    logs.source.cluster_id = "other"
+    fill(logs, 2)
+    before = logs.local.batches("dc1.logs")
+    logs.start()
+    logs.round()
+    assert "another cluster" in logs.stopped()["dc1.logs"]
+    assert logs.local.batches("dc1.logs") == before
+
+
+def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
+    logs: MirrorWorld,
+) -> None:
+    """An error in place of an id stops nothing."""
+    logs.source.topics["logs"].error = ErrorCode.LEADER_NOT_AVAILABLE
+    logs.round()
+    assert logs.stopped() == {}
+    assert "LEADER_NOT_AVAILABLE" in logs.status["left_out"]["dc1.logs"]
+    logs.source.topics["logs"].error = ErrorCode.NONE
+    fill(logs, 2)
+    logs.round()
+    same(logs)
+
+
+def test_a_topic_deleted_in_the_source_keeps_what_was_mirrored(logs: MirrorWorld) -> None:
+    """It is named, asked for no more, and goes on should it come back."""
+    topic = logs.source.topics.pop("logs")
+    logs.round()
+    assert "no topic logs any more" in logs.status["left_out"]["dc1.logs"]
+    assert logs.client.positions == {}
+    assert len(logs.local.batches("dc1.logs")) == 10
+    logs.source.topics["logs"] = topic
+    fill(logs, 1)
+    logs.round()
+    same(logs)
+
+
+def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
+    """Batches on their way for the old log do not reach it, nor a new one of the same name."""
+    fill(logs, 1)
+    logs.turn()
+    logs.client.serve()
+    logs.client.deliver()
+    old = logs.local.replicas[HERE].log
+    logs.local.delete("dc1.logs")
+    logs.local.add(
+        "dc1.logs", mirror_source_cluster="dc1", mirror_source_topic="logs",
+        mirror_source_topic_id=logs.source.topics["logs"].topic_id.hex,
+    )  # fmt: skip
+    logs.turn()
+    assert not old.has_pending
+    assert logs.local.batches("dc1.logs") == []
+    logs.round()
+    same(logs)
+
+
+# what comes between
+
+
+def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
+    """The same source goes on; the batch that is there already is not written twice."""
+    logs.start()
+    fill(logs, 3)
+    logs.round()
+    same(logs)
+    assert logs.status["records"] == 9
+
+
+def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
+    """Refilled under the same id: nothing of it is copied."""
+    before = logs.local.batches("dc1.logs")
+    log = logs.source.log("logs")
+    log.cut(0)
+    for number in range(15):
+        log.append(salt=500 + number)
+    logs.client.lose()
+    logs.settle()
+    assert "diverged" in logs.stopped()["dc1.logs-0"]
+    assert logs.local.batches("dc1.logs") == before
+    assert logs.status["stopped_count"] == 1
+
+
+def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
+    """It lost what we hold: that is for people to look at."""
+    logs.source.log("logs").cut(9)
+    logs.client.lose()
+    logs.settle()
+    assert "ends at offset 9, below our end 30" in logs.stopped()["dc1.logs-0"]
+
+
+def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
+    logs: MirrorWorld,
+) -> None:
+    """Its bounds look good by the time that it tells them: that is no proof."""
+    log = logs.source.log("logs")
+    before = logs.local.batches("dc1.logs")
+    log.cut(9)
+    logs.client.lose()
+    while not logs.client.asked:  # for the bounds
+        logs.client.serve()
+        logs.client.deliver()
+        logs.turn()
+        logs.clock.advance(0.1)
+    for number in range(20):
+        log.append(salt=900 + number)
+    logs.settle()
+    assert "diverged" in logs.stopped()["dc1.logs-0"]
+    assert logs.local.batches("dc1.logs") == before
+
+
+def test_what_came_just_before_the_connection_ended_is_followed_by_a_check(
+    logs: MirrorWorld,
+) -> None:
+    """No fetch was open when it ended, so nothing was lost: and yet another one comes next."""
+    log = logs.source.log("logs")
+    fill(logs, 1)
+    logs.client.serve()
+    logs.client.lose(after_last_answer=True)
+    logs.client.fetches.clear()
+    logs.turn()
+    assert follower(logs) is Phase.FOLLOWING
+    log.batches[-1] = log.batches[-1][:61] + b"?" * (len(log.batches[-1]) - 61)
+    log.cut(30)
+    log.append(salt=77)
+    log.append(salt=78)
+    before = logs.local.batches("dc1.logs")
+    logs.settle()
+    assert "diverged" in logs.stopped()["dc1.logs-0"]
+    assert logs.local.batches("dc1.logs") == before
+
+
+def test_a_lost_connection_costs_nothing_but_a_look(logs: MirrorWorld) -> None:
+    """Whatever was on its way is asked for again, once."""
+    for _ in range(5):
+        fill(logs, 2)
+        logs.client.serve()
+        logs.client.lose()
+        logs.settle(2)
+    same(logs)
+
+
+def test_a_source_that_is_down_is_shown_and_awaited(logs: MirrorWorld) -> None:
+    """Not stopped, not silent."""
+    logs.client.is_down = True
+    logs.client.lose()
+    logs.round()
+    assert logs.status["reachable"] is False
+    assert "connection" in logs.status["waiting"]["dc1.logs-0"]
+    assert logs.status["stopped"] == {}
+    fill(logs, 3)
+    logs.client.is_down = False
+    logs.round()
+    same(logs)
+    assert logs.status["reachable"] is True
+    assert logs.status["waiting"] == {}
+
+
+def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None:
+    """What stands in front of it is; the rest once it comes whole. Meanwhile it is named."""
+    fill(logs, 3)
+    log = logs.source.log("logs")
+    whole, log.batches[11] = log.batches[11], log.batches[11][:-1] + b"?"
+    logs.settle(3)
+    assert logs.local.batches("dc1.logs") == log.batches[:11]
+    assert "damaged: CRC-32C" in logs.status["waiting"]["dc1.logs-0"]
+    log.batches[11] = whole
+    logs.settle(3)
+    same(logs)
+
+
+def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
+    """No permission today is no reason to stand still for ever."""
+    logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    fill(logs, 2)
+    logs.settle(3)
+    assert "TOPIC_AUTHORIZATION_FAILED" in logs.status["waiting"]["dc1.logs-0"]
+    del logs.source.fetch_error[LOGS]
+    logs.settle(3)
+    same(logs)
+
+
+def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: MirrorWorld) -> None:
+    """Waits grow: twenty seconds of refusals cost some dozens of questions."""
+    logs.source.offsets_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
+    asked = logs.client._tickets
+    logs.settle(20)
+    assert 10 < logs.client._tickets - asked < 60
+    assert "NOT_LEADER_OR_FOLLOWER" in logs.status["waiting"]["dc1.logs-0"]
+    logs.source.offsets_error = ErrorCode.NONE
+    asked = logs.client._tickets
+    logs.settle(20)
+    assert 10 < logs.client._tickets - asked < 120
+    assert logs.status["waiting"]["dc1.logs-0"]
+
+
+# gaps
+
+
+def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
+    """While it cannot be written down nothing is copied; then all that is there."""
+    fill(logs, 10)
+    logs.source.log("logs").expire(45)
+    logs.local.zookeeper_is_away = True
+    before = logs.local.batches("dc1.logs")
+    logs.client.lose()
+    logs.settle()
+    assert logs.local.batches("dc1.logs") == before
+    assert "cannot be written down" in logs.status["waiting"]["dc1.logs-0"]
+    logs.local.zookeeper_is_away = False
+    logs.settle()
+    assert logs.local.named("dc1.logs") == [Gap(0, 30, 45, "expired")]
+    assert logs.local.batches("dc1.logs") == [*before, *logs.source.log("logs").batches]
+    assert logs.status["gaps"] == {"dc1.logs-0": ["30-45 expired"]}
+    assert logs.status["waiting"] == {}
+
+
+def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) -> None:
+    """Retention leaves gaps everywhere at the same time: none overwrites another."""
+    world.source.create("logs", 3)
+    for partition in range(3):
+        fill(world, 5, partition)
+        world.source.log("logs", partition).expire(3 + 3 * partition)
+    world.follow()
+    assert sorted(world.local.named("dc1.logs")) == [
+        Gap(0, 0, 3, "expired"), Gap(1, 0, 6, "expired"), Gap(2, 0, 9, "expired")
+    ]  # fmt: skip
+    for partition in range(3):
+        same(world, partition)
+
+
+def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
+    """Started again between the name and the first batch behind it, it is the same gap."""
+    fill(logs, 5)
+    logs.source.log("logs").expire(36)
+    logs.client.lose()
+    while not logs.local.jobs:
+        logs.client.serve()
+        logs.client.deliver()
+        logs.turn()
+        logs.clock.advance(0.1)
+    logs.local.work()
+    logs.local.posted.clear()
+    logs.source.log("logs").expire(39)
+    logs.start()
+    logs.round()
+    assert logs.local.named("dc1.logs") == [Gap(0, 30, 39, "expired")]
+    assert len(logs.local.batches("dc1.logs")) == 12
+
+
+def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
+    """A compacted source: copied up to it, named, copied on."""
+    fill(logs, 1)
+    logs.source.log("logs").append(skip=4)
+    fill(logs, 1)
+    logs.settle()
+    assert logs.local.named("dc1.logs") == [Gap(0, 33, 37, "missing-in-source")]
+    same(logs)
+
+
+def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
+    """A source that loses faster than anybody can look is not followed for ever."""
+    logs.local.gaps_max = 1
+    logs.source.log("logs").append(skip=1)
+    logs.source.log("logs").append(skip=1)
+    logs.settle()
+    assert logs.stopped() == {"dc1.logs-0": "too many gaps"}
+
+
+def test_a_batch_below_that_expired_is_named_unverifiable(logs: MirrorWorld) -> None:
+    """Nothing is missing, but nothing can be compared: said, and on."""
+    logs.source.log("logs").expire(30)
+    logs.start()
+    fill(logs, 2)
+    logs.round()
+    assert logs.status["unverifiable"] == {"dc1.logs-0": 30}
+    assert logs.local.named("dc1.logs") == []
+    assert len(logs.local.batches("dc1.logs")) == 12
+
+
+def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld) -> None:
+    """Apache Kafka deletes records from the front at any offset: the batch there comes whole."""
+    world.source.create("logs")
+    fill(world, 4)
+    world.source.log("logs").expire(7)
+    world.follow()
+    assert world.local.named("dc1.logs") == [Gap(0, 0, 6, "expired")]
+    same(world)
+    assert world.status["waiting"] == {}
+
+
+def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
+    """An answer about where the follower stood before is about another place."""
+    logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
+    logs.client.lose()
+    while not logs.client.asked:
+        logs.client.serve()
+        logs.client.deliver()
+        logs.turn()
+        logs.clock.advance(0.1)
+    logs.source.log("logs").cut(9)
+    logs.client.serve()  # it ends at 9, says an answer that is long on its way
+    late = list(logs.client.answers)
+    logs.client.answers.clear()
+    logs.source.topics["logs"].logs[0] = restored = type(logs.source.log("logs"))()
+    for _ in range(12):
+        restored.append()
+    del logs.source.fetch_error[LOGS]
+    logs.mirror._recheck(logs.mirror.partitions[LOGS])
+    logs.settle()
+    logs.client.inbox.extend(late)
+    logs.settle()
+    assert logs.stopped() == {}
+    same(logs)
+
+
+# our own disk
+
+
+def test_a_write_that_is_taken_back_is_fetched_again(logs: MirrorWorld) -> None:
+    """A full disk: what was appended in vain comes again, without a hole."""
+    logs.disk.is_full = True
+    fill(logs, 6)
+    logs.settle(5)
+    assert len(logs.local.batches("dc1.logs")) == 10
+    assert logs.status["records"] == 30
+    assert "refused a write" in logs.status["waiting"]["dc1.logs-0"]
+    logs.disk.is_full = False
+    logs.settle(5)
+    same(logs)
+    assert logs.status["records"] == 48
+
+
+def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld) -> None:
+    """Waits grow here too."""
+    logs.disk.is_full = True
+    fill(logs, 2)
+    sent: set[int] = set()
+    for _ in range(600):
+        sent.update(each.id for each in logs.client.fetches)
+        logs.client.serve()
+        logs.client.deliver()
+        logs.turn()
+        logs.clock.advance(0.05)
+    assert 15 < len(sent) < 100
+
+
+def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorld) -> None:
+    """Batches, a gap, batches: the disk refuses the first as the gap is written down."""
+    fill(logs, 2)
+    logs.source.log("logs").append(skip=5)
+    logs.disk.is_full = True
+    logs.client.serve()
+    logs.client.deliver()
+    logs.turn()
+    assert logs.local.jobs, "the gap is on its way to ZooKeeper"
+    logs.disk.is_full = False
+    logs.settle()
+    same(logs)
+    assert logs.local.named("dc1.logs") == [Gap(0, 36, 41, "missing-in-source")]
+
+
+def test_a_roll_that_fails_is_a_refused_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two segments too: nothing is skipped."""
+    world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
+    world.source.create("logs")
+    fill(world, 9)
+    world.follow()
+    same(world)
+    world.disk.is_full = True
+    fill(world, 9)
+    world.settle(5)
+    world.disk.is_full = False
+    world.settle(5)
+    same(world)
+    assert len(list((tmp_path / "dc1.logs-0").glob("*.log"))) > 1
+
+
+def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorld) -> None:
+    """Without a batch to compare there is no going on: the partition is the broker's to stop."""
+    path = logs.local.replicas[HERE].log.segments[0].path
+    data = bytearray(path.read_bytes())
+    data[-96:] = bytes(96)
+    path.write_bytes(data)
+    logs.start()
+    logs.round()
+    assert len(logs.local.unreadable_logs) == 1
+    assert logs.mirror.partitions == {}
+
+
+def test_nothing_of_ours_left_to_compare_is_said(logs: MirrorWorld) -> None:
+    """Local retention took everything: going on is unverified, by name."""
+    log = logs.local.replicas[HERE].log
+    log.roll(0)
+    log.write()
+    log.flushed = log.written
+    log.take_out(1)
+    logs.start()
+    fill(logs, 1)
+    logs.round()
+    assert logs.status["unverifiable"] == {"dc1.logs-0": 30}
+    assert log.log_end_offset == 33
+
+
+def test_an_idle_mirror_costs_the_loop_nothing(logs: MirrorWorld) -> None:
+    """Between what comes and what is due there is nothing to do in a turn."""
+    logs.settle()
+    assert not logs.mirror.is_due
+    assert read_header(logs.local.batches("dc1.logs")[0]).base_offset == 0
