@@ -18,8 +18,10 @@ from typing import Final
 
 from skidway.kafka.errors import FrameTooLarge
 
-ARENA_BYTES: Final = 4 << 20
-RECEIVE_BYTES_MAX: Final = 1 << 20
+ARENA_BYTES: Final = 1 << 20
+"""Received in one turn before its answers go out: with the smallest requests some 30 ms of work."""
+RECEIVE_BYTES_MAX: Final = 1 << 18
+"""Received from one connection before the others have their turn."""
 RECEIVE_BYTES_MIN: Final = 1 << 16
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 20
