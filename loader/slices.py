@@ -5,14 +5,14 @@ look up host and path, decode values, write rows, write rejects, count. What a t
 on nothing but the range, the marks and the names it is given, so a second attempt gives the same.
 
 A range ends early, with a sentence (`Stop`), before a record whose file was not announced yet,
-before a hole that nobody named, and before a batch that is damaged: what comes before is loaded,
-what comes after waits.
+before a hole that nobody named, and before a batch that is damaged or gone: what comes before is
+loaded, what comes after waits.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,6 +35,7 @@ from loader.write import HourWriter, Target, has_hour
 from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, CorruptBatch, read_header
 from skidway.kafka.columns import DecodedBatch, Origins
+from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.source import Source
 
 Bools = npt.NDArray[np.bool_]
@@ -123,36 +124,45 @@ class SliceLoad:
         self._counts = Counts(job.bucket_ms)
         self._headers: list[BatchHeader] = []
         self._gaps: list[Gap] = []
+        self._position = piece.first  # behind the last whole batch that was read
         self._result = SliceResult(piece, piece.end)
 
     def run(self, batches: Iterable[memoryview]) -> SliceResult:
         """Consumes whole batches in offset order, the first one holding or following the first
         offset, until the range is covered or has to end."""
-        position = self._piece.first
         pending: list[DecodedBatch] = []
         size = 0
-        for raw in batches:
-            header = read_header(raw)
-            stop = self._hole(position, header.base_offset)
+        for raw, header in self._read(batches):
+            stop = self._hole(self._position, header.base_offset)
             if stop is None and header.base_offset >= self._piece.end:
-                position = self._piece.end  # the rest of the range is a named gap
+                self._position = self._piece.end  # the rest of the range is a named gap
                 break
             stop = stop or self._take(raw, header, pending)
             if stop is not None:
                 self._end(stop)
                 break
-            position = header.last_offset + 1
-            size += len(raw)
+            self._position = header.last_offset + 1
+            size += _bytes(pending[-1])
             if sum(map(_rows, pending)) >= CHUNK_ROWS or size >= CHUNK_BYTES:
                 self._process(pending)
                 pending, size = [], 0
-            if position >= self._piece.end or self._result.stop:
+            if self._position >= self._piece.end or self._result.stop:
                 break
-        if position < self._piece.end and self._result.stop is None:
-            self._end(Stop(position, f"{self._where}: the log ended before offset {position}"))
+        if self._position < self._piece.end and self._result.stop is None:
+            at = self._position
+            self._end(Stop(at, f"{self._where}: the log ended before offset {at}"))
         if pending:
             self._process(pending)  # may end the range even earlier
         return self._finish()
+
+    def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:
+        """Batches with their headers; what cannot be read ends the range and not the load."""
+        try:
+            for raw in batches:
+                yield raw, read_header(raw)
+        except (CorruptBatch, OffsetOutOfRange) as error:
+            at = self._position
+            self._end(Stop(at, f"{self._where}: offset {at} cannot be read: {error}"))
 
     def _take(
         self, raw: memoryview, header: BatchHeader, pending: list[DecodedBatch]
@@ -291,7 +301,7 @@ class SliceLoad:
         result = self._result
         result.files = self._rows.close() + self._rejects.close()
         result.sums = dict(self._counts.items())
-        result.gaps = tuple(self._gaps)
+        result.gaps = tuple(gap for gap in self._gaps if gap.first < result.end)
         last = [each for each in self._headers if each.base_offset < result.end]
         if last:
             header = last[-1]
@@ -303,6 +313,11 @@ class SliceLoad:
 
 def _rows(batch: DecodedBatch) -> int:
     return len(batch.offsets)
+
+
+def _bytes(batch: DecodedBatch) -> int:
+    """Unpacked: what a batch has on the wire may be a hundredth of it."""
+    return int(batch.keys.nbytes + batch.values.nbytes)
 
 
 def _note(faults: dict[int, tuple[str, str]], mask: Bools, reason: str) -> None:

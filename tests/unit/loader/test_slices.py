@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import google_crc32c
 import pyarrow as pa
 import pytest
 
-from loader.decode import Decoder
+from loader.decode import Decoded, Decoder
 from loader.plan import Slice
 from loader.slices import SliceLoad, SliceResult
+from skidway.errors import SkidwayError
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.errors import OffsetOutOfRange
+from skidway.kafka.types import TopicPartition
 from support.loading import (
     HOUR_MS,
     SCHEMA,
@@ -22,6 +29,7 @@ from support.loading import (
     gap,
     job,
     log,
+    one_batch,
     rows_of,
 )
 from support.memory_store import MemoryStore
@@ -221,6 +229,63 @@ def test_a_damaged_batch_ends_the_range_by_name() -> None:
     assert result.stop is not None
     assert "damaged" in result.stop.sentence
     assert len(rows_of(store, result)) == 3
+
+
+@pytest.mark.parametrize(
+    "error", [CorruptBatch("magic 7"), OffsetOutOfRange(TopicPartition(TOPIC, 0), 3, 5, 9)]
+)
+def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
+    """A damaged header, or offsets that expire while they are read, end the range of their own
+    partition by name; what was read before them is loaded."""
+
+    def fetch() -> Iterator[memoryview]:
+        yield from log(lines(3))
+        raise error
+
+    store = MemoryStore()
+    load = SliceLoad(
+        job(), Slice(0, 0, 6), {}, store=store, decoder=Decoder(Registry(), SCHEMA), attempt=1
+    )
+    result = load.run(fetch())
+    assert result.end == 3
+    assert result.stop is not None
+    assert str(error) in result.stop.sentence
+    assert len(rows_of(store, result)) == 3
+
+
+def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
+    """A range that ends before a record of an unknown file has passed no gap behind it: the next
+    load passes and names that one."""
+    batches = [*log([*lines(2), Record(agent=8)]), *log([Record(first=30)], base=7)]
+    runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 7),)}))
+    result = runner.one(Slice(0, 0, 8))
+    assert (result.end, result.gaps) == (2, ())
+
+
+def test_a_slice_of_control_batches_is_covered() -> None:
+    """Transaction markers have offsets and no records: the range passes them."""
+    raw = bytearray(one_batch([Record()], 0))
+    raw[22] |= 0x20  # control
+    raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
+    result = Runner(MemoryStore(), {0: [memoryview(raw)]}).one(Slice(0, 0, 1))
+    assert (result.end, result.stop, result.files) == (1, None, ())
+
+
+def test_chunks_are_bounded_by_what_batches_unpack_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches that shrink a hundredfold are not gathered by their size on the wire."""
+    monkeypatch.setattr("loader.slices.CHUNK_BYTES", 100_000)
+    sizes: list[int] = []
+    decode = Decoder.decode
+
+    def noted(self: Decoder, values: pa.BinaryArray) -> Decoded:
+        sizes.append(values.nbytes)
+        return decode(self, values)
+
+    monkeypatch.setattr(Decoder, "decode", noted)
+    records = [Record(first=10 * index, value=datum("x" * 50_000)) for index in range(12)]
+    run(records)
+    assert len(sizes) >= 4
+    assert max(sizes) < 300_000
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
