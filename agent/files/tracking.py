@@ -13,6 +13,7 @@ A loss is declared once, when it is noticed, with its reason; nothing is ever sk
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -412,15 +413,29 @@ class Tracker:
     # --- small things -------------------------------------------------------------------------
 
     def _open(self, found: Found, index: int) -> Handle | None:
-        """The file that was found; None if it is unreadable, or another one by now."""
+        """The file that was found, also if it was renamed since; None if it cannot be had.
+
+        Then it is named, so that nothing is sealed before the patterns were looked through again.
+        """
         try:
-            handle = self._host.open(found.path)
-        except FileNotFoundError:
-            return None
+            handle = self._open_at(found.path, found.key)
+            if handle is None:  # rotated between the scan and now
+                path = self._host.find(os.path.dirname(found.path), found.key)
+                handle = None if path is None else self._open_at(path, found.key)
+            if handle is None:
+                raise FileNotFoundError(errno.ENOENT, "it went away while it was looked at")
         except OSError as error:
             self._cannot_read(index, found.path, error)
             return None
-        if handle.status().key != found.key:
+        return handle
+
+    def _open_at(self, path: str, key: FileKey) -> Handle | None:
+        """What lies at a path, if it is this file. Raises OSError."""
+        try:
+            handle = self._host.open(path)
+        except FileNotFoundError:
+            return None
+        if handle.status().key != key:
             handle.close()
             return None
         return handle

@@ -2,11 +2,13 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from agent.delivery import recipe, replay
+from agent.files.host import Scan
+from agent.files.patterns import Pattern
 from agent.files.reading import LONG_LINE_BYTES_MAX
 from agent.framing import READ_BYTES
 from agent.settings import ParserSettings, SourceSettings
@@ -490,6 +492,51 @@ def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: Worl
         for count in delta.counts:
             assert count.previous == last.get(count.bucket, 0)
             last[count.bucket] = number
+
+
+@pytest.mark.parametrize("successor", [b"", b"next\n"])
+def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
+    world: World, monkeypatch: pytest.MonkeyPatch, successor: bytes
+) -> None:
+    """It lay there when the seal's time was noted, whatever it is called by now."""
+    world.files.append(A, b"old\n")
+    scan = world.files.scan
+
+    def rotated_behind(patterns: Sequence[Pattern]) -> Scan:
+        found = scan(patterns)
+        monkeypatch.setattr(world.files, "scan", scan)
+        world.files.rename(A, A + ".1")  # no pattern means this name
+        if successor:
+            world.files.append(A, successor)
+        return found
+
+    monkeypatch.setattr(world.files, "scan", rotated_behind)
+    world.start()
+    world.settle()
+    assert world.values() == ["old", *successor.decode().split()]
+
+
+def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows where its lines are now; the next look through the patterns decides."""
+    world.files.append(A, b"old\n")
+    looked_ms: list[int] = []
+    scan = world.files.scan
+
+    def gone_behind(patterns: Sequence[Pattern]) -> Scan:
+        found = scan(patterns)
+        monkeypatch.setattr(world.files, "scan", scan)
+        world.files.delete(A)
+        looked_ms.append(world.clock.time_ms())
+        return found
+
+    monkeypatch.setattr(world.files, "scan", gone_behind)
+    world.start()
+    world.settle()
+    sealed = [topic.sealed_until for seal in world.of(Seal) for topic in seal.topics]
+    assert sealed
+    assert min(sealed) > looked_ms[0]
 
 
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
