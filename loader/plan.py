@@ -101,6 +101,24 @@ def plan_partition(
     return Planned(number, position, bounds.log_start, bounds.high_watermark, gap, below)
 
 
+def missing_partitions(
+    topic: str, before: Mapping[int, PartitionRange], bounds: Iterable[Bounds]
+) -> list[Planned]:
+    """Partitions that were loaded and are not there now: they stand still, by name.
+
+    A topic never loses partitions, so this is a fault of the cluster; a manifest without them
+    would begin them at 0 again once they are back.
+    """
+    present = {each.partition for each in bounds}
+    return [
+        Planned(number, was.end, was.end, was.end, None, was.below,
+            f"{topic} partition {number}: loaded up to offset {was.end}, but the topic has no such "
+            "partition now")
+        for number, was in sorted(before.items())
+        if number not in present
+    ]  # fmt: skip
+
+
 def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
     """The named gaps that together cover [first, end), as one; None when they do not."""
     at, reasons = first, []

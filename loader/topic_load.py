@@ -100,16 +100,18 @@ class TopicLoad:
         accepted = plan.parse_accepted(parts.settings.gaps_accepted)
         mirror = parts.feed.gaps_of(topic.source)
         self._gaps = {
-            each.partition: plan.named_gaps(
-                topic.name, each.partition, self._before.get(each.partition), mirror, accepted
+            partition: plan.named_gaps(
+                topic.name, partition, self._before.get(partition), mirror, accepted
             )
-            for each in topic.bounds
+            for partition in {*self._before, *(each.partition for each in topic.bounds)}
         }
 
     def plan(self) -> list[Planned]:
         """The range of every partition, with what the batch below has to say about it."""
         plan.check_identity(self._newest, self._topic.source)
-        return [self._plan_partition(bounds) for bounds in self._topic.bounds]
+        topic = self._topic
+        missing = plan.missing_partitions(topic.name, self._before, topic.bounds)
+        return [*(self._plan_partition(bounds) for bounds in topic.bounds), *missing]
 
     def run(
         self, planned: Sequence[Planned], progress: Progress

@@ -119,9 +119,7 @@ def test_a_batch_below_that_is_gone_is_named() -> None:
     assert plan.unverified(nothing_new) == nothing_new
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=4), st.integers(1, 30)
-)
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), max_size=4), st.integers(1, 30))
 def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: int) -> None:
     """Together the slices of a partition are its range, none is larger than asked, none overlap."""
     planned = [
@@ -181,3 +179,14 @@ def test_named_gaps_come_from_all_who_name() -> None:
         "t", 0, before, {0: [Gap(200, 210, "a"), Gap(300, 301, "b")]}, {("t", 0): [Gap(1, 2, "c")]}
     )
     assert found == (Gap(200, 210, "a"), Gap(300, 301, "b"), Gap(1, 2, "c"))
+
+
+def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
+    """A topic never loses partitions: where one is missing its position is kept, nothing of it is
+    loaded again, and the run says so."""
+    before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
+    (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)])
+    assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)
+    assert missing.refused == (
+        "t partition 2: loaded up to offset 70, but the topic has no such partition now"
+    )
