@@ -6,7 +6,7 @@ One topic that cannot go on does not stop the others; the run is good when all o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -23,8 +23,9 @@ from loader.waiting import WaitingNotes
 from schemas.client import RegistryClient
 from skidway import log
 from skidway.clock import Clock, SystemClock
-from skidway.errors import SkidwayError, StateRefused
+from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.client.cluster import Cluster
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
 
@@ -76,6 +77,7 @@ class Session:
     cluster_id: str
     topics: list[Topic]
     missing: list[str]
+    troubles: dict[str, SkidwayError]
     audit_topics: list[str]
 
 
@@ -100,25 +102,53 @@ def load(
         parts = Parts(settings, client, registry, store, spark, clock, Feed(), session.cluster_id)
         run = _Run(parts, session, progress, pause)
         report = Report([_missing(name) for name in session.missing])
+        report.outcomes += [
+            Outcome(name, problems=[problem]) for name, problem in session.troubles.items()
+        ]
         report.outcomes += run.load_all()
         report.seconds = time.monotonic() - begin - spark.started_s
     return report
 
 
 def look(settings: LoaderSettings, client: Client, store: Store) -> Session:
-    """Topics, sources and watermarks as they are now."""
+    """Topics, sources and watermarks as they are now. Raises Unreachable."""
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
-    sources = sources_of(client, chosen, settings.cluster_name)
+    troubles: dict[str, SkidwayError] = {}
+    try:
+        found = _look_at(settings, client, cluster, chosen)
+    except Unreachable:
+        raise
+    except SkidwayError:  # of one of them: the others go on
+        found = []
+        for name in chosen:
+            try:
+                found += _look_at(settings, client, cluster, [name])
+            except Unreachable:
+                raise
+            except SkidwayError as error:
+                troubles[name] = SkidwayError(f"{name} cannot be loaded now: {error}")
+    audits = audit_topics((topic.source for topic in found), settings.cluster_name, cluster.topics)
+    return Session(client, store, cluster.cluster_id or "", found, missing, troubles, audits)
+
+
+def _look_at(
+    settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str]
+) -> list[Topic]:
+    """What there is of these topics. Raises KafkaError where one has no leader or is gone."""
+    sources = sources_of(client, names, settings.cluster_name)
     tps = [
         TopicPartition(name, partition.index)
-        for name in chosen
+        for name in names
         for partition in cluster.topics[name].partitions
     ]
+    for name in names:
+        if name not in sources or not cluster.topics[name].partitions:
+            raise SkidwayError(f"it has no partitions now ({cluster.topics[name].error.name})")
     # The watermarks of data first: an announcement is acknowledged before its file's records.
     starts = client.list_offsets(dict.fromkeys(tps, EARLIEST)) if tps else {}
     ends = client.list_offsets(dict.fromkeys(tps, LATEST)) if tps else {}
-    found = [
+    return [
         Topic(
             name,
             sources[name].topic_id if topic.topic_id is None else topic.topic_id.hex,
@@ -129,11 +159,9 @@ def look(settings: LoaderSettings, client: Client, store: Store) -> Session:
                 if tp.topic == name
             ),
         )
-        for name in chosen
+        for name in names
         for topic in (cluster.topics[name],)
     ]
-    audits = audit_topics(sources.values(), settings.cluster_name, cluster.topics)
-    return Session(client, store, cluster.cluster_id or "", found, missing, audits)
 
 
 class _Run:

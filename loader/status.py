@@ -8,6 +8,7 @@ from typing import Any
 from loader import commit, layout, plan
 from loader.feed import Feed, read_on
 from loader.manifest import Manifest
+from loader.plan import Planned
 from loader.run import look
 from loader.settings import LoaderSettings
 from loader.store import Store, open_store
@@ -39,6 +40,9 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
         for name in session.missing:
             rows.append({"topic": name, "problem": f"the topic {name} does not exist"})
             code = 1
+        for name, problem in session.troubles.items():
+            rows.append({"topic": name, "problem": str(problem)})
+            code = 1
         for topic in session.topics:
             newest = _newest(store, topic.name)
             try:
@@ -48,6 +52,9 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
                 code = error.exit_code
                 continue
             before = plan.positions(newest)
+            for gone in plan.missing_partitions(topic.name, before, topic.bounds):
+                rows.append(_planned_row(topic.name, gone, 0))
+                code = code or 1
             for bounds in topic.bounds:
                 previous = before.get(bounds.partition)
                 gaps = plan.named_gaps(
@@ -55,20 +62,22 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
                 )
                 each = plan.plan_partition(topic.name, bounds, previous, gaps)
                 slices = plan.cut([each], settings.slice_records)
-                rows.append(
-                    {
-                        "topic": topic.name,
-                        "partition": each.partition,
-                        "loaded": each.position,
-                        "first": each.first,
-                        "end": each.end,
-                        "records": each.end - each.first,
-                        "slices": len(slices),
-                        "problem": each.refused or None,
-                    }
-                )
+                rows.append(_planned_row(topic.name, each, len(slices)))
                 code = code or (1 if each.refused else 0)
     return rows, code
+
+
+def _planned_row(topic: str, each: Planned, slices: int) -> Row:
+    return {
+        "topic": topic,
+        "partition": each.partition,
+        "loaded": each.position,
+        "first": each.first,
+        "end": each.end,
+        "records": each.end - each.first,
+        "slices": slices,
+        "problem": each.refused or None,
+    }
 
 
 def _newest(store: Store, topic: str) -> Manifest | None:

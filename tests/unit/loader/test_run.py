@@ -1,0 +1,69 @@
+"""What a run sees of the cluster: a topic in trouble stops neither the run nor the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from loader.run import look
+from loader.settings import LoaderSettings
+from skidway.kafka.client import EARLIEST
+from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partition, Topic
+from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
+from skidway.kafka.types import TopicPartition
+from support.memory_store import MemoryStore
+
+
+class Client:
+    """A cluster of topics `good` and `bad`, one partition each; `bad` has no leader."""
+
+    def __init__(self, *, gone: bool = False, unreachable: bool = False) -> None:
+        self._gone, self._unreachable = gone, unreachable
+
+    def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
+        empty = self._gone and topics is not None
+        return Cluster(
+            "c", 0, {0: Broker(0, "host", 9092)},
+            {name: topic(name, empty and name == "bad") for name in topics or ("bad", "good")},
+        )  # fmt: skip
+
+    def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        return {name: {} for name in names}
+
+    def list_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, object]:
+        if self._unreachable:
+            raise BrokerUnreachable("no broker answered")
+        if any(tp.topic == "bad" for tp in times):
+            raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, "bad-0 has no leader now")
+        return {tp: ListedOffset(0 if at == EARLIEST else 7, -1, -1) for tp, at in times.items()}
+
+
+def topic(name: str, empty: bool) -> Topic:
+    return Topic(name, None, ErrorCode.NONE, () if empty else (Partition(0, 0, 0, (0,), (0,)),))
+
+
+def settings() -> LoaderSettings:
+    return LoaderSettings(
+        bootstrap_servers="x:1", schema_registry_url="http://x", topics=["bad", "good"],
+        output="/out",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("gone", "sentence"), [(False, "bad-0 has no leader now"), (True, "has no partitions now")]
+)
+def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) -> None:
+    """Without a leader, or deleted while we look, a topic is a problem of its own."""
+    session = look(settings(), Client(gone=gone), MemoryStore())  # type: ignore[arg-type]
+    (good,) = session.topics
+    assert (good.name, good.bounds[0].high_watermark) == ("good", 7)
+    ((name, problem),) = session.troubles.items()
+    assert name == "bad"
+    assert sentence in str(problem)
+
+
+def test_an_unreachable_cluster_stops_the_run() -> None:
+    """Where no broker answers nothing can be loaded: that is the whole run's error."""
+    with pytest.raises(BrokerUnreachable):
+        look(settings(), Client(unreachable=True), MemoryStore())  # type: ignore[arg-type]
