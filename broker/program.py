@@ -108,7 +108,7 @@ class Program:
             on_catalog=self._catalog_changed,
         )
         self._session.register(
-            self._registration(directory_id),
+            Registration(self._own_address(), directory_id),
             wait_s=settings.zookeeper_session_timeout_ms / 1000 + 1,
         )
         self._load(self._session.read_catalog(settings.broker_id))
@@ -156,7 +156,7 @@ class Program:
         assert session is not None
         settings = self._settings
         topics = Topics(
-            settings.broker_id,
+            self._own_address(),
             settings.log_defaults(),
             self.loop,
             self.logs,
@@ -203,10 +203,9 @@ class Program:
             stopped=len(self.logs.stopped),
         )
 
-    def _registration(self, directory_id: str) -> Registration:
+    def _own_address(self) -> BrokerAddress:
         told = self._settings.advertised(self._listeners[0].port)
-        address = BrokerAddress(self._settings.broker_id, told.host, told.port)
-        return Registration(address, directory_id)
+        return BrokerAddress(self._settings.broker_id, told.host, told.port)
 
     def _catalog_changed(self, catalog: Catalog) -> None:
         if self.broker is not None and not self._stopping:

@@ -27,7 +27,7 @@ from broker.network.loop import Loop
 from broker.partitions.hosted import HostedPartitions
 from broker.partitions.replica import Replica
 from broker.topics import configs
-from broker.topics.catalog import Catalog, PartitionState, Topic, TopicPartitionInfo
+from broker.topics.catalog import BrokerAddress, Catalog, PartitionState, Topic, TopicPartitionInfo
 from skidway import log
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
@@ -43,15 +43,16 @@ class Topics:
 
     def __init__(
         self,
-        broker_id: int,
+        own: BrokerAddress,
         defaults: LogConfig,
         loop: Loop,
         logs: LogManager,
         partitions: HostedPartitions,
         catalog: Catalog,
     ) -> None:
-        self.catalog = catalog
-        self._broker_id = broker_id
+        self.catalog = _with(own, catalog)
+        self._own = own
+        self._broker_id = own.broker_id
         self._defaults = defaults
         self._loop = loop
         self._logs = logs
@@ -95,6 +96,7 @@ class Topics:
 
     def apply(self, catalog: Catalog) -> None:
         """Takes over what ZooKeeper says now: hosts what is new, drops what is gone."""
+        catalog = _with(self._own, catalog)
         self.catalog = catalog
         self._drop_vanished()
         wanted: dict[str, list[int]] = {}
@@ -300,6 +302,12 @@ class Topics:
             partitions = {**topic.partitions, partition.partition: replace(info, state=state)}
             known = {**self.catalog.topics, topic.name: replace(topic, partitions=partitions)}
             self.catalog = replace(self.catalog, topics=known)
+
+
+def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
+    """The catalog with this broker in it: while it registers again after its session ended it is
+    missing in ZooKeeper, and must not send its own clients away for that."""
+    return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 
 
 def _ignore(_error: SkidwayError | None) -> None:

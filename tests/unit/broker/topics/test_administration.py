@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.log.checkpoints import write_partition_metadata
+from broker.log.config import LogConfig
+from broker.log.flusher import Outcome, timed
+from broker.log.log_manager import LogManager
+from broker.network.timers import Timers
+from broker.partitions.hosted import HostedPartitions
+from broker.purgatory import Purgatory
+from broker.topics.administration import Topics
+from broker.topics.catalog import (
+    BrokerAddress,
+    Catalog,
+    PartitionState,
+    Topic,
+    TopicPartitionInfo,
+)
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+
+OWN = BrokerAddress(1, "127.0.0.1", 9092)
+LOGS = TopicPartition("logs", 0)
+
+
+class AtOnce:
+    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+        done(timed(work))
+
+
+class FakeSession:
+    """ZooKeeper as one that says yes, later."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Callable[[Any], None]] = []
+        self.led: list[tuple[TopicPartition, PartitionState]] = []
+
+    def submit(self, _work: object, done: Callable[[Any], None]) -> None:
+        self.jobs.append(done)
+
+    def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
+        self.led.append((partition, wanted))
+        return wanted
+
+
+class World:
+    def __init__(self, directory: Path, catalog: Catalog) -> None:
+        clock, timers, worker = ManualClock(), Timers(), AtOnce()
+        self.logs = LogManager(clock, worker)
+        self.logs.open_directories([directory])
+        self.hosted = HostedPartitions(self.logs, Purgatory(timers), worker, timers, clock)
+        loop: Any = None
+        self.topics = Topics(OWN, LogConfig(), loop, self.logs, self.hosted, catalog)
+        self.session = FakeSession()
+        self.topics.use(self.session)  # type: ignore[arg-type]
+        self.directory = directory
+
+    def start(self) -> None:
+        self.topics.load(self.logs.discover())
+
+
+def topic(topic_id: uuid.UUID, state: PartitionState | None = None) -> Topic:
+    return Topic("logs", topic_id, {0: TopicPartitionInfo((1,), state)})
+
+
+def catalog(*topics: Topic, **changes: Any) -> Catalog:
+    return Catalog("cluster", {}, {each.name: each for each in topics}, 1, **changes)
+
+
+LED = PartitionState(1, 3, (1,), 7)
+
+
+def test_this_broker_is_always_alive(tmp_path: Path) -> None:
+    """A catalog read while our registration was gone does not send our clients away."""
+    world = World(tmp_path, catalog())
+    world.topics.apply(catalog())
+    assert world.topics.catalog.brokers == {1: OWN}
+
+
+def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
+    """First the directory, then the state in ZooKeeper, then clients."""
+    world = World(tmp_path, catalog())
+    world.start()
+    topic_id = uuid.uuid4()
+    world.topics.apply(catalog(topic(topic_id)))
+    assert (tmp_path / "logs-0" / "00000000000000000000.log").exists()
+    assert world.hosted.get(LOGS) is None
+    world.session.jobs.pop()({0: PartitionState(1, 0, (1,), 0)})
+    replica = world.hosted.get(LOGS)
+    assert replica is not None
+    assert replica.topic_id == topic_id
+    world.topics.apply(catalog(topic(topic_id, PartitionState(1, 0, (1,), 0))))
+    assert world.hosted.get(LOGS) is replica
+
+
+def test_a_partition_whose_directory_is_missing_is_stopped(tmp_path: Path) -> None:
+    """One that was led before has lost data: it is named, not begun again."""
+    world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
+    world.start()
+    assert "missing" in world.logs.stopped[LOGS]
+    assert not (tmp_path / "logs-0").exists()
+
+
+def made(directory: Path, topic_id: uuid.UUID) -> None:
+    (directory / "logs-0").mkdir()
+    write_partition_metadata(directory / "logs-0", topic_id)
+
+
+def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
+    """Offsets behind the watermark may be given again: under another epoch."""
+    topic_id = uuid.uuid4()
+    made(tmp_path, topic_id)
+    world = World(tmp_path, catalog(topic(topic_id, LED)))
+    world.start()
+    assert world.session.led == [(LOGS, PartitionState(1, 4, (1,), 7))]
+    replica = world.hosted.get(LOGS)
+    assert replica is not None
+    assert replica.leader_epoch == 4
+
+
+@pytest.mark.parametrize("deleting", [True, False])
+def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool) -> None:
+    """The directory of a topic that was made again: removed if it was being deleted, else kept."""
+    old, new = uuid.uuid4(), uuid.uuid4()
+    made(tmp_path, old)
+    known = catalog(deleting={"logs": old}) if deleting else catalog(topic(new))
+    World(tmp_path, known).start()
+    kept = [path.name for path in tmp_path.iterdir() if "-stray" in path.name]
+    assert len(kept) == (0 if deleting else 1)
+
+
+def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
+    """Deleted elsewhere: its data goes; vanished without a mark: its data is set aside."""
+    for deleting, left in ((True, 0), (False, 1)):
+        directory = tmp_path / str(deleting)
+        directory.mkdir()
+        topic_id = uuid.uuid4()
+        made(directory, topic_id)
+        world = World(directory, catalog(topic(topic_id, LED)))
+        world.start()
+        assert world.hosted.get(LOGS) is not None
+        gone = catalog(deleting={"logs": topic_id}) if deleting else catalog()
+        world.topics.apply(gone)
+        assert world.hosted.get(LOGS) is None
+        assert len([path for path in directory.iterdir() if "-stray" in path.name]) == left
+        assert not (directory / "logs-0").exists()
