@@ -36,6 +36,7 @@ from agent.files.reading import Reader, Taken
 from agent.files.tracked import FileState, TrackedFile
 from agent.files.tracking import SetApart, Tracker
 from agent.framing import READ_BYTES
+from agent.identity import FINGERPRINT_BYTES, fingerprint_of
 from agent.settings import AgentSettings
 from agent.state.changes import Changes
 from agent.state.database import State, StateFull, TopicState
@@ -308,6 +309,8 @@ class Loop:
                 tracked.tally.uncertain += flight.uncertain_bytes
                 passed.append(flight.intent.sequence)
                 counts.append(outcome.counts)
+            if before < FINGERPRINT_BYTES <= tracked.position:
+                self._announce_grown(tracked, now_ms)
             if tracked.position != before:
                 self.tracker.note(tracked)
                 events.settled(tracked.position - before)
@@ -384,6 +387,23 @@ class Loop:
         tracked.announced_ms = now_ms
         source = self._source_of(tracked)
         self.mail.stage(announcements.announcement(tracked, self._state.agent, source, now_ms))
+
+    def _announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
+        """With the fingerprint of a file that had fewer bytes when it was found."""
+        handle = self._handles.held(tracked.file)
+        if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:
+            return
+        try:
+            fingerprint = fingerprint_of(handle.read, FINGERPRINT_BYTES)
+        except OSError as error:
+            self.tracker.cannot_read(tracked, error)
+            return
+        source = self._source_of(tracked)
+        self.mail.stage(
+            announcements.announcement(
+                tracked, self._state.agent, source, now_ms, fingerprint=fingerprint
+            )
+        )
 
     def _mind_published(self) -> None:
         """A file may be read once the cluster has its announcement."""

@@ -1,8 +1,13 @@
-"""What a file id stands for: said before its first record, daily, and at its end."""
+"""What a file id stands for: said before its first record, daily, and at its end.
+
+And once more when the file has as many bytes as a fingerprint is of: by that one another agent,
+made because this one's state was deleted, shows that it reads the same file.
+"""
 
 from __future__ import annotations
 
 from agent.files.tracked import TrackedFile
+from agent.identity import Fingerprint
 from audit.messages import Announcement
 from skidway.kafka.source import Source
 
@@ -10,10 +15,20 @@ REPEAT_AFTER_MS = 86_400_000
 
 
 def announcement(
-    tracked: TrackedFile, agent: int, source: Source, now_ms: int, *, closing: bool = False
+    tracked: TrackedFile,
+    agent: int,
+    source: Source,
+    now_ms: int,
+    *,
+    closing: bool = False,
+    fingerprint: Fingerprint | None = None,
 ) -> Announcement:
-    """The opening announcement of a file id, or with `closing` the one with its final length."""
+    """The opening announcement of a file id, or with `closing` the one with its final length.
+
+    fingerprint: of more bytes than were there at its birth, if there are some now.
+    """
     birth = tracked.birth
+    fingerprint = fingerprint or birth.fingerprint
     return Announcement(
         time_ms=now_ms,
         agent=agent,
@@ -22,8 +37,8 @@ def announcement(
         path=birth.path,
         device=birth.key.device,
         inode=birth.key.inode,
-        fingerprint=birth.fingerprint.digest,
-        fingerprint_length=birth.fingerprint.length,
+        fingerprint=fingerprint.digest,
+        fingerprint_length=fingerprint.length,
         source=source,
         begin=birth.begin,
         predecessor=birth.predecessor,

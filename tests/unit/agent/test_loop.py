@@ -12,7 +12,8 @@ from agent.files.patterns import Pattern
 from agent.files.reading import LONG_LINE_BYTES_MAX
 from agent.framing import READ_BYTES
 from agent.settings import ParserSettings, SourceSettings
-from agent.state.database import State
+from agent.state.database import State, create_tables
+from audit.evidence import identity_of
 from audit.messages import Announcement, Certainty, Delta, Heartbeat, Loss, Seal
 from skidway.errors import StateRefused
 from skidway.kafka.types import TopicPartition
@@ -537,6 +538,25 @@ def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     sealed = [topic.sealed_until for seal in world.of(Seal) for topic in seal.topics]
     assert sealed
     assert min(sealed) > looked_ms[0]
+
+
+def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: World) -> None:
+    """A fingerprint of the few bytes of its first day would be that of another file."""
+    world.files.append(A, b"first\n")
+    world.start()
+    world.settle()
+    for _ in range(3):
+        world.files.append(A, b"x" * 999 + b"\n")
+        world.settle(5)
+    world.kill()
+    before, world.published = world.of(Announcement), []
+    world.connection = sqlite3.connect(":memory:", isolation_level=None)
+    create_tables(world.connection, "machine")
+    world.start()
+    world.settle()
+    known = {identity_of(message) for message in before}
+    assert known & {identity_of(message) for message in world.of(Announcement)}
+    assert len(before) == 2
 
 
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
