@@ -6,15 +6,20 @@ target's directory, unlink: a crash in between leaves both names on one file, wh
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 from loader.store import PARTIAL_SUFFIX, Entry, StoreFailed, StoreWriter
 from skidway.files import fsync_directory
+
+REMOVALS_MAX: Final = 10
+"""Each further one needs another process to have made a file meanwhile."""
 
 
 class LocalStore:
@@ -111,7 +116,7 @@ class LocalStore:
         with _failures("delete", target):
             try:
                 if target.is_dir():
-                    shutil.rmtree(target)
+                    _remove_tree(target)
                 else:
                     target.unlink()
             except FileNotFoundError:
@@ -137,6 +142,17 @@ class LocalStore:
             each.mkdir(exist_ok=True)
             fsync_directory(each.parent)
         self._made.add(directory)
+
+
+def _remove_tree(directory: Path) -> None:
+    """Removes a directory in which a task of another loader may still make files."""
+    for left in reversed(range(REMOVALS_MAX)):
+        try:
+            shutil.rmtree(directory)
+            return
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY or not left:
+                raise
 
 
 class LocalWriter:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,6 +110,25 @@ def test_files_that_vanish_while_listing_are_passed_over(
     (tmp_path / "d/b").unlink()
     monkeypatch.setattr(os, "walk", walk)
     assert [entry.path for entry in store.files("d")] == ["d/a"]
+
+
+def test_a_directory_that_is_still_written_to_is_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A loser's task may make a file while the winner deletes its staging directory: the winner
+    does not fail for it."""
+    store = LocalStore(str(tmp_path))
+    put(store, "staging/a", b"1")
+    rmdir = os.rmdir
+
+    def late(*arguments: Any, **more: Any) -> None:
+        monkeypatch.setattr(os, "rmdir", rmdir)
+        put(store, "staging/late", b"2")
+        rmdir(*arguments, **more)
+
+    monkeypatch.setattr(os, "rmdir", late)
+    store.delete("staging")
+    assert not (tmp_path / "staging").exists()
 
 
 class _Died(BaseException):
