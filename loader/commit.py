@@ -159,10 +159,17 @@ def perform(operation: Operation, store: Store) -> Any:
 def begin(topic: str) -> Steps[Manifest | None]:
     """Finishes what earlier loads left and returns the newest manifest, None before the first.
 
-    Raises StateRefused when the manifests have holes, or a committed file is in no place.
+    Raises StateRefused when the manifests have holes or are all gone, or a committed file is in no
+    place.
     """
+    visible: list[str] = yield Names(topic)  # before the manifests: rows come behind their first
     left: list[str] = yield Names(layout.stagings(topic))
     numbers = yield from committed(topic)
+    if not numbers and any(map(layout.is_day_folder, visible)):
+        raise StateRefused(
+            f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "
+            "double them; restore the manifests, or set the rows aside"
+        )
     newest: Manifest | None = None
     for name, load, uuid in _decided(left, len(numbers)):
         manifest = yield from read(topic, load)

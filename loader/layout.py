@@ -60,6 +60,11 @@ def hour_folder(hour: int) -> str:
     return f"dt={start:%Y-%m-%d}/hour={start:%H}"
 
 
+def is_day_folder(name: str) -> bool:
+    """Whether a name beside others in a topic's folder is that of a directory of rows."""
+    return name.startswith("dt=")
+
+
 def rows(topic: str, hour: int, load: int, partition: int, first_offset: int) -> str:
     """Path of a file of rows."""
     return f"{topic}/{hour_folder(hour)}/part-{load}-{partition}-{first_offset}.parquet"

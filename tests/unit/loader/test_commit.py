@@ -222,3 +222,19 @@ def _never_created(operation: commit.Operation, store: MemoryStore) -> object:
 
 
 _perform = commit.perform
+
+
+def test_rows_without_any_manifest_are_not_loaded_over() -> None:
+    """Manifests that were deleted or left out of a copy leave rows that a first load would double:
+    it is refused by name before anything is written."""
+    store = MemoryStore()
+    store.put(f"{TOPIC}/dt=2026-01-01/hour=00/part-1-0-0.parquet", b"rows")
+    with pytest.raises(StateRefused, match="logs has rows, but no manifest"):
+        commit.run(commit.begin(TOPIC), store)
+
+
+def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
+    """Only directories of rows count; a first load into a prepared folder goes on."""
+    store = MemoryStore()
+    store.put(f"{TOPIC}/README", b"")
+    assert commit.run(commit.begin(TOPIC), store) is None
