@@ -1,0 +1,180 @@
+"""What has made clients hang or fail on other brokers, said by hand on the wire."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from skidway.kafka.batch import headers
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol import fetch
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.create_topics import (
+    BROKER_DEFAULT,
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from skidway.kafka.protocol.fetch import FetchAnswer, FetchTarget
+from skidway.kafka.protocol.frames import response_body
+from skidway.kafka.protocol.list_offsets import (
+    LATEST,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from support.batches import batch, sized
+from support.brokers import SkidwayBroker
+from support.raw_client import RawClient
+
+pytestmark = pytest.mark.conformance
+
+NOBODYS_SESSION = 123_456
+
+
+def create(broker: SkidwayBroker, partitions: int = 1) -> str:
+    name = f"trap-{uuid.uuid4().hex[:12]}"
+    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+    with RawClient(broker.port) as client:
+        answer: Any = client.ask(CreateTopicsRequest(topics=(topic,)), 7, CreateTopicsResponse)
+    assert answer.topics[0].error_code == 0
+    return name
+
+
+def fetched(client: RawClient, version: int, request: fetch.Fetch) -> FetchAnswer:
+    """A Fetch request as it is, and its whole answer."""
+    client.send(fetch.write_request(1, "raw", version, request))
+    return fetch.parse_response(
+        response_body(memoryview(client.receive()), ApiKey.FETCH, version), version
+    )
+
+
+@pytest.mark.parametrize("version", range(7, 13))
+def test_a_new_fetch_session_is_answered_without_one(
+    skidway_broker: SkidwayBroker, version: int
+) -> None:
+    """Who wants a session gets all it asks for and session 0, which means: none (KIP-227)."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client:
+        assert client.produce(topic, batch(b"x")).error_code == 0
+        wanted = [FetchTarget(topic, 0, 0, 1_000)]
+        answer = fetched(
+            client, version, fetch.Fetch(wanted, 0, 1, 1_000, session_id=0, session_epoch=0)
+        )
+        assert (answer.error_code, answer.session_id) == (0, 0)
+        assert [len(list(headers(each.records))) for each in answer.partitions] == [1]
+
+
+@pytest.mark.parametrize("version", range(7, 13))
+def test_a_session_of_another_broker_is_unknown(
+    skidway_broker: SkidwayBroker, version: int
+) -> None:
+    """FETCH_SESSION_ID_NOT_FOUND, after which clients begin again; closing one is no error."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client:
+        for epoch, code in ((5, ErrorCode.FETCH_SESSION_ID_NOT_FOUND), (-1, ErrorCode.NONE)):
+            request = fetch.Fetch(
+                [FetchTarget(topic, 0, 0, 1_000)], 0, 1, 1_000,
+                session_id=NOBODYS_SESSION, session_epoch=epoch,
+            )  # fmt: skip
+            answer = fetched(client, version, request)
+            assert (answer.error_code, answer.session_id) == (code, 0)
+
+
+@pytest.mark.parametrize("version", [4, 11, 12])
+def test_the_first_partition_with_data_gives_one_batch(
+    skidway_broker: SkidwayBroker, version: int
+) -> None:
+    """Above every limit one batch still comes, of the first partition that has any (KIP-74)."""
+    topic = create(skidway_broker, 3)
+    with RawClient(skidway_broker.port) as client:
+        for partition in (0, 2):
+            for _ in range(2):
+                client.produce(topic, sized(5_000), partition=partition)
+        for order, first in (((1, 2, 0), 2), ((0, 1, 2), 0)):
+            wanted = [FetchTarget(topic, partition, 0, 100) for partition in order]
+            answer = fetched(client, version, fetch.Fetch(wanted, 0, 1, 100))
+            found = {each.partition: len(each.records) for each in answer.partitions}
+            assert found == {0: 0, 1: 0, 2: 0, first: 5_000}
+
+
+@pytest.mark.parametrize(
+    ("epoch", "code"),
+    [(-1, ErrorCode.NONE), (0, ErrorCode.NONE), (1, ErrorCode.UNKNOWN_LEADER_EPOCH)],
+)
+def test_leader_epochs_are_compared(
+    skidway_broker: SkidwayBroker, epoch: int, code: ErrorCode
+) -> None:
+    """A client that knows a newer leader is told to wait, in Fetch and in ListOffsets (KIP-320)."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client:
+        wanted = [FetchTarget(topic, 0, 0, 1_000, current_leader_epoch=epoch)]
+        answer = fetched(client, 12, fetch.Fetch(wanted, 0, 1, 1_000))
+        assert [each.error_code for each in answer.partitions] == [code]
+        listed = _listed(client, topic, epoch)
+        assert listed.error_code == code
+
+
+def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> None:
+    """After a crash the epoch has risen: who knows only the old one has to ask again."""
+    broker = own_broker.start()
+    topic = create(broker)
+    broker.crash()
+    with RawClient(broker.port) as client:
+        now = _metadata(client, topic).topics[0].partitions[0].leader_epoch
+        assert now > 0
+        wanted = [FetchTarget(topic, 0, 0, 1_000, current_leader_epoch=now - 1)]
+        answer = fetched(client, 12, fetch.Fetch(wanted, 0, 1, 1_000))
+        assert [each.error_code for each in answer.partitions] == [ErrorCode.FENCED_LEADER_EPOCH]
+        assert _listed(client, topic, now - 1).error_code == ErrorCode.FENCED_LEADER_EPOCH
+
+
+@pytest.mark.parametrize("version", range(2, 8))
+def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, version: int) -> None:
+    """-1 means the broker's own numbers in every version, as kafkajs sends it (KIP-464)."""
+    name = f"trap-{uuid.uuid4().hex[:12]}"
+    topic = CreatableTopic(
+        name=name, num_partitions=BROKER_DEFAULT, replication_factor=BROKER_DEFAULT
+    )
+    with RawClient(skidway_broker.port) as client:
+        answer: Any = client.ask(
+            CreateTopicsRequest(topics=(topic,)), version, CreateTopicsResponse
+        )
+        [created] = answer.topics
+        assert created.error_code == 0
+        if version >= 5:  # a null list makes Java's Admin fail
+            assert (created.num_partitions, created.replication_factor) == (1, 1)
+            assert "cleanup.policy" in {each.name for each in created.configs}
+        assert len(_metadata(client, name).topics[0].partitions) == 1
+
+
+@pytest.mark.parametrize("version", range(12))
+def test_metadata_of_everything_in_every_version(
+    skidway_broker: SkidwayBroker, version: int
+) -> None:
+    """No topics named: an empty list in version 0, null since then."""
+    topic = create(skidway_broker)
+    with RawClient(skidway_broker.port) as client:
+        request = MetadataRequest(topics=() if version == 0 else None)
+        answer: Any = client.ask(request, version, MetadataResponse)
+        [found] = [each for each in answer.topics if each.name == topic]
+        assert (found.error_code, len(found.partitions)) == (0, 1)
+        if version >= 10:  # librdkafka and franz-go take a zero id for a broker without ids
+            assert found.topic_id.int != 0
+
+
+def _listed(client: RawClient, topic: str, epoch: int) -> Any:
+    asked = ListOffsetsPartition(partition_index=0, timestamp=LATEST, current_leader_epoch=epoch)
+    request = ListOffsetsRequest(topics=(ListOffsetsTopic(name=topic, partitions=(asked,)),))
+    answer: Any = client.ask(request, 7, ListOffsetsResponse)
+    return answer.topics[0].partitions[0]
+
+
+def _metadata(client: RawClient, topic: str) -> Any:
+    return client.ask(
+        MetadataRequest(topics=(MetadataRequestTopic(name=topic),)), 11, MetadataResponse
+    )
