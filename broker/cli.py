@@ -19,7 +19,7 @@ from skidway.telemetry import host_and_port
 PROGRAM = "broker"
 MIRROR = "mirror"
 ASK_TIMEOUT_S = 10.0
-COLUMNS = ("cluster", "reachable", "partitions", "lag", "stopped_count", "waiting_count")
+COLUMNS = ("cluster", "reachable", "partitions", "lag", "stopped_count")
 
 
 def register(subparsers: Any) -> None:
@@ -86,7 +86,7 @@ def _health(listener: str) -> dict[str, Any]:
     host, port = host_and_port(listener, key="metrics.listener")
     url = f"http://{f'[{host}]' if ':' in host else host}:{port}/health"
     try:
-        with urllib.request.urlopen(url, timeout=ASK_TIMEOUT_S) as answer:  # noqa: S310 - http
+        with urllib.request.urlopen(url, timeout=ASK_TIMEOUT_S) as answer:
             return dict(json.load(answer))
     except urllib.error.HTTPError as error:
         with error:
