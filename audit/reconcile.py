@@ -12,6 +12,9 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
     clock     ours, too, is behind the bucket's end plus lateness
     equation  every expected tier counted, and all counted the same records
 
+Records without origin have no seal; instead the counter that sees them first must have been heard
+since the bucket was due.
+
 Nothing is taken for granted that was not said: a tier that never reported is not zero, a host that
 never sealed is not idle. Doubts only ever make a verdict worse.
 """
@@ -270,9 +273,27 @@ class TopicJudgement:
         return Finding(Status.UNKNOWN, f"the agent is silent: unknown {since}")
 
     def _unsealed_findings(self, bucket: BucketId) -> Iterator[Finding]:
-        if self._now_ms < self._due(bucket):
+        due = self._due(bucket)
+        if self._now_ms < due:
             yield _TOO_YOUNG
+        else:
+            for key in self._first_counters():
+                seen = self._evidence.last_seen.get(key[:2], 0)
+                if seen < due:
+                    patient = self._now_ms < due + self._policy.silence_ms
+                    yield Finding(
+                        Status.OPEN if patient else Status.UNKNOWN,
+                        f"{_sender_words(key)} was heard last at {_time_words(seen)}, before this"
+                        " bucket was due",
+                    )
         yield _FROM_BROKER_ON
+
+    def _first_counters(self) -> tuple[SenderKey, ...]:
+        """Who counts first what no agent seals: equal sums prove nothing while they stand still."""
+        for tier in (Tier.BROKER, Tier.MIRROR):
+            if tier in self._policy.tiers:
+                return tuple(x for p in self._places if p.place.tier is tier for x in p.senders)
+        return ()
 
     # The equation.
 

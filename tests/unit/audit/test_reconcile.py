@@ -349,7 +349,8 @@ def test_a_gap_is_named_where_a_tier_is_short() -> None:
 
 
 def _from_the_broker_on() -> list[Message]:
-    return [delta(sender, 1, count(agent=0)) for sender in COUNTERS]
+    counted = [delta(sender, 1, count(agent=0)) for sender in COUNTERS]
+    return [*counted, Heartbeat(BROKER, 1, DUE)]
 
 
 def test_records_without_origin_are_audited_from_the_broker_on() -> None:
@@ -357,6 +358,21 @@ def test_records_without_origin_are_audited_from_the_broker_on() -> None:
     found = verdict(_from_the_broker_on())
     assert (found.status, found.reasons) == (Status.COMPLETE, ("audited from the broker on",))
     assert verdict(_from_the_broker_on(), now=DUE - 1).status is Status.OPEN
+
+
+def test_without_origin_a_bucket_waits_for_its_counter() -> None:
+    """No seal says that all is counted: a counter that stands still has counted a part, of which
+    the tiers behind it may have as much."""
+    stopped = [*_from_the_broker_on()[:-1], Heartbeat(BROKER, 1, DUE - 1)]
+    found = verdict(stopped)
+    assert found.status is Status.OPEN
+    assert "the broker counter broker-dc1 was heard last at" in found.reasons[0]
+    assert verdict(stopped, now=DUE + 100_000).status is Status.UNKNOWN
+    without_agents = replace(POLICY, tiers=(Tier.BROKER, Tier.MIRROR, Tier.HDFS))
+    assert verdict(good()[1:4], without_agents).status is Status.OPEN
+    assert verdict([*good()[1:4], Heartbeat(BROKER, 1, DUE)], without_agents).status is (
+        Status.COMPLETE
+    )
 
 
 def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
