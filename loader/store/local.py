@@ -149,10 +149,11 @@ def _remove_tree(directory: Path) -> None:
     for left in reversed(range(REMOVALS_MAX)):
         try:
             shutil.rmtree(directory)
-            return
         except OSError as error:
             if error.errno != errno.ENOTEMPTY or not left:
                 raise
+        else:
+            return
 
 
 class LocalWriter:
