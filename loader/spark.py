@@ -40,6 +40,8 @@ RESULT_SCHEMA: Final = "slice long, result binary"
 POLL_S: Final = 0.1
 _FAILED = "skidway-task-failed "
 _FAILURE = re.compile(_FAILED + r"(\{.*\})")
+_STACK = re.compile(r"at [\w.$/]+\S*\(.*\)$|\.\.\. \d+ more$|Driver stacktrace:$")
+_EXCEPTION = re.compile(r"[\w.$]+(?:Exception|Error): ")
 
 _log = log.get(__name__)
 
@@ -76,9 +78,7 @@ class SparkRunner:
         if self._session is not None:
             gateway = self._session.sparkContext._gateway
             self._session.stop()
-            gateway.shutdown()
-            gateway.proc.stdin.close()
-            gateway.proc.wait()
+            _end(gateway)
         if self._files is not None:
             self._files.cleanup()
 
@@ -106,8 +106,7 @@ class SparkRunner:
             while not wait([future], POLL_S).done:
                 progress(_done(context), total)
                 if self._interrupted():
-                    context.cancelAllJobs()
-                    break
+                    context.cancelAllJobs()  # until it has worked: the job may not be there yet
             try:
                 return future.result()
             except Exception as error:  # Spark's errors have no class in common
@@ -134,6 +133,7 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
     """A Spark session whose JVM is ours. Raises SkidwayError when it does not come up."""
     os.environ.update(java.environment(java.find()))
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
@@ -146,8 +146,12 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
         with open(output, "ab") as stream:
             gateway = launch_gateway(conf, {"stdout": stream, "stderr": stream})  # type: ignore[no-untyped-call]
     except PySparkException as error:
-        raise SkidwayError(f"Spark's Java process did not start: {_last_line(output)}") from error
-    return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        raise SkidwayError(f"Spark's Java process did not start: {_told(output)}") from error
+    try:
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    except (Py4JError, PySparkException) as error:
+        _end(gateway)
+        raise SkidwayError(f"Spark did not start: {sentence_in(str(error))}") from error
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
@@ -191,8 +195,18 @@ def failure(error: Exception) -> SkidwayError:
         content = json.loads(found[1])
         kind = Unreachable if content["exit_code"] == Unreachable.exit_code else SkidwayError
         return kind(content["sentence"])
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return SkidwayError(f"a Spark task failed: {lines[-1] if lines else type(error).__name__}")
+    return SkidwayError(f"a Spark task failed: {sentence_in(str(error)) or type(error).__name__}")
+
+
+def sentence_in(text: str) -> str:
+    """The reason in what Spark says: of a Java stack trace its first exception's, of other text the
+    last line; "" of nothing."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = [line for line in lines if not _STACK.match(line)]
+    if len(said) < len(lines):
+        first = next((line for line in said if _EXCEPTION.search(line)), said[-1] if said else "")
+        return _EXCEPTION.split(first)[-1]
+    return lines[-1] if lines else ""
 
 
 def _warm(session: Any) -> None:
@@ -274,6 +288,12 @@ def _done(context: Any) -> int:
     return sum(info.numCompletedTasks for info in infos if info is not None)
 
 
-def _last_line(path: Path) -> str:
-    lines = path.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+def _end(gateway: Any) -> None:
+    """Ends the JVM and waits for it."""
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
+
+
+def _told(path: Path) -> str:
+    return sentence_in(path.read_text(errors="replace")) or "it said nothing"
