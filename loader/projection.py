@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import types
 
 from schemas.arrow import arrow_schema
 from schemas.avro_schema import Field, Record, parse
@@ -94,7 +95,7 @@ def _check_castable(source: pa.Field, target: pa.Field) -> None:
 
 
 def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Bools | None]:
-    unfit = None
+    unfit, written = None, column
     if column.type != field.type:
         try:
             column = column.cast(field.type)
@@ -102,10 +103,29 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Bools | None]:
             unfit = np.zeros(len(column), np.bool_)
             _mark_unfit(column, field.type, 0, unfit)
             column = pc.if_else(pa.array(unfit), None, column).cast(field.type)
+        changed = _changed(written, column)
+        if changed is not None:
+            unfit = changed if unfit is None else unfit | changed
     if not field.nullable and column.null_count:
         missing = np.asarray(column.is_null())
         unfit = missing if unfit is None else unfit | missing
     return column, unfit
+
+
+def _changed(written: pa.Array, cast: pa.Array) -> Bools | None:
+    """Rows whose value does not come back from the cast: Arrow rounds, and takes 5 for true."""
+    if written.type == cast.type or not (_is_plain(written.type) and _is_plain(cast.type)):
+        return None
+    same = pc.equal(cast.cast(written.type), written)
+    if types.is_floating(written.type):
+        same = pc.or_(same, pc.is_nan(written))
+    changed = ~np.asarray(pc.coalesce(same, pa.scalar(True)))  # a null is a null either way
+    return changed if changed.any() else None
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    checks = (types.is_floating, types.is_boolean, types.is_integer, types.is_string)
+    return any(check(kind) for check in checks)
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Bools) -> None:

@@ -88,6 +88,30 @@ def test_a_row_that_does_not_fit_is_set_apart() -> None:
     assert columns == [[1, 3], ["a", "c"]]
 
 
+@pytest.mark.parametrize(
+    ("written", "read", "values", "kept", "fitting"),
+    [
+        ("double", "float", [0.5, 0.1, 1e300, None], [0.5, None], [True, False, False, True]),
+        ("double", "float", [float("inf"), 1.0], [float("inf"), 1.0], [True, True]),
+        ("long", "boolean", [1, 5, 0], [True, False], [True, False, True]),
+        ("string", "long", ["7", "007"], [7], [True, False]),
+    ],
+)
+def test_a_value_that_a_cast_would_change_is_set_apart(
+    written: str, read: str, values: list[object], kept: list[object], fitting: list[bool]
+) -> None:
+    """A cast that Arrow allows but that does not give the value back loses something: a double too
+    precise or too large for a float, a 5 as true, zeros in front of a number."""
+    writer, reader = record(field("x", ["null", written])), record(field("x", ["null", read]))
+    assert project(writer, reader, x=values) == ([kept], fitting)
+
+
+def test_not_a_number_stays_one() -> None:
+    """NaN equals nothing, itself included, and still fits."""
+    writer, reader = record(field("x", "double")), record(field("x", "float"))
+    assert project(writer, reader, x=[float("nan")])[1] == [True]
+
+
 def test_null_where_the_reader_has_none_is_set_apart() -> None:
     """A null of a nullable field does not become an empty value."""
     writer, reader = record(field("x", ["null", "string"])), record(field("x", "string"))
