@@ -1,4 +1,4 @@
-"""One pipeline for the stories of all modules; each module's stories share their loads."""
+"""One pipeline for the stories of all modules, which share their loads too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
         made.stop()
 
 
-@pytest.fixture(scope="module")
-def stage(request: pytest.FixtureRequest, pipeline: Pipeline) -> Stage:
-    """The module's stories, told to their ends; those alone that tests were asked for."""
+@pytest.fixture(scope="session")
+def site(request: pytest.FixtureRequest, pipeline: Pipeline) -> Stage:
+    """The stories told to their ends; those alone that tests were asked for."""
     return Stage(pipeline, chosen(request)).tell()
+
+
+@pytest.fixture(scope="module")
+def stage(site: Stage) -> Stage:
+    """Where a module's stories are told; modules that need more have one of their own."""
+    return site

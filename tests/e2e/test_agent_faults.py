@@ -29,11 +29,6 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
     stage.result(story)
 
 
-def test_a_recount_agrees(stage: Stage) -> None:
-    """The rows, counted again from their files, are what every tier counted."""
-    stage.expect_recounted()
-
-
 # --- killed -------------------------------------------------------------------------------------
 
 

@@ -10,24 +10,19 @@ from support.proxy import Fault, produces
 from support.trials import Stage, Stories, Story, Told, Trial, chosen
 
 pytestmark = [pytest.mark.e2e, pytest.mark.java]
-STORIES = Stories()
+STORIES = Stories(stage="hdfs")
 
 
 @pytest.fixture(scope="module")
 def stage(request: pytest.FixtureRequest, pipeline: Pipeline, hdfs: Hdfs) -> Stage:
     """The stories, loaded to HDFS."""
-    return Stage(pipeline, chosen(request), f"{hdfs.url}/skidway").tell()
+    return Stage(pipeline, chosen(request, "hdfs"), f"{hdfs.url}/skidway").tell()
 
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_rows_on_hdfs_are_the_lines(stage: Stage, story: Story) -> None:
     """Each story's promise holds: see its docstring."""
     stage.result(story)
-
-
-def test_a_recount_on_hdfs_agrees(stage: Stage) -> None:
-    """The rows, counted again from their files, are what every tier counted."""
-    stage.expect_recounted()
 
 
 @STORIES.add()
@@ -62,3 +57,4 @@ def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
     trial.expect_exactly()
     assert trial.loaded()["repeats"] > 0
     trial.expect_complete()
+    trial.expect_recounted()

@@ -27,11 +27,6 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
     stage.result(story)
 
 
-def test_a_recount_agrees(stage: Stage) -> None:
-    """The rows, counted again from their files, are what every tier counted."""
-    stage.expect_recounted()
-
-
 @STORIES.add()
 def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
     """Nothing of it is visible; the next load writes all rows again, the one behind cleans up."""

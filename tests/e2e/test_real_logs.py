@@ -125,8 +125,3 @@ STORIES = Stories(Story(name, told, source_of(name)) for name in FORMATS)
 def test_every_line_of_a_real_log_is_a_row(stage: Stage, story: Story) -> None:
     """Rows are the log's lines, with the fields that independent parsers found in them."""
     stage.result(story)
-
-
-def test_a_recount_agrees(stage: Stage) -> None:
-    """The rows, counted again from their files, are what every tier counted."""
-    stage.expect_recounted()

@@ -57,6 +57,7 @@ PATIENT: Mapping[str, Settings] = {
         "reconcile.interval.ms": 1_000,
         "audit.interval.ms": 200,
     },
+    "broker-dc1": {"zookeeper.session.timeout.ms": 5_000},
     "loader": {"metrics.listener": None},
 }
 """Production waits longer; every settings file has these unless the test says otherwise."""

@@ -1,8 +1,8 @@
 """Stories of faults: many of them on one pipeline, each with its own topic, files and lines.
 
-Starting Spark costs more than all the rest, so the stories of a module share their loads. A story
-is a generator: what it does before a `yield` happens before a load, what it says behind it is
-checked after that load. It may yield as often as it wants loads::
+Starting Spark costs more than all the rest, so stories share their loads. A story is a generator:
+what it does before a `yield` happens before a load, what it says behind it is checked after that
+load. It may yield as often as it wants loads::
 
     @STORIES.add()
     def agent_killed(trial: Trial) -> Iterator[None]:
@@ -38,16 +38,19 @@ from support.proxy import Fault, Intervention, produces
 
 Told = Iterator[None]
 Teller = Callable[["Trial"], Told]
-VERDICT_WITHIN_S = 40.0
+VERDICT_WITHIN_S = 60.0
+SITE = "site"
+"""The stage of all stories that need nothing but a site's own programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A fault, and what its topic's source needs besides files that end in .log."""
+    """A fault, what its topic's source needs besides files that end in .log, and its stage."""
 
     name: str
     tell: Teller
     settings: Mapping[str, Any]
+    stage: str = SITE
 
     @property
     def topic(self) -> str:
@@ -62,13 +65,20 @@ class Story:
 
 
 class Stories(list[Story]):
-    """The stories of a module, in the order in which they happen."""
+    """The stories of a module, in the order in which they happen.
+
+    stage: those with the same name share a pipeline and its loads, whatever module they are of.
+    """
+
+    def __init__(self, stories: Iterable[Story] = (), *, stage: str = SITE) -> None:
+        super().__init__(stories)
+        self._stage = stage
 
     def add(self, **settings: Any) -> Callable[[Teller], Teller]:
         """settings: of the agent's source."""
 
         def added(tell: Teller) -> Teller:
-            self.append(Story(tell.__name__, tell, settings))
+            self.append(Story(tell.__name__, tell, settings, self._stage))
             return tell
 
         return added
@@ -171,6 +181,13 @@ class Trial:
                 counted[place["tier"]] += place["count"]
         assert counted == dict.fromkeys(counted, self.rows(name).num_rows)
 
+    def expect_recounted(self) -> None:
+        """Every row of all stories, counted again from its file, is what every tier counted."""
+        stage = self._stage
+        options = [option for topic in stage.topics for option in ("--topic", topic)]
+        found = self.pipeline.audit("recount", "--output", stage.output, *options)
+        assert {topic["verdict"] for topic in found["topics"]} == {"agrees"}, found
+
     def expect_not_complete(self, verdict: str) -> None:
         """Some bucket of the topic has this verdict, and stays so."""
         found = self._stage.verdicts([self.topic], until=verdict)
@@ -222,12 +239,6 @@ class Stage:
         if error is not None:
             raise error
 
-    def expect_recounted(self) -> None:
-        """Every committed row of the stories, counted again, is what every tier counted."""
-        options = [option for topic in self.topics for option in ("--topic", topic)]
-        found = self.pipeline.audit("recount", "--output", self.output, *options)
-        assert {topic["verdict"] for topic in found["topics"]} == {"agrees"}, found
-
     def verdicts(self, topics: Sequence[str], until: str = "complete") -> list[dict[str, Any]]:
         """The buckets of the topics, once all of them are complete or some have that verdict."""
         options = [option for topic in topics for option in ("--topic", topic)]
@@ -258,13 +269,14 @@ class Stage:
         return True
 
 
-def chosen(request: pytest.FixtureRequest) -> list[Story]:
-    """The stories of the module that tests were asked for."""
+def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
+    """The stories of a stage that tests were asked for."""
     found: list[Story] = []
     for item in request.session.items:
         callspec = getattr(item, "callspec", None)
-        if item.path == request.path and callspec is not None and "story" in callspec.params:
-            found.append(callspec.params["story"])
+        story = None if callspec is None else callspec.params.get("story")
+        if isinstance(story, Story) and story.stage == stage:
+            found.append(story)
     return found
 
 

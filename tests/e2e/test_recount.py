@@ -1,0 +1,30 @@
+"""The other way to the verdict: a recount of the rows, over everything that was loaded."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.trials import Stage, Stories, Story, Told, Trial
+
+pytestmark = pytest.mark.e2e
+STORIES = Stories()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_the_recount_agrees(stage: Stage, story: Story) -> None:
+    """Each story's promise holds: see its docstring."""
+    stage.result(story)
+
+
+@STORIES.add()
+def rows_of_all_stories_counted_again(trial: Trial) -> Told:
+    """Whatever happened to anybody's lines: the rows in the files are what every tier counted."""
+    trial.write("app.log", 100)
+    trial.settle()
+    yield
+    trial.write("app.log", 100)
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+    trial.expect_recounted()
