@@ -244,5 +244,6 @@ def _check_topic(topic: str) -> None:
             f"topic: {topic!r} is no topic name; it takes 1 to {_TOPIC_CHARACTERS_MAX} of "
             "a-z A-Z 0-9 . _ -"
         )
-    if topic.rpartition(".")[2].startswith(AUDIT_PREFIX) or topic in (".", ".."):
-        raise ConfigurationRefused(f"topic: {topic!r} begins with _, which is ours")
+    if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
+        # nobody mirrors, counts or loads it, also not where a part looks like a cluster's name
+        raise ConfigurationRefused(f"topic: {topic!r} or a part of it begins with _, which is ours")

@@ -40,6 +40,8 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
     [
         ("/var/log/hadoop/*.log", "logs/*.log", "absolute"),
         ("topic: hdfs-logs", "topic: _mine", "begins with _"),
+        ("topic: hdfs-logs", "topic: _mine.logs", "begins with _"),
+        ("topic: hdfs-logs", "topic: dc1._mine.logs", "begins with _"),
         ("topic: hdfs-logs", "topic: 'a b'", "no topic name"),
         ("type: regex", "type: json", "pattern"),
         ("fields: [date, time]", "fields: [when]", "'when'"),
