@@ -32,6 +32,7 @@ from audit.messages import Gap, Heartbeat, Range, Sender, Tier, encode
 from audit.settings import CounterSettings
 from skidway import log
 from skidway.clock import Clock
+from skidway.errors import Unreachable
 from skidway.kafka.batch import CorruptBatch, read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
 from skidway.kafka.columns import decode_headers
@@ -82,7 +83,7 @@ class Counter:
         self._ranges: dict[PartitionId, tuple[int, int]] = {}
         self._gaps: list[Gap] = []
         self._progress = Progress()
-        self._seek_again = False
+        self._seek_again, self._failure = False, ""
         self._health = Health(True)
         self._commit_at = self._refresh_at = clock.monotonic()
         self._beat_at = clock.monotonic() + settings.heartbeat_interval_ms / 1000
@@ -92,7 +93,10 @@ class Counter:
         now = self._clock.monotonic()
         if now >= self._refresh_at:
             self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
-            self.refresh()
+            try:
+                self.refresh()
+            except KafkaError as error:  # a topic went away between two questions: ask again later
+                _log.warning("topics_not_refreshed", reason=str(error))
         self._fetch(timeout_ms, *wake)
         if self._clock.monotonic() >= self._commit_at:
             self._commit_at = self._clock.monotonic() + self._settings.commit_interval_ms / 1000
@@ -122,7 +126,7 @@ class Counter:
                 self._begin(tp, source)
             elif self._seek_again and not self._partitions[tp].stopped:
                 self._fetcher.seek(tp, self._partitions[tp].following.fetch_offset)
-        self._seek_again = False
+        self._seek_again, self._failure = False, ""
 
     def commit(self) -> None:
         """Makes everything counted so far durable, together with the deltas that say so."""
@@ -266,17 +270,23 @@ class Counter:
         counted = self._partitions.get(error.tp)
         if counted is None:
             return
-        asked = {at: self._client.list_offsets({error.tp: at})[error.tp] for at in _BOUNDS}
+        try:
+            asked = {at: self._client.list_offsets({error.tp: at})[error.tp] for at in _BOUNDS}
+        except (Unreachable, KafkaError) as failure:
+            self._failed(failure)
+            if isinstance(failure, Unreachable):
+                raise
+            return
         first, end = (asked[at].offset for at in _BOUNDS)
         step = continuity.out_of_range(counted.following, first, end)
         self._take(error.tp, counted, step)
         if not counted.stopped:
             self._fetcher.seek(error.tp, counted.following.fetch_offset)
 
-    def _failed(self, error: KafkaError | CorruptBatch) -> None:
+    def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
         """The fetcher gave up some partition: all are sought again with the next metadata."""
         _log.error("partition_failed", reason=str(error))
-        self._seek_again = True
+        self._seek_again, self._failure = True, str(error)
 
     def _stop(self, tp: TopicPartition, counted: _Counted, reason: str) -> None:
         counted.stopped = reason
@@ -293,8 +303,9 @@ class Counter:
             "lag_records": self.lag,
             "outbox_messages": self._state.outbox_size,
             "stopped": stopped,
+            "failed": self._failure,
         }
-        return Health(not stopped, detail)
+        return Health(not (stopped or self._failure), detail)
 
 
 def _is_mirror(name: str, source: Source, cluster: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,11 @@ from audit.counter import Counter
 from audit.counter_state import CounterState
 from audit.messages import Delta
 from audit.settings import CounterSettings
-from skidway.errors import StateRefused
+from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka import columns
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.columns import Origins
+from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
@@ -191,6 +194,67 @@ def test_expired_records_are_a_named_gap(site: Site) -> None:
     [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
     assert (gap.first, gap.end) == (0, 10)
     assert _counted(site.deltas()) == 10
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [Unreachable("nobody answers"), KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "logs")],
+    ids=["unreachable", "refused"],
+)
+def test_a_question_for_log_bounds_that_fails_is_asked_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch, failure: SkidwayError
+) -> None:
+    """A fetcher gives up what is out of range: the counter must seek it once more."""
+    _append(site, LOGS, 0, 10)
+    _append(site, LOGS, 10, 10)
+    site.cluster.log(LOGS).expire(10)
+    asked = MemoryClient.list_offsets
+
+    def failing(*_: object) -> None:
+        monkeypatch.setattr(MemoryClient, "list_offsets", asked)
+        raise failure
+
+    monkeypatch.setattr(MemoryClient, "list_offsets", failing)
+    with contextlib.suppress(Unreachable):  # the program waits and goes on
+        site.run(1)
+    site.run()
+    assert _counted(site.deltas()) == 10
+
+
+def test_a_topic_that_vanishes_while_it_is_asked_for_is_looked_for_later(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleting a topic ends no counter."""
+    asked = MemoryClient.topic_configs
+
+    def failing(*_: object) -> None:
+        monkeypatch.setattr(MemoryClient, "topic_configs", asked)
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "another")
+
+    monkeypatch.setattr(MemoryClient, "topic_configs", failing)
+    _append(site, LOGS, 0, 10)
+    site.run()
+    assert _counted(site.deltas()) == 10
+
+
+def test_a_partition_that_cannot_be_fetched_is_named_in_health(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is sought again and again; while that fails somebody has to know."""
+    _append(site, LOGS, 0, 10)
+    site.run()
+    poll = MemoryFetcher.poll
+
+    def failing(*_: object) -> None:
+        raise CorruptBatch("logs-0 at offset 10")
+
+    monkeypatch.setattr(MemoryFetcher, "poll", failing)
+    site.run()
+    assert not site.counter.health.ok
+    assert "logs-0 at offset 10" in str(site.counter.health.detail)
+    monkeypatch.setattr(MemoryFetcher, "poll", poll)
+    site.run()
+    assert site.counter.health.ok
 
 
 def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> None:
