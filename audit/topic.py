@@ -119,8 +119,10 @@ def poll(
     try:
         fetched = fetcher.poll(timeout_ms, *wake)
     except OffsetOutOfRange as error:
-        first, _ = bounds(client, [error.tp.topic])[error.tp]
-        fetcher.seek(error.tp, first)
+        found = bounds(client, [error.tp.topic])
+        if error.tp not in found:
+            raise  # it went away altogether
+        fetcher.seek(error.tp, found[error.tp][0])
         return
     for part in fetched:
         for batch in part.batches:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from audit import messages
 from audit.collection import Collection
 from audit.ledger import Ledger
 from audit.messages import TOPIC, Count, Delta, Sender, Tier
 from skidway.kafka import columns
+from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
@@ -81,3 +83,21 @@ def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
     restarted.turn(0)
     restarted.turn(0)
     assert _counted(ledger) == 3
+
+
+def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An error that the collector waits out, as for any other that the cluster may give."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    collection = _collection(cluster, ledger, clock)
+    collection.turn(0)
+
+    def out_of_range(*_: object) -> None:
+        del cluster.topics[TOPIC]
+        raise OffsetOutOfRange(OWN, 7, 0, 1)
+
+    monkeypatch.setattr(MemoryFetcher, "poll", out_of_range)
+    with pytest.raises(KafkaError):
+        collection.turn(0)
