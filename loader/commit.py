@@ -162,14 +162,10 @@ def begin(topic: str) -> Steps[Manifest | None]:
     Raises StateRefused when the manifests have holes or are all gone, or a committed file is in no
     place.
     """
-    visible: list[str] = yield Names(topic)  # before the manifests: rows come behind their first
     left: list[str] = yield Names(layout.stagings(topic))
     numbers = yield from committed(topic)
-    if not numbers and any(map(layout.is_day_folder, visible)):
-        raise StateRefused(
-            f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "
-            "double them; restore the manifests, or set the rows aside"
-        )
+    if not numbers:
+        numbers = yield from _first(topic)
     newest: Manifest | None = None
     for name, load, uuid in _decided(left, len(numbers)):
         manifest = yield from read(topic, load)
@@ -182,6 +178,20 @@ def begin(topic: str) -> Steps[Manifest | None]:
         yield from finish(newest)
         yield Delete(newest.staging)
     return newest
+
+
+def _first(topic: str) -> Steps[list[int]]:
+    """Manifests of a topic that seemed to have none. Raises StateRefused when it has rows."""
+    visible: list[str] = yield Names(topic)
+    if not any(map(layout.is_day_folder, visible)):
+        return []
+    numbers = yield from committed(topic)  # rows come behind their manifest: now it is there
+    if not numbers:
+        raise StateRefused(
+            f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "
+            "double them; restore the manifests, or set the rows aside"
+        )
+    return numbers
 
 
 def committed(topic: str) -> Steps[list[int]]:
