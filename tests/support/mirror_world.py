@@ -84,6 +84,7 @@ class SourceLog:
     end: int = 0
     epoch: int = 0
     numbers: int = 0
+    staged: list[bytes] = field(default_factory=list)
 
     def append(self, count: int = 3, *, skip: int = 0, salt: int = 0) -> None:
         """One more batch, behind a hole of `skip` offsets."""
@@ -97,10 +98,29 @@ class SourceLog:
         self.start = max(self.start, offset)
         self.batches = [b for b in self.batches if read_header(b).last_offset >= self.start]
 
+    def stage(self, count: int) -> None:
+        """A batch above the watermark: nobody sees it before it is flushed."""
+        self.numbers += 1
+        base = read_header(self.staged[-1]).last_offset + 1 if self.staged else self.end
+        self.staged.append(batch(self.numbers, base, count, self.epoch))
+
+    def flush(self) -> None:
+        """What was staged may be seen, and stays."""
+        for raw in self.staged:
+            self.batches.append(raw)
+            self.end = read_header(raw).last_offset + 1
+        self.staged = []
+
+    def crash(self) -> None:
+        """What was not flushed is gone, and its offsets are given again under another epoch."""
+        self.staged = []
+        self.epoch += 1
+
     def cut(self, offset: int) -> None:
-        """The log ends there: batches that reach beyond are lost."""
+        """The log ends there, or before: batches that reach beyond are lost."""
         self.batches = [b for b in self.batches if read_header(b).last_offset < offset]
-        self.end = min(self.end, offset)
+        last = read_header(self.batches[-1]).last_offset + 1 if self.batches else self.start
+        self.end = min(self.end, last)
 
     def read(self, offset: int, max_bytes: int) -> bytes | None:
         """Batches from the one that holds an offset on; None out of range."""
