@@ -12,7 +12,6 @@ import os
 import pickle
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -27,6 +26,7 @@ from loader.decode import Decoder
 from loader.fetch import batches
 from loader.join import Work
 from loader.plan import Slice
+from loader.scratch import Scratch
 from loader.settings import LoaderSettings
 from loader.slices import Job, SliceLoad, SliceResult
 from loader.store import Store, open_store
@@ -62,7 +62,7 @@ class SparkRunner:
         self._settings = settings
         self._interrupted = interrupted
         self._session: Any = None
-        self._files: tempfile.TemporaryDirectory[str] | None = None
+        self._scratch: Scratch | None = None
         self.started_s = 0.0
         """How long starting took, in seconds."""
 
@@ -79,8 +79,8 @@ class SparkRunner:
             gateway = self._session.sparkContext._gateway
             self._session.stop()
             _end(gateway)
-        if self._files is not None:
-            self._files.cleanup()
+        if self._scratch is not None:
+            self._scratch.close()
 
     def run(self, job: Job, work: Sequence[Work], progress: Progress) -> list[SliceResult]:
         """One task per slice; results in no particular order. Raises what a task raised."""
@@ -117,8 +117,8 @@ class SparkRunner:
     def _context(self) -> Any:
         if self._session is None:
             begin = time.monotonic()
-            self._files = tempfile.TemporaryDirectory(prefix="skidway-spark-")
-            self._session = start(self._settings, Path(self._files.name))
+            self._scratch = Scratch()
+            self._session = start(self._settings, self._scratch.path)
             _warm(self._session)
             self.started_s = time.monotonic() - begin
             _log.info(
