@@ -15,6 +15,6 @@ dies anywhere is begun again from the newest one, and of two at once the one tha
 manifest wins. What it promises, and why, is docs/delivery.md, 5.
 
 Reading order: layout, manifest, store, commit (the heart); plan, slices, decode, projection, write;
-side, names, feed; join, delta, run; spark and cli around it. `datasource` is apart: ad-hoc queries
-by `spark.read.format("skidway")`, with the same reader.
+side, names, feed; join, delta, run; spark, scratch and cli around it. `datasource` is apart: ad-hoc
+queries by `spark.read.format("skidway")`, with the same reader.
 """

@@ -139,9 +139,23 @@ class TopicLoad:
             raise
         if manifest is None:
             self._discard()
-        elif not commit.run(commit.commit(manifest), self._parts.store):
-            raise self._lost()
+        else:
+            self.commit(manifest)
         return manifest, results
+
+    def commit(self, manifest: Manifest) -> None:
+        """Commits staged files. Raises LostRace, and StoreFailed when the store fails on the way:
+        then nothing is deleted, because the manifest may stand."""
+        store = self._parts.store
+        try:
+            mine = commit.run(commit.commit(manifest), store)
+        except SkidwayError as error:
+            data = store.read(manifest.path)
+            if data is None or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:
+                raise
+            raise self._lost() from error
+        if not mine:
+            raise self._lost()
 
     def _claim(self) -> None:
         """Says in the staging directory whose it is. An output that cannot be written fails here,
