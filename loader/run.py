@@ -254,9 +254,9 @@ class _Run:
     def _awaited(self, topic: Topic, outcome: Outcome) -> bool:
         """Whether announcements that ranges ended at have come meanwhile."""
         notes = WaitingNotes(self._parts.store, topic.name)
-        keys = {stop.waiting_for for stop in outcome.waiting if stop.waiting_for is not None}
-        for key in keys:
+        for key in {key for stop in outcome.waiting for key in stop.awaited}:
             notes.begin(key, self._parts.clock.time_ms())
+        keys = {stop.waiting_for for stop in outcome.waiting if stop.waiting_for is not None}
         until = time.monotonic() + PATIENCE_S
         while keys and time.monotonic() < until:
             self._read_on()

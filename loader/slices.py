@@ -74,11 +74,15 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a range ended before its end. waiting_for: the file whose announcement is missed."""
+    """Why a range ended before its end. waiting_for: the file whose announcement is missed.
+
+    awaited: that one, and those of the records behind it that have been seen.
+    """
 
     offset: int
     sentence: str
     waiting_for: FileKey | None = None
+    awaited: frozenset[FileKey] = frozenset()
 
 
 @dataclass(slots=True)
@@ -210,7 +214,7 @@ class SliceLoad:
         wanted = placed.missing & ~walked.repeat
         if wanted.any():
             end = int(np.argmax(wanted))
-            self._await(chunk.records, end)
+            self._await(chunk.records, end, wanted)
             chunk = _Chunk(chunk.records.slice(end), chunk.keys[:end], chunk.values[:end])
             walked = self._walk(chunk.records)
             placed = placed.slice(end)
@@ -230,9 +234,11 @@ class SliceLoad:
         job = self._job
         return place(records.origins, job.names, job.unannounced, patient=job.patient)
 
-    def _await(self, records: Records, at: int) -> None:
-        key = int(records.origins.agent[at]), int(records.origins.file[at])
-        offset, first = int(records.offsets[at]), int(records.origins.first[at])
+    def _await(self, records: Records, at: int, wanted: Bools) -> None:
+        origins = records.origins
+        key = int(origins.agent[at]), int(origins.file[at])
+        offset, first = int(records.offsets[at]), int(origins.first[at])
+        awaited = zip(origins.agent[wanted].tolist(), origins.file[wanted].tolist(), strict=True)
         # the joiner has to know of it: with the marks of slices before it may be a repeat
         self._result.lowest[key] = min(first, self._result.lowest.get(key, first))
         self._end(
@@ -241,6 +247,7 @@ class SliceLoad:
                 f"{self._where}: the record at offset {offset} is of file {key[1]} of agent "
                 f"{key[0]}, which is not announced yet",
                 key,
+                frozenset(awaited),
             )
         )
 

@@ -169,6 +169,17 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
     assert sums.count == 4
 
 
+def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
+    """Files whose announcements are lost for good are waited for together: one after the other
+    each would hold the partition up for the whole wait."""
+    records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
+    _, result = run(records, marks={(8, 3): 100})
+    assert result.end == 1
+    assert result.stop is not None
+    assert result.stop.waiting_for == (8, 1)
+    assert result.stop.awaited == {(8, 1), (8, 2)}
+
+
 def test_a_file_that_was_waited_for_is_rejected() -> None:
     """When the wait is over the records go to the rejects, and those behind them are loaded."""
     records = [Record(), Record(agent=8), Record(first=10)]
