@@ -23,6 +23,7 @@ from broker.log import partition_log
 from broker.log.config import LogConfig
 from broker.log.files import DamagedLog, StorageFailed
 from broker.log.recovery import Opening, open_log
+from broker.log.segment import Segment
 from broker.mirror.rounds import Creation, Mirroring
 from broker.mirror.source import Done, MirrorSource
 from broker.mirror.status import status_of
@@ -398,16 +399,25 @@ class WireClient:
 
 
 class Disk:
-    """Refuses writes while it is full."""
+    """Refuses writes and new files while it is full."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_full = False
-        self._write = partition_log.write_all_at
+        self._write, self._create = partition_log.write_all_at, Segment.create
+        monkeypatch.setattr(partition_log, "write_all_at", self.write)
+        monkeypatch.setattr(Segment, "create", self.create)
 
     def write(self, descriptor: int, buffers: Any, position: int) -> None:
+        self._check()
+        self._write(descriptor, buffers, position)
+
+    def create(self, directory: Path, base_offset: int) -> Segment:
+        self._check()
+        return self._create(directory, base_offset)
+
+    def _check(self) -> None:
         if self.is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
-        self._write(descriptor, buffers, position)
 
 
 class LocalBroker:
@@ -563,8 +573,7 @@ class MirrorWorld:
         self.clock = ManualClock()
         self.jitter = jitter
         self.source = SourceCluster()
-        self.disk = Disk()
-        monkeypatch.setattr(partition_log, "write_all_at", self.disk.write)
+        self.disk = Disk(monkeypatch)
         self.local = LocalBroker(folder, self.clock, defaults or LogConfig())
         self._mirroring = Mirroring(CLUSTER, "offline", [re.compile(each) for each in patterns])
         self.start()

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from broker.log import partition_log
 from broker.log.config import LogConfig
 from broker.mirror.follower import Phase
 from broker.mirror.source import TOPICS_A_QUESTION
 from skidway.kafka.batch import read_header
+from skidway.kafka.client.fetching import Fetched
+from skidway.kafka.client.following import Turn
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
@@ -501,25 +504,51 @@ def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld
     """An answer about where the follower stood before is about another place."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
-    while not logs.client.asked:
-        logs.client.serve()
-        logs.client.deliver()
-        logs.turn()
-        logs.clock.advance(0.1)
-    logs.source.log("logs").cut(9)
-    logs.client.serve()  # it ends at 9, says an answer that is long on its way
+    until_asked(logs)  # where its log begins
+    logs.client.serve()
+    logs.client.deliver()
+    until_asked(logs)  # where it ends: that answer is long on its way
+    logs.client.serve()
     late = list(logs.client.answers)
     logs.client.answers.clear()
-    logs.source.topics["logs"].logs[0] = restored = type(logs.source.log("logs"))()
-    for _ in range(12):
-        restored.append()
+    log = logs.source.log("logs")
+    fill(logs, 2)
     del logs.source.fetch_error[LOGS]
+    assert late[0].response.topics[0].partitions[0].offset == 30
     logs.mirror._recheck(logs.mirror.partitions[LOGS])
     logs.settle()
+    same(logs)
     logs.client.inbox.extend(late)
     logs.settle()
     assert logs.stopped() == {}
+    assert logs.local.batches("dc1.logs") == log.batches
+
+
+def until_asked(world: MirrorWorld) -> None:
+    """Until the source has a question to answer."""
+    while not world.client.asked:
+        world.client.serve()
+        world.client.deliver()
+        world.turn()
+        world.clock.advance(0.1)
+
+
+def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
+    """After a leader moved two answers may lie there: damage in the first voids the second."""
+    fill(logs, 3)
+    one, two, three = logs.source.log("logs").batches[10:]
+    broken = memoryview(one[:-1] + b"?")
+    answers = [
+        Fetched(LOGS, 39, 0, [broken], True),
+        Fetched(LOGS, 39, 0, [memoryview(two), memoryview(three)], True),
+    ]
+    turn, logs.client.turn = logs.client.turn, lambda: Turn(answers, [], [], {})  # type: ignore[method-assign]
+    logs.mirror.turn()
+    logs.client.turn = turn  # type: ignore[method-assign]
+    logs.settle(3)
     same(logs)
+    assert logs.local.named("dc1.logs") == []
+    assert logs.status["unverifiable"] == {}
 
 
 # our own disk
@@ -584,6 +613,27 @@ def test_a_roll_that_fails_is_a_refused_write(
     world.settle(5)
     same(world)
     assert len(list((tmp_path / "dc1.logs-0").glob("*.log"))) > 1
+
+
+def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was fetched and never appended is fetched again: it is not missing there."""
+    world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
+    world.source.max_bytes = 120
+    world.source.create("logs")
+    fill(world, 10)
+    world.follow()
+    monkeypatch.setattr(world.disk, "write", world.disk._write)
+    monkeypatch.setattr(partition_log, "write_all_at", world.disk._write)
+    world.disk.is_full = True
+    fill(world, 9)
+    world.settle(5)
+    assert "roll a segment" in world.status["waiting"]["dc1.logs-0"]
+    world.disk.is_full = False
+    world.settle(5)
+    same(world)
+    assert world.local.named("dc1.logs") == []
 
 
 def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorld) -> None:
