@@ -11,6 +11,9 @@ from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 
 HDFS_SCHEME = "hdfs://"
 
+RETRIES = {"dfs.client.failover.max.attempts": "8", "dfs.client.failover.sleep.max.millis": "3000"}
+"""About 20 s without an answer before a read fails; the client's own default is 3 minutes."""
+
 
 class OutputUnreadable(SkidwayError):
     """A file or directory of the output cannot be read; the sentence says which and why."""
@@ -94,7 +97,7 @@ class HdfsOutput:
             )
         self._server = HDFS_SCHEME + parts.netloc
         self._root = "/" + parts.path.strip("/")
-        self._client: Any = hdfs_native.Client(self._server)
+        self._client: Any = hdfs_native.Client(self._server, RETRIES)
 
     def names(self, path: str) -> list[str]:
         """See Output."""

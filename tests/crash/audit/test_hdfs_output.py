@@ -96,7 +96,7 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
 
 @pytest.mark.crash
 def test_a_name_node_that_is_not_there_is_one_sentence() -> None:
-    """With the exit status of what is unreachable, and not after a minute."""
+    """With the exit status of what is unreachable."""
     output = open_output(f"hdfs://127.0.0.1:{free_port()}/logs")
     with pytest.raises(Unreachable, match="cannot read") as caught:
         recount.topics(output)
