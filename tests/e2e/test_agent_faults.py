@@ -86,15 +86,13 @@ def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
 
 @STORIES.add()
 def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
-    """A batch that was on its way when its agent died arrives after a load has its lines: marks."""
+    """A batch that was on its way when its agent died arrives behind what was sent again."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()
     trial.pipeline.restart("agent")
     trial.settle()
     assert trial.appended() == 1000
-    yield
-    trial.expect_exactly()
     held.release()
     trial.wait_appended(1001)
     late = trial.appended() - 1000

@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 from skidway.demo.site import DATACENTER
 from skidway.kafka.client import Client
 from support.pipeline import ORDER, Pipeline, Writer, seed
-from support.processes import eventually
+from support.processes import eventually, run_skidway
 from support.proxy import Fault, produces
 from support.trials import Stage, Stories, Story, Told, Trial
 
@@ -164,8 +164,12 @@ def zookeeper_restarted(trial: Trial) -> Told:
         trial.wait_appended(trial.appended() + 2000)
     trial.settle()
     created = f"{trial.topic}-made-afterwards"
-    trial.pipeline.run(
-        "topics", "create", created, "--bootstrap-server", trial.pipeline.site.address("broker-dc1")
+    where = trial.pipeline.site.address("broker-dc1")
+    eventually(
+        lambda: (
+            not run_skidway("topics", "create", created, "--bootstrap-server", where).returncode
+        ),
+        what="the broker has found ZooKeeper again",
     )
     trial.pipeline.wait_mirrored([created])
     yield
