@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
+import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from signal import SIGINT, SIGTERM
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -18,16 +24,19 @@ import pytest
 from audit import topic as audit_topic
 from audit.messages import TOPIC as AUDIT
 from audit.messages import Announcement, Delta, decode, encode
+from loader.settings import LoaderSettings
+from loader.spark import SparkRunner, start
 from schemas.client import RegistryClient
 from schemas.codec import Codec
 from schemas.wire import add_prefix
+from skidway.cli import main
 from skidway.clock import SystemClock
 from skidway.kafka import columns
 from skidway.kafka.client import Client, Fetcher, NewTopic, Producer
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
-from support.processes import Program, answers, free_port, run_skidway, running, skidway
+from support.processes import Program, answers, free_port, running, skidway
 from support.zookeeper import ZooKeeper
 
 SCHEMA = json.dumps(
@@ -111,11 +120,60 @@ class Cluster:
         return [each for each in messages if isinstance(each, Delta)]
 
 
+class SharedSpark:
+    """`skidway load` in this process, on one Spark that stays: a start of Spark takes far longer
+    than a small load. Nothing else is shared: driver, client, store and state begin anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._session: Any = None
+
+    def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        """What the command would print and its exit status."""
+        out, err = io.StringIO(), io.StringIO()
+        handlers = {number: signal.getsignal(number) for number in (SIGTERM, SIGINT)}
+        try:
+            with (
+                patch("loader.run.SparkRunner", self._runner),
+                contextlib.redirect_stdout(out),
+                contextlib.redirect_stderr(err),
+            ):
+                code = main(arguments)
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        return subprocess.CompletedProcess(list(arguments), code, out.getvalue(), err.getvalue())
+
+    def close(self) -> None:
+        """Ends Spark, as the loader does."""
+        if self._session is not None:
+            with SparkRunner(None, lambda: False) as runner:  # type: ignore[arg-type]
+                runner._session = self._session
+
+    def _runner(self, settings: LoaderSettings, interrupted: Callable[[], bool]) -> SparkRunner:
+        shared = self
+
+        class Staying(SparkRunner):
+            def _context(self) -> Any:
+                if shared._session is None:
+                    shared._session = start(settings, shared._folder)
+                self._session = shared._session
+                return super()._context()
+
+            def __exit__(self, *_error: object) -> None:
+                self._session = None
+
+        return Staying(settings, interrupted)
+
+
 class Loading:
     """`skidway load` of one topic into one output."""
 
-    def __init__(self, cluster: Cluster, topic: str, output: str, folder: Path) -> None:
-        self.cluster, self.topic, self.output, self._folder = cluster, topic, output, folder
+    def __init__(
+        self, cluster: Cluster, spark: SharedSpark, topic: str, output: str, folder: Path
+    ) -> None:
+        self.cluster, self.spark, self.topic = cluster, spark, topic
+        self.output, self._folder = output, folder
         self._started = 0
 
     def arguments(self, *more: str, verb: str = "run") -> list[str]:
@@ -128,8 +186,8 @@ class Loading:
         return ["load", verb, "--json", *sets, *(w for each in more for w in ("--set", each))]
 
     def run(self, *more: str) -> subprocess.CompletedProcess[str]:
-        """One run, to its end."""
-        return run_skidway(*self.arguments(*more), within_s=300)
+        """One run, to its end, on the Spark that stays."""
+        return self.spark.run(self.arguments(*more))
 
     def loaded(self, *more: str) -> dict[str, Any]:
         """The summary of a run that has to be good."""
@@ -138,7 +196,7 @@ class Loading:
         return dict(json.loads(done.stdout))
 
     def start(self, *more: str) -> Program:
-        """A run beside the test."""
+        """A run beside the test: a process and a Spark of its own."""
         self._started += 1
         log = self._folder / f"load-{self._started}.out"
         return Program(skidway(*self.arguments(*more)), log).start()
@@ -188,13 +246,22 @@ def cluster(
         yield Cluster(f"127.0.0.1:{ports[0]}", f"http://127.0.0.1:{ports[2]}")
 
 
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
+    """The Spark of all loads that need none of their own; started by the first of them."""
+    with patch.dict(os.environ):
+        shared = SharedSpark(tmp_path_factory.mktemp("spark"))
+        yield shared
+        shared.close()
+
+
 @pytest.fixture
-def loading(cluster: Cluster, tmp_path: Path) -> Loading:
+def loading(cluster: Cluster, spark: SharedSpark, tmp_path: Path) -> Loading:
     """A new topic, its two files announced, and an empty output."""
     topic = cluster.topic()
     for file in (1, 2):
         cluster.announce(topic, file)
-    return Loading(cluster, topic, str(tmp_path / "out"), tmp_path)
+    return Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
 
 
 def identities(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from uuid import uuid4
 
 import pytest
@@ -28,10 +30,17 @@ class TestHdfsStore(StoreContract):
         assert HdfsStore(f"{hdfs.url}/logs/").url == f"{hdfs.url}/logs"
 
 
-def test_a_name_node_that_is_not_there() -> None:
+def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
     """Without a NameNode every operation is one sentence with the exit status of unreachable."""
-    store = open_store(f"hdfs://127.0.0.1:{free_port()}/logs")
     with pytest.raises(SkidwayError) as caught:
-        store.length("file")
+        nobody.result(120)
     assert isinstance(caught.value, Unreachable)
     assert "\n" not in str(caught.value)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nobody() -> Iterator[Future[int | None]]:
+    """An operation that looks for a NameNode for 20 s, while other tests run."""
+    store = open_store(f"hdfs://127.0.0.1:{free_port()}/logs")
+    with ThreadPoolExecutor(1) as thread:
+        yield thread.submit(store.length, "file")

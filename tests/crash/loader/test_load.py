@@ -11,8 +11,8 @@ import pytest
 
 from loader.store import open_store
 from support.hdfs import Hdfs
-from support.processes import eventually, free_port, run_skidway
-from tests.crash.loader.conftest import Cluster, Loading, identities, lines
+from support.processes import Program, eventually, free_port
+from tests.crash.loader.conftest import Cluster, Loading, SharedSpark, identities, lines
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
 
@@ -88,6 +88,13 @@ def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
     assert identities(loading.rows()) == lines(4000)
 
 
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that ends soon although announcements are missing."""
+    monkeypatch.setattr("loader.run.PATIENCE_S", 0.5)
+
+
+@pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
     """A file that is not announced holds its records back; they come with the announcement, and
     nothing of them is lost or doubled."""
@@ -103,6 +110,7 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
     assert loading.state("waiting/*") == []
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
     """After announce.wait the records go to the rejects, bytes and origin kept, and count."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
@@ -170,18 +178,17 @@ def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) ->
 def test_plan_and_status(loading: Loading) -> None:
     """`plan` says what a run would take, `status` what is loaded; neither changes anything."""
     fill(loading, 0, 1500)
-    planned = json.loads(run_skidway(*loading.arguments(verb="plan")).stdout)
+    planned = json.loads(loading.spark.run(loading.arguments(verb="plan")).stdout)
     assert [(row["first"], row["end"], row["slices"]) for row in planned] == [(0, 1500, 2)] * 2
     assert not Path(loading.output).exists()
     loading.loaded()
-    status = json.loads(run_skidway(*loading.arguments(verb="status")).stdout)
+    status = json.loads(loading.spark.run(loading.arguments(verb="status")).stdout)
     assert [(row["load"], row["loaded"], row["rows"]) for row in status] == [(1, 1500, 3000)] * 2
 
 
 @pytest.mark.parametrize(
     ("setting", "code", "sentence"),
     [
-        ("bootstrap.servers=127.0.0.1:{port}", 3, "no broker"),
         ("schema.registry.url=http://127.0.0.1:{port}", 3, "registry"),
         ("output=s3://bucket/logs", 78, "no other store is supported"),
         ("output=/proc/nothing", 1, "cannot write"),
@@ -200,9 +207,25 @@ def test_what_is_missing_is_one_sentence(
     assert "Traceback" not in done.stderr
 
 
-def test_into_hdfs(loading: Loading, hdfs: Hdfs, cluster: Cluster, tmp_path: Path) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def without_a_broker(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """A run that finds no broker: it looks for one for half a minute, while other tests run."""
+    folder = tmp_path_factory.mktemp("alone")
+    alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
+    return Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()
+
+
+def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
+    """A cluster that does not answer ends the run with the status of unreachable."""
+    assert without_a_broker.wait(120) == 3
+    assert "no broker" in without_a_broker.output()
+    assert "Traceback" not in without_a_broker.output()
+
+
+def test_into_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
     """On a real HDFS: loads, a repeat, and a killed driver give every row once."""
-    on_hdfs = Loading(cluster, loading.topic, f"{hdfs.url}/logs", tmp_path)
+    output = f"{hdfs.url}/logs"
+    on_hdfs = Loading(loading.cluster, loading.spark, loading.topic, output, tmp_path)
     store = open_store(on_hdfs.output)
     fill(on_hdfs, 0, 2000)
     program = on_hdfs.start()
