@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Consumer as StockConsumer
+from confluent_kafka import Producer as StockProducer
+from confluent_kafka import TopicPartition as StockPartition
 
-from support.mirroring import Pair, pair
+from skidway.kafka.client import Client
+from support.mirroring import SOURCE, Pair, pair
+from support.processes import eventually, free_port, run_skidway
 
 pytestmark = pytest.mark.conformance
 
@@ -18,9 +24,184 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 
 def test_every_byte_and_every_offset(clusters: Pair) -> None:
-    """Topics there already and made later, all partitions: the same files."""
+    """All partitions, small batches and large ones: the same files."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 50)
-    clusters.source.produce("logs", 20, 1, size=5000)
+    clusters.source.produce("logs", 20, 1, size=50_000)
     clusters.mirrored("logs")
     clusters.same("logs", 2)
+    assert clusters.here.ends("dc1.logs") == {0: 150, 1: 60}
+
+
+def test_topics_and_partitions_that_come_later(clusters: Pair) -> None:
+    """Both are found without a restart, and mirrored from their first record on."""
+    clusters.source.create("first")
+    clusters.source.produce("first", 3)
+    clusters.mirrored("first")
+    clusters.source.create("second")
+    clusters.source.produce("second", 3)
+    with Client(clusters.source.address) as client:
+        assert client.create_partitions({"first": 3}) == {"first": None}
+    clusters.source.produce("first", 4, 2)
+    for topic in ("first", "second"):
+        clusters.mirrored(topic)
+    clusters.same("first", 3)
+    clusters.same("second")
+
+
+def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeeper: str) -> None:
+    """`_skidway_audit` is how the clusters' counts meet; other internal topics stay."""
+    for clusters in pair(tmp_path, zookeeper, patterns=["logs"]):
+        for topic in ("_skidway_audit", "logs", "other", "__internal"):
+            clusters.source.create(topic)
+            clusters.source.produce(topic, 1)
+        for topic in ("_skidway_audit", "logs"):
+            clusters.mirrored(topic)
+            clusters.same(topic)
+        with Client(clusters.here.address) as client:
+            assert sorted(client.metadata().topics) == ["dc1._skidway_audit", "dc1.logs"]
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("victims", [("here",), ("source",), ("here", "source")])
+def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> None:
+    """kill -9 of either side, again and again: nothing is lost, doubled or moved."""
+    clusters.source.create("logs", 2, segment_bytes="4096")
+    for _ in range(4):
+        clusters.source.produce("logs", 15)
+        clusters.source.produce("logs", 5, 1, size=3000)
+        for victim in victims:
+            getattr(clusters, victim).crash()
+    clusters.source.produce("logs", 1)
+    clusters.mirrored("logs")
+    clusters.same("logs", 2)
+    assert clusters.here.mirror()["stopped"] == {}
+    assert clusters.here.mirror()["unverifiable"] == {}
+
+
+def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
+    """What is there is served, the outage is shown, and then it goes on where it was."""
+    clusters.source.create("logs")
+    clusters.source.produce("logs", 5)
+    clusters.mirrored("logs")
+    clusters.source.program.kill()
+    eventually(lambda: clusters.here.mirror()["reachable"] is False, what="the outage is shown")
+    assert clusters.source.address in clusters.here.mirror()["last_failure"]
+    assert clusters.here.ends("dc1.logs") == {0: 15}
+    status = run_skidway("mirror", "status", "--url", url(clusters))
+    assert status.returncode == 3
+    clusters.here.restart()  # while the source is still away
+    clusters.source.start()
+    clusters.source.produce("logs", 5)
+    clusters.mirrored("logs")
+    clusters.same("logs")
+
+
+def test_producers_are_refused_in_words(clusters: Pair) -> None:
+    """A mirror holds what its source holds and nothing else."""
+    clusters.source.create("logs")
+    clusters.source.produce("logs", 2)
+    clusters.mirrored("logs")
+    told: list[str] = []
+    producer = StockProducer({"bootstrap.servers": clusters.here.address, "linger.ms": 0})
+    producer.produce(
+        "dc1.logs", b"not from dc1", on_delivery=lambda error, _: told.append(error.name())
+    )
+    producer.flush(30)
+    assert told == ["INVALID_REQUEST"]
+    done = run_skidway(
+        "produce", "--topic", "dc1.logs", "--bootstrap-server", clusters.here.address,
+        "--timeout", "1", input_text="not from dc1\n",
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "dc1.logs mirrors a topic of another cluster" in done.stderr
+    clusters.same("logs")
+
+
+def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) -> None:
+    """An offset that was noted in one cluster means the same record in the other."""
+    producer = StockProducer({"bootstrap.servers": clusters.source.address})
+    for number in range(100):
+        producer.produce("lines", f"line {number}".encode(), partition=0)
+    producer.flush(30)
+    clusters.mirrored("lines")
+    found = []
+    for address, topic in (
+        (clusters.source.address, "lines"),
+        (clusters.here.address, "dc1.lines"),
+    ):
+        consumer = StockConsumer(
+            {"bootstrap.servers": address, "group.id": "unused", "enable.auto.commit": False}
+        )
+        consumer.assign([StockPartition(topic, 0, 40)])
+        records = eventually(lambda consumer=consumer: consumer.consume(60, 20))
+        found.append([(each.offset(), each.value()) for each in records])  # type: ignore[attr-defined]
+        consumer.close()
+    assert found[0] == found[1]
+    assert found[0][0] == (40, b"line 40")
+
+
+def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> None:
+    """Automatic creation leaves a mirror's names alone: an ordinary topic would block it."""
+    producer = StockProducer(
+        {"bootstrap.servers": clusters.here.address, "message.timeout.ms": 1500}
+    )
+    told: list[str] = []
+    producer.produce("dc1.logs", b"early", on_delivery=lambda error, _: told.append(error.name()))
+    producer.flush(30)
+    assert len(told) == 1
+    with Client(clusters.here.address) as client:
+        assert "dc1.logs" not in client.metadata().topics
+    clusters.source.create("logs")
+    clusters.source.produce("logs", 2)
+    clusters.mirrored("logs")
+    clusters.same("logs")
+
+
+def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
+    """What dc1 has from elsewhere, or from us, is left out."""
+    elsewhere = {"mirror.source.cluster": "dc9", "mirror.source.topic": "logs"}
+    clusters.source.create("dc9.logs", **{k.replace(".", "_"): v for k, v in elsewhere.items()})
+    clusters.source.create("offline.logs")
+    clusters.source.create("logs")
+    clusters.mirrored("logs")
+    with Client(clusters.here.address) as client:
+        assert list(client.metadata().topics) == ["dc1.logs"]
+
+
+def test_the_command_shows_what_there_is(clusters: Pair) -> None:
+    """A table for people, JSON for programs, by URL or by the broker's settings; metrics too."""
+    clusters.source.create("logs", 2)
+    clusters.source.produce("logs", 4)
+    clusters.mirrored("logs")
+    done = run_skidway("mirror", "status", "--url", url(clusters))
+    assert done.returncode == 0, done.stdout + done.stderr
+    head, row = done.stdout.splitlines()
+    assert head.split()[:4] == ["SOURCE", "REACHABLE", "PARTITIONS", "LAG"]
+    assert row.split()[:4] == ["dc1", "yes", "2", "0"]
+    listener = f"metrics.listener=127.0.0.1:{clusters.here.metrics_port}"
+    [source] = json.loads(run_skidway("mirror", "status", "--json", "--set", listener).stdout)
+    assert source["cluster"] == SOURCE
+    assert source["records"] == 12
+    assert clusters.here.metric('skidway_broker_mirror_records_total{source="dc1"}') == 12
+    assert clusters.here.metric('skidway_broker_mirror_partitions{source="dc1"}') == 2
+    assert clusters.here.metric('skidway_broker_mirror_stopped{source="dc1"}') == 0
+    away = run_skidway("mirror", "status", "--url", f"http://127.0.0.1:{free_port()}")
+    assert away.returncode == 3
+    assert "is it running?" in away.stderr
+    assert run_skidway("mirror", "status", "--url", "nonsense").returncode == 2
+
+
+def url(clusters: Pair) -> str:
+    return f"http://127.0.0.1:{clusters.here.metrics_port}"
+
+
+def test_deleting_a_mirror_here_begins_it_again(clusters: Pair) -> None:
+    """What an operator does after a divergence: the mirror is made anew, whole."""
+    clusters.source.create("logs")
+    clusters.source.produce("logs", 5)
+    clusters.mirrored("logs")
+    clusters.here.delete("dc1.logs")
+    clusters.source.produce("logs", 5)
+    clusters.mirrored("logs")
+    clusters.same("logs")

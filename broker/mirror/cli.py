@@ -1,0 +1,140 @@
+"""`skidway mirror status`: how the mirrors of a running broker follow their sources.
+
+Mirrors run inside of a broker, so this only asks its /health. Exit status 0: all is well; 1:
+something is stopped and waits for an operator; 3: the broker, or one of its sources, is away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from broker.settings import BrokerSettings
+from skidway.cli.options import add_config_options, add_json_option, load_settings
+from skidway.cli.output import print_json, table
+from skidway.errors import ConfigurationRefused, Unreachable, UsageError
+from skidway.telemetry import host_and_port
+
+NOUN: Final = "mirror"
+ASK_TIMEOUT_S: Final = 10.0
+COLUMNS: Final = (
+    "source",
+    "reachable",
+    "partitions",
+    "lag",
+    "checking",
+    "waiting",
+    "stopped",
+    "gaps",
+    "last_failure",
+)
+STOPPED, AWAY = 1, 3
+
+Source = Mapping[str, Any]
+
+
+def register(subparsers: Any) -> None:
+    """Adds the noun `mirror`."""
+    parser = subparsers.add_parser(NOUN, help="how a broker's mirrors follow their sources")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    words = "lag, stopped partitions with reasons, gaps; exit status 1 if stopped, 3 if away"
+    status = verbs.add_parser("status", help=words, description=words)
+    add_config_options(status)
+    status.add_argument(
+        "--url", metavar="URL", help="http://host:port of the broker, instead of its settings"
+    )
+    add_json_option(status)
+    status.set_defaults(run=_status)
+
+
+def _status(args: argparse.Namespace) -> int:
+    sources = list(health(_url(args)).get("mirrors", []))
+    if args.json:
+        print_json(sources)
+    elif not sources:
+        print("this broker mirrors nothing: it has no mirror.sources")
+    else:
+        table(map(_row, sources), COLUMNS)
+        for line in details(sources):
+            print(line)
+    return exit_status(sources)
+
+
+def exit_status(sources: Sequence[Source]) -> int:
+    """0, or what is worst."""
+    if any(each["stopped_count"] for each in sources):
+        return STOPPED
+    return 0 if all(each["reachable"] for each in sources) else AWAY
+
+
+def details(sources: Sequence[Source]) -> list[str]:
+    """What a table has no room for: names with reasons, a line each."""
+    lines = []
+    for source in sources:
+        cluster = source["cluster"]
+        for what in ("stopped", "waiting", "left_out"):
+            words = what.replace("_", " ")
+            lines += [f"{words}: {cluster}: {n}: {reason}" for n, reason in source[what].items()]
+        for name, offset in source["unverifiable"].items():
+            lines.append(f"unverifiable: {cluster}: {name}: below offset {offset}")
+        for name, named in source["gaps"].items():
+            lines.append(f"gaps: {cluster}: {name}: {', '.join(named)}")
+    return lines
+
+
+def health(url: str) -> dict[str, Any]:
+    """What the broker's /health says, also when it says 503. Raises Unreachable."""
+    try:
+        with urllib.request.urlopen(url, timeout=ASK_TIMEOUT_S) as answer:  # noqa: S310 - checked
+            return _document(url, answer.read())
+    except urllib.error.HTTPError as error:
+        with error:
+            return _document(url, error.read())
+    except http.client.HTTPException as error:
+        raise Unreachable(f"what answers at {url} is no broker of ours") from error
+    except OSError as error:
+        raise Unreachable(f"no broker answers at {url}; is it running?") from error
+
+
+def _url(args: argparse.Namespace) -> str:
+    if args.url:
+        if not args.url.startswith(("http://", "https://")):
+            raise UsageError(f"--url: {args.url!r} is not http://host:port")
+        return f"{str(args.url).rstrip('/').removesuffix('/health')}/health"
+    settings = load_settings(BrokerSettings, args, "broker")
+    if not settings.metrics_listener:
+        raise ConfigurationRefused("metrics.listener is empty, so this broker cannot be asked")
+    host, port = host_and_port(settings.metrics_listener)
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/health"
+
+
+def _document(url: str, body: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(body)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise Unreachable(f"what answers at {url} is no broker of ours")
+    return document
+
+
+def _row(source: Source) -> dict[str, Any]:
+    lag: int | str = source["lag"]
+    if source["lag_unknown"]:
+        lag = f"{lag}+"
+    return {
+        "source": source["cluster"],
+        "reachable": source["reachable"],
+        "partitions": source["partitions"],
+        "lag": lag,
+        "checking": source["checking"],
+        "waiting": len(source["waiting"]),
+        "stopped": source["stopped_count"],
+        "gaps": sum(map(len, source["gaps"].values())),
+        "last_failure": source["last_failure"] or None,
+    }

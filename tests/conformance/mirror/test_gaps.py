@@ -1,0 +1,109 @@
+"""What the source no longer had is named where everybody sees it, and nothing else is missing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skidway.kafka import gaps
+from skidway.kafka.batch import read_header
+from skidway.kafka.client import EARLIEST, Client
+from skidway.kafka.gaps import Gap
+from skidway.kafka.types import TopicPartition
+from support.mirroring import Pair, pair
+from support.processes import eventually, run_skidway
+
+pytestmark = pytest.mark.conformance
+
+FORGETFUL = {"log_retention_check_interval_ms": 100, "log_segment_delete_delay_ms": 0}
+SHORT = {"segment_bytes": "1024", "retention_bytes": "4096"}
+
+
+@pytest.fixture
+def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
+    yield from pair(tmp_path, zookeeper, source=FORGETFUL)
+
+
+def starts(clusters: Pair, topic: str, partitions: int) -> dict[int, int]:
+    tps = {TopicPartition(topic, number): EARLIEST for number in range(partitions)}
+    with Client(clusters.source.address) as client:
+        return {tp.partition: at.offset for tp, at in client.list_offsets(tps).items()}
+
+
+def until_expired(clusters: Pair, topic: str, partitions: int) -> None:
+    """Until retention has done all that it has to do."""
+
+    def done(number: int) -> bool:
+        with contextlib.suppress(FileNotFoundError):  # just expired
+            sizes = [path.stat().st_size for path in clusters.source.segments(topic, number)]
+            return sum(sizes[1:]) < int(SHORT["retention_bytes"])
+        return False
+
+    eventually(lambda: all(map(done, range(partitions))), what="records expire")
+
+
+def named(clusters: Pair, topic: str) -> list[Gap]:
+    return gaps.decode(clusters.here.configs(topic)[gaps.CONFIG])
+
+
+def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair) -> None:
+    """Both partitions lose records; each gap is in the topic's configs, the rest is mirrored."""
+    clusters.source.create("logs", 2, **SHORT)
+    for number in range(2):
+        clusters.source.produce("logs", 4, number)
+    clusters.mirrored("logs")
+    ends = clusters.here.ends("dc1.logs")
+    before = [clusters.here.batches("dc1.logs", number) for number in range(2)]
+    clusters.here.program.kill()
+    for number in range(2):
+        clusters.source.produce("logs", 100, number)
+    until_expired(clusters, "logs", 2)
+    begins = starts(clusters, "logs", 2)
+    clusters.here.start()
+    clusters.mirrored("logs")
+    assert sorted(named(clusters, "dc1.logs")) == [
+        Gap(number, ends[number], begins[number], "expired") for number in range(2)
+    ]
+    for number in range(2):
+        ours = clusters.here.batches("dc1.logs", number)
+        assert ours == [*before[number], *clusters.source.batches("logs", number)]
+        assert read_header(ours[4]).base_offset == begins[number]
+    status = run_skidway(
+        "mirror", "status", "--url", f"http://127.0.0.1:{clusters.here.metrics_port}"
+    )
+    assert status.returncode == 0, "a gap is named, and nothing is stopped"
+    assert f"gaps: dc1: dc1.logs-0: {ends[0]}-{begins[0]} expired" in status.stdout
+    clusters.here.crash()
+    clusters.source.produce("logs", 2)
+    clusters.mirrored("logs")
+    assert clusters.here.mirror()["stopped"] == {}
+    assert clusters.here.health()["stopped_partitions"] == {}
+
+
+def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -> None:
+    """The first gap begins at offset 0, and consumers find the first record behind it."""
+    clusters.here.program.kill()
+    clusters.source.create("logs", **SHORT)
+    clusters.source.produce("logs", 100)
+    until_expired(clusters, "logs", 1)
+    clusters.here.start()
+    clusters.mirrored("logs")
+    [gap] = named(clusters, "dc1.logs")
+    assert gap == Gap(0, 0, starts(clusters, "logs", 1)[0], "expired")
+    assert clusters.here.batches("dc1.logs") == clusters.source.batches("logs")
+
+
+def test_a_source_that_expired_wholly_leaves_one_gap(clusters: Pair) -> None:
+    """An idle topic whose records are all gone is named up to its end."""
+    clusters.here.program.kill()
+    clusters.source.create("logs", retention_ms="1")
+    clusters.source.produce("logs", 10)
+    eventually(lambda: starts(clusters, "logs", 1)[0] == 30, what="all records expire")
+    clusters.here.start()
+    eventually(lambda: named(clusters, "dc1.logs") if clusters.here.ends("dc1.logs") else None)
+    assert named(clusters, "dc1.logs") == [Gap(0, 0, 30, "expired")]
+    with Client(clusters.here.address) as client:
+        assert client.topic_configs(["dc1.logs"])["dc1.logs"]["mirror.source.topic"] == "logs"
