@@ -13,8 +13,10 @@ import itertools
 import json
 import os
 import random
+import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from agent import ledger
+from agent.state.database import DATABASE
 from loader.store import open_store
 from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing, free_ports
 from skidway.errors import StateRefused
@@ -175,6 +178,17 @@ class Pipeline:
             for file in self.ledger()
             if file["announced_path"].startswith(below)
         )
+
+    def promised_bytes(self, folder: Path) -> int:
+        """Bytes of the files in a folder that are settled, or durable as an intent."""
+        path = self.site.data("agent") / DATABASE
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
+            found = state.execute(
+                'SELECT max(position, (SELECT coalesce(max("end"), 0) FROM intents'
+                " WHERE intents.file = files.file)) FROM files WHERE path LIKE ?",
+                (f"{folder}/%",),
+            )
+            return sum(end for (end,) in found)
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
         """High watermark of every partition of the topics; missing topics are left out."""

@@ -116,6 +116,10 @@ class Trial:
             what=f"all {self.oracle.bytes} bytes of {self.topic} settled: {self.ledger()}",
         )
 
+    def promised(self) -> int:
+        """Bytes that the agent has bound itself to send as it read them, sent or not."""
+        return self.pipeline.promised_bytes(self.folder)
+
     def ledger(self) -> list[dict[str, Any]]:
         """The agent's books on this story's files."""
         below = f"{self.folder}/"
