@@ -26,9 +26,11 @@ from skidway.kafka.errors import RETRIABLE, ErrorCode, OffsetOutOfRange, error_f
 from skidway.kafka.protocol.fetch import Fetch, FetchAnswer, FetchedPartition, FetchTarget
 from skidway.kafka.types import TopicPartition
 
-LATE_S = 5.0
-"""An answer that takes longer than the longest wait and this counts as an interruption: one of the
-two sides was paused, and the topic may have been made again in the meantime."""
+PARTITIONS_AT_ONCE = 100
+REST_S_A_PARTITION = 25e-6
+REST_S_MAX = 0.1
+"""A fetch names all partitions of a leader. With more than some, the next one waits a little unless
+there is much to fetch, or each small batch would cost both sides a look at all partitions."""
 RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # a single batch above max_bytes is asked for up to here
 
 Leaders = Callable[[TopicPartition], Address | None]
@@ -93,7 +95,6 @@ class _Ready(NamedTuple):
 class _Open(NamedTuple):
     address: Address
     generations: dict[TopicPartition, int]
-    sent_at: float
 
 
 class Fetching:
@@ -112,6 +113,7 @@ class Fetching:
         self._open: dict[int, _Open] = {}
         self._ready: deque[_Ready] = deque()
         self._errors: deque[tuple[TopicPartition, int, SkidwayError]] = deque()
+        self._resting: dict[Address, float] = {}
         self._interruptions: dict[TopicPartition, str] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.has_stale_leaders = False
@@ -142,6 +144,8 @@ class Fetching:
         """Fetches to be sent now; they count as sent."""
         busy = {each.address for each in self._open.values()}
         busy |= {each.address for each in self._ready if self._reading_of(each) is not None}
+        self._resting = {where: until for where, until in self._resting.items() if now < until}
+        busy |= self._resting.keys()
         places: dict[Address, list[TopicPartition]] = {}
         self.is_stalled = False
         for tp, reading in self._readings.items():
@@ -152,7 +156,7 @@ class Fetching:
                 self.is_stalled = True
             elif address not in busy:
                 places.setdefault(address, []).append(tp)
-        return [self._fetch(address, tps, now) for address, tps in places.items()]
+        return [self._fetch(address, tps) for address, tps in places.items()]
 
     def answered(
         self, request_id: int, answer: FetchAnswer, now: float, place: Place | None = None
@@ -161,11 +165,9 @@ class Fetching:
         meanwhile are passed over.
         """
         opened = self._open.pop(request_id)
-        was_late = now - opened.sent_at > self._max_wait_ms / 1000 + LATE_S
+        self._rest(opened.address, answer, now)
         for part in answer.partitions:
             tp = TopicPartition(part.topic, part.partition)
-            if was_late:
-                self._interrupt(tp, "the answer came late")
             generation = opened.generations.pop(tp, -1)
             reading = self._readings.get(tp)
             if reading is not None and reading.generation == generation:
@@ -203,6 +205,11 @@ class Fetching:
                 return tp, error
         return None
 
+    def interrupt(self, why: str) -> None:
+        """Whatever was fetched before, what comes next is not known to continue it."""
+        for tp in self._readings:
+            self._interrupt(tp, why)
+
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """The partitions whose reading was interrupted, each with the last reason; it goes on by
         itself. For whoever has to look again at what lies below before going on.
@@ -217,15 +224,22 @@ class Fetching:
 
     def next_deadline(self, now: float) -> float | None:
         """When a partition may be asked for again (monotonic seconds)."""
-        times = (reading.retry_at for reading in self._readings.values() if not reading.is_halted)
+        times = [reading.retry_at for reading in self._readings.values() if not reading.is_halted]
+        times += self._resting.values()
         return min((each for each in times if each > now), default=None)
+
+    def _rest(self, address: Address, answer: FetchAnswer, now: float) -> None:
+        count = len(answer.partitions)
+        size_bytes = sum(len(part.records) for part in answer.partitions)
+        if count > PARTITIONS_AT_ONCE and size_bytes < self._max_bytes // 2:
+            self._resting[address] = now + min(count * REST_S_A_PARTITION, REST_S_MAX)
 
     def _reading_of(self, ready: _Ready) -> _Reading | None:
         reading = self._readings.get(ready.fetched.tp)
         current = reading is not None and reading.generation == ready.generation
         return reading if current else None
 
-    def _fetch(self, address: Address, tps: list[TopicPartition], now: float) -> PlannedFetch:
+    def _fetch(self, address: Address, tps: list[TopicPartition]) -> PlannedFetch:
         targets: dict[str, list[FetchTarget]] = {}  # topics in the order of their first partition
         for tp in tps:
             reading = self._readings[tp]
@@ -236,7 +250,7 @@ class Fetching:
         request = Fetch(wanted, self._max_wait_ms, self._min_bytes, most)
         request_id = next(self._ids)
         generations = {tp: self._readings[tp].generation for tp in tps}
-        self._open[request_id] = _Open(address, generations, now)
+        self._open[request_id] = _Open(address, generations)
         return PlannedFetch(request_id, address, request)
 
     def _later(self, tp: TopicPartition, generation: int, now: float, why: str) -> None:

@@ -45,6 +45,9 @@ from skidway.kafka.client.pump import FetchPump
 from skidway.kafka.client.session import Channel, Disconnected, Inbox, Session
 from skidway.kafka.types import TopicPartition
 
+STOOD_STILL_S = 5.0
+"""A loop with a fetch under way turns more often than this, whatever comes."""
+
 
 class Turn(NamedTuple):
     """What has happened since the turn before."""
@@ -89,6 +92,7 @@ class LoopClient:
         self._inbox: Inbox = deque()
         self._read: dict[str, set[int]] = {}  # topic: the partitions of it that are read
         self._refused = -1
+        self._called_at = self._clock.monotonic()
         self._seen_count = -1  # answers of the session at the last turn; -1: a turn is due
 
     @property
@@ -158,11 +162,11 @@ class LoopClient:
 
     def ready(self, fd: int, readable: bool, writable: bool) -> bool:
         """Serves a descriptor that the watcher reported; False where it is none of ours."""
-        return self._network.ready(fd, readable, writable, self._clock.monotonic())
+        return self._network.ready(fd, readable, writable, self._now())
 
     def turn(self) -> Turn:
         """Takes what has come, sends what is due."""
-        now = self._clock.monotonic()
+        now = self._now()
         self._seen_count = self._session.delivered_count
         self._pump.advance(now)
         fetched = self._fetching.take()
@@ -197,3 +201,15 @@ class LoopClient:
     def close(self) -> None:
         """Closes every connection."""
         self._network.close()
+
+    def _now(self) -> float:
+        """Monotonic seconds; a long time since the last call is an interruption of everything.
+
+        The loop, or the whole machine, stood still: answers that lie there were given before that,
+        and what is fetched next may be another topic of the same name.
+        """
+        now = self._clock.monotonic()
+        if now - self._called_at > STOOD_STILL_S:
+            self._fetching.interrupt(f"stood still for {now - self._called_at:.0f} s")
+        self._called_at = now
+        return now

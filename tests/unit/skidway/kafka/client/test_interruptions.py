@@ -80,25 +80,67 @@ def test_a_lost_fetch_is_told_at_once() -> None:
     assert list(fetching.take_interruptions()) == [TP]
 
 
-def test_an_answer_that_came_late_breaks() -> None:
+class Watcher:
+    """Nothing is dialled in these tests."""
+
+    def watch(self, fd: int, *, read: bool, write: bool) -> None:
+        raise AssertionError
+
+    def unwatch(self, fd: int) -> None:
+        raise AssertionError
+
+
+def test_a_loop_that_stood_still_is_an_interruption() -> None:
     """While a machine was paused anything may have become of the topic."""
+    clock = ManualClock()
+    client = LoopClient("127.0.0.1:1", Watcher(), clock=clock)
+    client.turn()
+    client.seek(TP, 0)
+    for _ in range(3):
+        clock.advance(4)
+        assert client._fetching.take_interruptions() == {}
+        client._now()
+    clock.advance(60)
+    client._now()
+    assert client._fetching.take_interruptions() == {TP: "stood still for 60 s"}
+
+
+def test_an_interruption_of_all_breaks_every_partition() -> None:
+    """Though it is the same connection, with nothing refused."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
-    assert give(fetching, plan(fetching), None, now=NOW + 60) == []
-    assert list(fetching.take_interruptions()) == [TP]
-    assert give(fetching, plan(fetching, now=NOW + 60), 1, now=NOW + 60) == [False]
+    fetching.interrupt("stood still")
+    assert give(fetching, plan(fetching), 1) == [False]
+    assert give(fetching, plan(fetching), 2) == [True]
+
+
+def test_many_partitions_are_not_asked_for_at_every_batch() -> None:
+    """The next fetch of thousands waits a little, unless there is much to fetch."""
+    fetching = Fetching(max_bytes=1_000, max_wait_ms=500, min_bytes=1, random=lambda: 0.5)
+    tps = [TopicPartition("t", number) for number in range(2_000)]
+    for tp in tps:
+        fetching.seek(tp, 0)
+    planned = plan(fetching)
+
+    def answer_with(records: bytes, now: float) -> None:
+        parts = [FetchedPartition(*tp, 0, 9, 9, 0, memoryview(b""), None, -1) for tp in tps[1:]]
+        parts.append(FetchedPartition(*tps[0], 0, 9, 9, 0, memoryview(records), None, -1))
+        fetching.answered(planned.id, FetchAnswer(0, 0, 0, parts), now, (A, 0))
+        assert len(fetching.take()) == 1
+
+    answer_with(batch_at(0), NOW)
+    assert fetching.plan(lambda _: A, lambda _: True, NOW + 0.04) == []
+    assert not fetching.is_stalled
+    due = fetching.next_deadline(NOW)
+    assert due is not None
+    assert 0.04 < due - NOW <= 0.1
+    planned = plan(fetching, now=due)
+    answer_with(b"".join(batch_at(at) for at in range(1, 9)), due)
+    assert plan(fetching, now=due)
 
 
 def test_topics_that_are_not_read_any_more_are_forgotten() -> None:
     """A source that makes and deletes topics all day does not fill the client."""
-
-    class Watcher:
-        def watch(self, fd: int, *, read: bool, write: bool) -> None:
-            raise AssertionError("nothing is dialled here")
-
-        def unwatch(self, fd: int) -> None:
-            raise AssertionError("nothing is dialled here")
-
     client = LoopClient("127.0.0.1:1", Watcher(), clock=ManualClock())
     client.seek(TP, 0)
     client.seek(TopicPartition("t", 1), 0)
