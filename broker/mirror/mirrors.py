@@ -9,6 +9,7 @@ from typing import Any
 from broker.broker import Broker
 from broker.coordination import store
 from broker.log.files import DamagedLog, StorageFailed
+from broker.mirror.resolver import Resolver
 from broker.mirror.rounds import Creation, Mirroring
 from broker.mirror.source import Done, MirrorSource
 from broker.mirror.status import status_of
@@ -57,6 +58,7 @@ class Mirrors:
         self._interval_ms = broker.settings.mirror_metadata_interval_ms
         self._timer: Timer | None = None
         self._closed = False
+        self._resolvers: list[Resolver] = []
         self._sources = [self._source(each) for each in settings]
 
     def start(self) -> None:
@@ -81,6 +83,8 @@ class Mirrors:
     def close(self) -> None:
         """Ends all connections to sources."""
         self._closed = True
+        for resolver in self._resolvers:
+            resolver.close()
         for source in self._sources:
             source.close()
 
@@ -163,11 +167,14 @@ class Mirrors:
     def _source(self, settings: MirrorSettings) -> MirrorSource:
         here = self._broker.settings.cluster_name
         watcher = LoopWatcher(self._broker)
+        resolver = Resolver(self._broker.loop.post, lambda: client.looked_up())
+        self._resolvers.append(resolver)
         client = LoopClient(
             settings.bootstrap_servers,
             watcher,
             client_id=f"skidway-mirror-{here}",
             clock=self._clock,
+            look_up=resolver.look_up,
         )
         patterns = [re.compile(pattern) for pattern in settings.topics]
         mirroring = Mirroring(settings.cluster, here, patterns)

@@ -1,8 +1,8 @@
 """A client inside of somebody else's loop: for mirrors, which live in a broker's.
 
-Nothing here waits, but for the resolver where brokers have names instead of addresses. The loop
-gives a `Watcher` on its own epoll, hands over what that reports, and calls `turn` after it and at
-`next_deadline`::
+Nothing here waits, given a resolver that does not where brokers have names instead of addresses.
+The loop gives a `Watcher` on its own epoll, hands over what that reports, and calls `turn` after it
+and at `next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
@@ -40,7 +40,7 @@ from skidway.kafka.client.cluster import Address, Cluster, parse_bootstrap
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.fetching import Fetched, Fetching
 from skidway.kafka.client.metadata import Metadata
-from skidway.kafka.client.network import Network, Watcher
+from skidway.kafka.client.network import Network, Resolve, Watcher, resolve
 from skidway.kafka.client.pump import FetchPump
 from skidway.kafka.client.session import Channel, Disconnected, Inbox, Session
 from skidway.kafka.types import TopicPartition
@@ -74,14 +74,18 @@ class LoopClient:
         min_bytes: int = 1,
         clock: Clock | None = None,
         jitter: Callable[[], float] = random.random,
+        look_up: Resolve = resolve,
     ) -> None:
-        """UsageError when `bootstrap` is no list of host:port."""
+        """look_up: a resolver that does not wait; call `looked_up` when it knows more.
+
+        UsageError when `bootstrap` is no list of host:port.
+        """
         self._clock: Clock = SystemClock() if clock is None else clock
         self._session = Session(
             client_id=client_id, request_timeout_s=request_timeout_ms / 1000, random=jitter
         )
         self._picture = Metadata(parse_bootstrap(bootstrap), jitter)
-        self._network = Network(self._session, watcher)
+        self._network = Network(self._session, watcher, look_up)
         self._fetching = Fetching(
             max_bytes=max_bytes,
             max_wait_ms=min(max_wait_ms, request_timeout_ms // 2),
@@ -159,6 +163,10 @@ class LoopClient:
             return self._refused
         self._seen_count = -1
         return self._session.submit(address, Channel.CONTROL, call, self._inbox, now)
+
+    def looked_up(self) -> None:
+        """The resolver knows more: the next turn dials."""
+        self._seen_count = -1
 
     def ready(self, fd: int, readable: bool, writable: bool) -> bool:
         """Serves a descriptor that the watcher reported; False where it is none of ours."""

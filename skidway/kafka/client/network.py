@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from skidway.kafka.client.session import Link, LinkKey, Session
@@ -33,6 +34,18 @@ class Watcher(Protocol):
         ...
 
 
+AddressInfo = tuple[int, int, int, str, tuple[object, ...]]
+"""Family, type, protocol, canonical name, address: what getaddrinfo gives."""
+
+Resolve = Callable[[str, int], Sequence[AddressInfo] | None]
+"""The addresses of a host; None while they are being looked up. Raises OSError."""
+
+
+def resolve(host: str, port: int) -> Sequence[AddressInfo]:
+    """Waits for the resolver, where a name is not in the hosts file."""
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
 class _Socket:
     __slots__ = ("is_open", "link", "socket", "watches_write")
 
@@ -46,9 +59,11 @@ class _Socket:
 class Network:
     """Owns the sockets. `turn` does what the session wants, `ready` what the watcher saw."""
 
-    def __init__(self, session: Session, watcher: Watcher) -> None:
+    def __init__(self, session: Session, watcher: Watcher, look_up: Resolve = resolve) -> None:
         self._session = session
         self._watcher = watcher
+        self._look_up = look_up
+        self._unresolved: list[Link] = []
         self._by_link: dict[LinkKey, _Socket] = {}
         self._by_fd: dict[int, _Socket] = {}
         self._attempts: dict[LinkKey, int] = {}
@@ -57,7 +72,8 @@ class Network:
         """Ends what is over, dials what is wanted, sends what is ready to be sent."""
         self._session.expire(now)
         self._hang_up()
-        for link in self._session.dials():
+        waiting, self._unresolved = self._unresolved, []
+        for link in [*waiting, *self._session.dials()]:
             if link.dial_deadline is not None and link.key not in self._by_link:
                 self._dial(link, now)
         for link in self._session.writers():
@@ -98,7 +114,11 @@ class Network:
 
     def _dial(self, link: Link, now: float) -> None:
         try:
-            family, address = self._resolve(link)
+            found_address = self._resolve(link)
+            if found_address is None:
+                self._unresolved.append(link)
+                return
+            family, address = found_address
             sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         except OSError as error:
             self._session.failed(link, error.strerror or str(error), now)
@@ -114,10 +134,11 @@ class Network:
         self._by_link[link.key] = self._by_fd[sock.fileno()] = found
         self._watcher.watch(sock.fileno(), read=True, write=True)
 
-    def _resolve(self, link: Link) -> tuple[int, tuple[object, ...]]:
+    def _resolve(self, link: Link) -> tuple[int, tuple[object, ...]] | None:
         """One of the name's addresses, another at each attempt (localhost is ::1 and 127.0.0.1)."""
-        host, port = link.key.address
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = self._look_up(*link.key.address)
+        if found is None:
+            return None
         attempt = self._attempts.get(link.key, 0)
         self._attempts[link.key] = attempt + 1
         family, _, _, _, address = found[attempt % len(found)]

@@ -12,7 +12,7 @@ from confluent_kafka import Producer as StockProducer
 from confluent_kafka import TopicPartition as StockPartition
 
 from skidway.kafka.client import Client
-from support.mirroring import SOURCE, Pair, pair
+from support.mirroring import SOURCE, Pair, mirror_sources, pair
 from support.processes import eventually, free_port, run_skidway
 
 pytestmark = pytest.mark.conformance
@@ -60,6 +60,24 @@ def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeep
             clusters.same(topic)
         with Client(clusters.here.address) as client:
             assert sorted(client.metadata().topics) == ["dc1._skidway_audit", "dc1.logs"]
+
+
+def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
+    """It is looked up, also again after it was away."""
+    named = Pair(tmp_path, zookeeper)
+    port = named.source.port
+    named.here.settings["mirror.sources"] = mirror_sources(f"localhost:{port}")
+    try:
+        named.here.start()
+        eventually(lambda: named.here.mirror()["reachable"] is False, what="nobody is there")
+        named.source.start()
+        named.source.create("logs")
+        named.source.produce("logs", 5)
+        named.mirrored("logs")
+        named.same("logs")
+        assert named.here.program.stop() == 0
+    finally:
+        named.kill()
 
 
 @pytest.mark.crash

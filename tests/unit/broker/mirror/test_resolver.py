@@ -1,0 +1,110 @@
+"""A name server that does not answer is waited for by a thread, never by the loop."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from broker.mirror import resolver
+from broker.mirror.resolver import Resolver
+from skidway.kafka.client.network import AddressInfo
+
+FOUND: list[AddressInfo] = [(2, 1, 6, "", ("192.0.2.1", 9092))]
+
+
+class NameServer:
+    """Answers when the test says so."""
+
+    def __init__(self) -> None:
+        self.answers: queue.SimpleQueue[list[AddressInfo] | Exception] = queue.SimpleQueue()
+        self.asked: list[tuple[str, int]] = []
+
+    def resolve(self, host: str, port: int) -> list[AddressInfo]:
+        self.asked.append((host, port))
+        answer = self.answers.get(timeout=30)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> NameServer:
+    made = NameServer()
+    monkeypatch.setattr(resolver, "resolve", made.resolve)
+    return made
+
+
+class Loop:
+    """Runs what was posted, in its own time."""
+
+    def __init__(self) -> None:
+        self.posted: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.told = 0
+        self.resolver = Resolver(self.posted.put, self.tell)
+
+    def tell(self) -> None:
+        self.told += 1
+
+    def turn(self) -> None:
+        self.posted.get(timeout=30)()
+
+
+def test_numbers_are_not_looked_up(server: NameServer) -> None:
+    """Addresses of both families are ready at once."""
+    loop = Loop()
+    for host in ("127.0.0.1", "::1"):
+        found = loop.resolver.look_up(host, 9092)
+        assert found is not None
+        assert found[0][4][:2] == (host, 9092)
+    assert server.asked == []
+
+
+def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
+    """However often it is asked for meanwhile; the next dial looks it up anew."""
+    loop = Loop()
+    for _ in range(3):
+        assert loop.resolver.look_up("dc1", 9092) is None
+    server.answers.put(FOUND)
+    loop.turn()
+    assert loop.told == 1
+    assert loop.resolver.look_up("dc1", 9092) == FOUND
+    assert loop.resolver.look_up("dc1", 9092) is None
+    server.answers.put(FOUND)
+    loop.turn()
+    assert server.asked == [("dc1", 9092)] * 2
+
+
+@pytest.mark.parametrize("error", [OSError("no such host"), UnicodeError("label too long")])
+def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: Exception) -> None:
+    """It is raised where the address is wanted, as getaddrinfo does."""
+    loop = Loop()
+    assert loop.resolver.look_up("dc1", 9092) is None
+    server.answers.put(error)
+    loop.turn()
+    with pytest.raises(OSError, match=r"no such host|no name of a host"):
+        loop.resolver.look_up("dc1", 9092)
+
+
+def test_after_the_end_nobody_is_told(server: NameServer) -> None:
+    """An answer that comes when the broker has stopped is dropped."""
+    loop = Loop()
+    loop.resolver.look_up("dc1", 9092)
+    [thread] = [each for each in threading.enumerate() if each.name == "resolver"]
+    loop.resolver.close()
+    server.answers.put(FOUND)
+    thread.join(30)
+    assert loop.posted.empty()
+
+
+def test_the_thread_ends_with_its_answer(server: NameServer) -> None:
+    """Nobody is left behind, whatever was asked."""
+    loop = Loop()
+    loop.resolver.look_up("dc1", 9092)
+    [thread] = [each for each in threading.enumerate() if each.name == "resolver"]
+    server.answers.put(FOUND)
+    loop.turn()
+    thread.join(30)
+    assert not thread.is_alive()
