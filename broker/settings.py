@@ -308,8 +308,9 @@ class BrokerSettings:
 
     def mirrors_as(self, topic: str) -> str | None:
         """The source cluster whose mirror a topic of this name would be; None if there is none."""
-        cluster = topic.partition(".")[0]
-        return cluster if cluster in {each.cluster for each in self.mirror_sources} else None
+        cluster, dot, _ = topic.partition(".")
+        mirrored = bool(dot) and cluster in {each.cluster for each in self.mirror_sources}
+        return cluster if mirrored else None
 
     def endpoints(self) -> list[Endpoint]:
         """Where to listen."""

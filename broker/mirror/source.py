@@ -230,6 +230,14 @@ class MirrorSource:
         watermark = self._watermark(each)
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 
+    def kept_back_by(self, each: MirrorPartition) -> str:
+        """Why a partition that is to be followed does not go on; empty while it does."""
+        if each.is_stopped or each.is_paused:
+            return ""
+        if not each.trouble and self._client.cluster.leader(each.tp) is None:
+            return "the source has not said who leads it"
+        return each.trouble
+
     @property
     def last_failure(self) -> str:
         """Why a connection ended or did not come about, or a round was refused; for people."""

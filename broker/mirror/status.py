@@ -29,6 +29,7 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
     each = list(source.partitions.values())
     lags = [source.lag(partition) for partition in each]
     stopped = {**source.plan.stopped, **_stopped(each)}
+    waiting = {partition.name: source.kept_back_by(partition) for partition in each}
     return {
         "cluster": source.mirroring.cluster,
         "reachable": source.is_reachable,
@@ -38,7 +39,7 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
         "checking": sum(partition.follower.phase is Phase.CHECKING for partition in each),
         "stopped_count": len(stopped),
         "stopped": _some(stopped),
-        "waiting": _some({p.name: p.trouble for p in each if p.trouble and not p.is_stopped}),
+        "waiting": _some({name: reason for name, reason in waiting.items() if reason}),
         "unverifiable": {p.name: p.unverifiable for p in each if p.unverifiable is not None},
         "left_out": _some({**source.plan.left_out, **source.not_done}),
         "gaps": _some(_gaps(source.mirroring.cluster, topics.values())),

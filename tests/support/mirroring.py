@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from skidway.kafka.batch import Codec, EncodedBatch, headers
+from skidway.kafka import gaps
+from skidway.kafka.batch import Codec, EncodedBatch, headers, read_header
 from skidway.kafka.client import LATEST, Client, NewTopic, Producer
+from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
 from support.processes import eventually
@@ -97,10 +99,21 @@ class Cluster(SkidwayBroker):
         data = self.log_bytes(topic, partition)
         return [data[at : at + header.size_bytes] for at, header in headers(data)]
 
+    def ranges(self, topic: str, partition: int = 0) -> list[tuple[int, int]]:
+        """First and last offset of every batch."""
+        found = map(read_header, self.batches(topic, partition))
+        return [(header.base_offset, header.last_offset) for header in found]
+
     def mirror(self) -> dict[str, Any]:
         """The state of the only source."""
         [status] = self.health()["mirrors"]
         return dict(status)
+
+    def caught_up(self) -> bool:
+        """Whether everything that is known of the source is here."""
+        status = self.mirror()
+        known = status["reachable"] and status["partitions"] and not status["lag_unknown"]
+        return bool(known) and not status["checking"] and not status["lag"]
 
 
 class Pair:
@@ -134,6 +147,10 @@ class Pair:
             theirs = self.source.log_bytes(topic, number)
             ours = self.here.log_bytes(f"{SOURCE}.{topic}", number)
             assert ours == theirs, f"{topic}-{number}: {len(ours)} bytes, not {len(theirs)}"
+
+    def gaps(self, topic: str) -> list[Gap]:
+        """What is named as missing."""
+        return gaps.decode(self.here.configs(f"{SOURCE}.{topic}")[gaps.CONFIG])
 
     def kill(self) -> None:
         for each in (self.here, self.source):

@@ -80,23 +80,6 @@ def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
         named.kill()
 
 
-@pytest.mark.crash
-@pytest.mark.parametrize("victims", [("here",), ("source",), ("here", "source")])
-def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> None:
-    """kill -9 of either side, again and again: nothing is lost, doubled or moved."""
-    clusters.source.create("logs", 2, segment_bytes="4096")
-    for _ in range(4):
-        clusters.source.produce("logs", 15)
-        clusters.source.produce("logs", 5, 1, size=3000)
-        for victim in victims:
-            getattr(clusters, victim).crash()
-    clusters.source.produce("logs", 1)
-    clusters.mirrored("logs")
-    clusters.same("logs", 2)
-    assert clusters.here.mirror()["stopped"] == {}
-    assert clusters.here.mirror()["unverifiable"] == {}
-
-
 def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
     """What is there is served, the outage is shown, and then it goes on where it was."""
     clusters.source.create("logs")

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from broker.mirror import selection
+from broker.settings import BrokerSettings, MirrorSettings
 from skidway.kafka import gaps
 from skidway.kafka.gaps import Gap
 
@@ -36,6 +37,16 @@ def test_a_name_that_would_be_too_long_is_refused_in_words() -> None:
     """Kafka's limit of 249 characters holds for the mirror's name."""
     assert selection.name_refusal("dc1", "x" * 245) is None
     assert "250" in str(selection.name_refusal("dc1", "x" * 246))
+
+
+def test_names_behind_a_sources_name_are_the_mirrors() -> None:
+    """Only with the dot, and only of clusters that are mirrored here."""
+    source = MirrorSettings(cluster="dc1", bootstrap_servers="127.0.0.1:1")
+    settings = BrokerSettings(mirror_sources=[source])
+    assert settings.mirrors_as("dc1.logs") == "dc1"
+    assert settings.mirrors_as("dc1") is None
+    assert settings.mirrors_as("dc10.logs") is None
+    assert BrokerSettings().mirrors_as("dc1.logs") is None
 
 
 def test_gaps_come_back_as_they_were_written() -> None:
