@@ -60,7 +60,7 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
     tally = tracked.tally
     return {
         "file": tracked.file,
-        "path": shown(tracked.location),
+        "path": shown(tracked.location) or tracked.birth.path,
         "announced_path": tracked.birth.path,
         "topic": tracked.birth.topic,
         "state": tracked.state.value,

@@ -121,7 +121,7 @@ class TrackedFile:
 
     birth: Birth
     checkpoint: Checkpoint
-    location: str
+    location: str  # empty once it was deleted
     tally: Tally = field(default_factory=Tally)
     state: FileState = FileState.OPEN
     announced: bool = False
@@ -167,6 +167,11 @@ class TrackedFile:
     def last_point(self) -> Checkpoint:
         """The evidence at the end of the last flight."""
         return self.flights[-1].after if self.flights else self.checkpoint
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it was seen to lose its last name: its inode may be that of any other file."""
+        return not self.location
 
     @property
     def is_replaying(self) -> bool:

@@ -7,6 +7,7 @@
     found nowhere, but held open              read to its end, then closed
     found nowhere, not held open              what it had unread is declared lost, its end unseen
     closed, and grew                          another id begins at the final length
+    its inode after it was deleted            another id begins at byte 0, whatever the bytes
 
 A loss is declared once, when it is noticed, with its reason; nothing is ever skipped in silence.
 """
@@ -150,7 +151,7 @@ class Tracker:
         if tracked is None:
             if found.size:
                 self._begin(found, index, now)
-        elif tracked.is_replaying:
+        elif tracked.is_replaying and not tracked.is_deleted:
             # What was promised is looked at first: it proves bytes that the marks do not yet.
             tracked.location, tracked.source = found.path, index
             tracked.size = max(tracked.size, found.size)
@@ -188,10 +189,14 @@ class Tracker:
         assert tracked.length is not None
         if not found.size:
             return
-        if found.size == tracked.length and found.changed_ns == tracked.changed_ns:
+        same_time = found.changed_ns == tracked.changed_ns
+        if found.size == tracked.length and same_time and not tracked.is_deleted:
             return
         handle = self._open(found, index)
         if handle is None:
+            return
+        if tracked.is_deleted:
+            self._give_birth(found, index, handle, Mark(0, 0), (), tracked, now)
             return
         point = tracked.last_point
         doubt = identity.doubt(
@@ -381,6 +386,9 @@ class Tracker:
     def _end(self, tracked: TrackedFile) -> None:
         tracked.end()
         self.ended[tracked.file] = tracked
+        status = self._status_if_held(tracked)
+        if status is not None and not status.links:
+            tracked.location = ""  # the kernel may give its inode to any file now
         self.note(tracked)
         self._handles.drop(tracked.file)
 

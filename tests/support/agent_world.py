@@ -96,6 +96,10 @@ class Files:
         if file is not None:
             file.names.discard(path)
 
+    def reuse_last_inode(self) -> None:
+        """The next new file gets the inode of the last one, which was deleted."""
+        self._inode -= 1
+
     def truncate(self, path: str, size: int = 0) -> None:
         file = self.by_path[path]
         del file.data[size:]

@@ -314,6 +314,29 @@ def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
     assert world.files.open_count == 0
 
 
+def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
+    world: World,
+) -> None:
+    """Even with the same bytes, and after a restart; it names the deleted one as predecessor."""
+    for generation in range(3):
+        if generation:
+            world.files.delete(A)
+            world.settle(60)
+            world.files.reuse_last_inode()
+        if generation == 2:
+            world.kill()
+        world.files.append(A, b"started\nfinished\n")
+        if generation != 1:
+            world.start()
+        world.settle(5)
+    assert world.values() == ["started", "finished"] * 3
+    assert losses(world) == []
+    born = [m for m in world.of(Announcement) if m.length is None]
+    assert [m.begin for m in born] == [0, 0, 0]
+    assert [m.predecessor for m in born] == [None, born[0].file, born[1].file]
+    assert {each["path"] for each in world.ledger()} == {A}
+
+
 def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> None:
     """Nobody saw how long it became; it is named with the position that was read."""
     world.files.append(A, b"1\n")
