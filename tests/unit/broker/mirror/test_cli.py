@@ -1,0 +1,58 @@
+"""What `skidway mirror status` says of a status, and with which exit status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.mirror.cli import details, exit_status
+
+
+def source(**changes: Any) -> dict[str, Any]:
+    return {
+        "cluster": "dc1", "reachable": True, "partitions": 1, "lag": 0, "lag_unknown": 0,
+        "checking": 0, "stopped_count": 0, "stopped": {}, "waiting": {}, "unverifiable": {},
+        "left_out": {}, "gaps": {}, "last_failure": "", **changes,
+    }  # fmt: skip
+
+
+STOPPED = source(stopped_count=1, stopped={"dc1.logs-0": "diverged"})
+AWAY = source(reachable=False)
+
+
+@pytest.mark.parametrize(
+    ("sources", "status"),
+    [
+        ([], 0),
+        ([source()], 0),
+        ([source(gaps={"dc1.logs-0": ["1-2 expired"]})], 0),
+        ([source(), STOPPED], 1),
+        ([AWAY, STOPPED], 1),
+        ([source(), AWAY], 3),
+        ([source(reachable=None)], 3),
+    ],
+)
+def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status: int) -> None:
+    """Stopped is for people, away may pass; a gap is named and no failure."""
+    assert exit_status(sources) == status
+
+
+def test_every_name_has_its_reason() -> None:
+    """One line each, with the source in front."""
+    told = details(
+        [
+            source(
+                stopped={"dc1.a-0": "diverged"}, waiting={"dc1.b-0": "the log refused a write"},
+                left_out={"c": "too long"}, unverifiable={"dc1.d-0": 7},
+                gaps={"dc1.e-1": ["3-9 expired", "12-13 missing-in-source"]},
+            )
+        ]
+    )  # fmt: skip
+    assert told == [
+        "stopped: dc1: dc1.a-0: diverged",
+        "waiting: dc1: dc1.b-0: the log refused a write",
+        "left out: dc1: c: too long",
+        "unverifiable: dc1: dc1.d-0: below offset 7",
+        "gaps: dc1: dc1.e-1: 3-9 expired, 12-13 missing-in-source",
+    ]

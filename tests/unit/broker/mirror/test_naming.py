@@ -1,0 +1,131 @@
+"""A gap is written down beside those of other partitions and brokers, never over them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pytest
+
+from broker.coordination import documents, store
+from broker.coordination.store import TooManyGaps, TopicGone
+from skidway.errors import StateRefused, Unreachable
+from skidway.kafka import gaps
+from skidway.kafka.gaps import Gap
+
+TOPIC, ID = "dc1.logs", uuid.uuid4()
+ONE, TWO = Gap(0, 3, 9, "expired"), Gap(1, 0, 5, "expired")
+
+
+class Node(NamedTuple):
+    data: bytes
+    version: int
+
+
+@dataclass
+class ZooKeeper:
+    """Nodes with versions; `meanwhile` happens between a read and the write that follows it."""
+
+    nodes: dict[str, Node] = field(default_factory=dict)
+    meanwhile: list[Callable[[], None]] = field(default_factory=list)
+
+    def get(self, path: str) -> Node | None:
+        return self.nodes.get(path)
+
+    def set_versioned(self, path: str, data: bytes, version: int) -> bool:
+        if self.meanwhile:
+            self.meanwhile.pop()()
+        if self.nodes[path].version != version:
+            return False
+        self.nodes[path] = Node(data, version + 1)
+        return True
+
+    def create_if_absent(self, path: str, data: bytes) -> bool:
+        return self.nodes.setdefault(path, Node(data, 0)).data is data
+
+    def name(self, gap: Gap, topic_id: uuid.UUID = ID) -> None:
+        store.name_gap(self, TOPIC, topic_id, gap)  # type: ignore[arg-type]
+
+    def configs(self) -> dict[str, str]:
+        path = documents.config_path(TOPIC)
+        return documents.read_configs(path, self.nodes[path].data)
+
+    def named(self) -> list[Gap]:
+        return gaps.decode(self.configs()[gaps.CONFIG])
+
+    def put(self, configs: dict[str, str]) -> None:
+        self.nodes[documents.config_path(TOPIC)] = Node(documents.configs(configs), 0)
+
+
+@pytest.fixture
+def zookeeper() -> ZooKeeper:
+    made = ZooKeeper()
+    made.nodes[documents.topic_path(TOPIC)] = Node(documents.topic(ID, {0: (1,), 1: (1,)}), 0)
+    made.put({"mirror.source.topic": "logs"})
+    return made
+
+
+def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
+    """Other settings stay; the same gap again changes nothing."""
+    zookeeper.name(ONE)
+    zookeeper.name(TWO)
+    zookeeper.name(ONE)
+    assert zookeeper.named() == [ONE, TWO]
+    assert zookeeper.configs()["mirror.source.topic"] == "logs"
+
+
+def test_a_gap_that_another_broker_writes_at_the_same_time_stays(zookeeper: ZooKeeper) -> None:
+    """The write is for what was read; otherwise it is read again."""
+    zookeeper.meanwhile.append(lambda: zookeeper.name(TWO))
+    zookeeper.name(ONE)
+    assert sorted(zookeeper.named()) == [ONE, TWO]
+
+
+def test_settings_that_are_missing_are_made(zookeeper: ZooKeeper) -> None:
+    """A topic without a node of settings gets one."""
+    del zookeeper.nodes[documents.config_path(TOPIC)]
+    zookeeper.name(ONE)
+    assert zookeeper.named() == [ONE]
+
+
+def test_another_topic_of_the_name_is_not_told(zookeeper: ZooKeeper) -> None:
+    """Deleted here and made again: the gap was the old one's."""
+    with pytest.raises(TopicGone):
+        zookeeper.name(ONE, uuid.uuid4())
+    del zookeeper.nodes[documents.topic_path(TOPIC)]
+    with pytest.raises(TopicGone):
+        zookeeper.name(ONE)
+    assert gaps.CONFIG not in zookeeper.configs()
+
+
+def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> None:
+    """What somebody wrote by hand is not replaced: it may name gaps."""
+    zookeeper.put({gaps.CONFIG: "from three to nine"})
+    with pytest.raises(StateRefused, match="partition:first-end:reason"):
+        zookeeper.name(ONE)
+    assert zookeeper.configs()[gaps.CONFIG] == "from three to nine"
+
+
+def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
+    """A thousand are named, and one that grows; one more is refused, in words."""
+    many = [Gap(0, 10 * number, 10 * number + 3, "expired") for number in range(gaps.GAPS_MAX)]
+    zookeeper.put({gaps.CONFIG: gaps.encode(many)})
+    zookeeper.name(many[-1]._replace(end=many[-1].end + 2))
+    assert len(zookeeper.named()) == gaps.GAPS_MAX
+    with pytest.raises(TooManyGaps, match="names 1000 gaps already"):
+        zookeeper.name(Gap(1, 0, 5, "expired"))
+
+
+def test_a_node_that_never_stands_still_is_given_up(zookeeper: ZooKeeper) -> None:
+    """Asked for again by the mirror, not here for ever."""
+
+    def touch() -> None:
+        path = documents.config_path(TOPIC)
+        zookeeper.nodes[path] = Node(zookeeper.nodes[path].data, zookeeper.nodes[path].version + 1)
+        zookeeper.meanwhile.append(touch)
+
+    zookeeper.meanwhile.append(touch)
+    with pytest.raises(Unreachable, match="changes too often"):
+        zookeeper.name(ONE)
