@@ -270,6 +270,13 @@ def wait_seen(trial: Trial, files: int) -> None:
     eventually(lambda: len(trial.ledger()) == files, what=f"the agent has seen {files} files")
 
 
+def wait_closed(trial: Trial, files: int) -> None:
+    eventually(
+        lambda: [file["state"] for file in trial.ledger()] == ["closed"] * files,
+        what=f"the agent has closed {files} files",
+    )
+
+
 def rotate(path: Path) -> Path:
     """app.log becomes app.log.1, app.log.1 becomes app.log.2 ..., as logrotate does it."""
     last = 1
@@ -309,7 +316,21 @@ def file_deleted_while_it_is_open(trial: Trial) -> Told:
             trial.oracle.lines.append(line)
             trial.oracle.bytes += out.write(f"{line}\n".encode())
         trial.settle()
-    eventually(lambda: trial.ledger()[0]["state"] == "closed", what="the agent has closed it")
+    wait_closed(trial, 1)
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+@STORIES.add()
+def file_deleted_and_written_again(trial: Trial) -> Told:
+    """Another file with the same lines is another file, even where it gets the same inode."""
+    lines = [f"the same line {number}" for number in range(200)]
+    for generation in range(3):
+        path = trial.oracle.append("app.log", lines)
+        trial.settle()
+        path.unlink()
+        wait_closed(trial, generation + 1)
     yield
     trial.expect_exactly()
     trial.expect_complete()

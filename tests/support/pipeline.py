@@ -291,7 +291,8 @@ class Oracle:
 
     def write(self, name: str, count: int, *, text: str = "line") -> Path:
         """Append count lines to a file; every line is unique."""
-        lines = [f"{text} {len(self.lines) + at:08d} of {name}" for at in range(count)]
+        where = f"{self.folder.name}/{name}"
+        lines = [f"{text} {len(self.lines) + at:08d} of {where}" for at in range(count)]
         return self.append(name, lines)
 
     def append(self, name: str, lines: Sequence[str]) -> Path:

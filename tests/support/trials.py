@@ -110,11 +110,14 @@ class Trial:
 
     def settle(self, within_s: float = 60.0) -> None:
         """Until every byte that was written is acknowledged or set apart."""
-        eventually(
-            lambda: self.pipeline.settled_bytes(self.folder) >= self.oracle.bytes,
-            within_s=within_s,
-            what=f"all {self.oracle.bytes} bytes of {self.topic} settled: {self.ledger()}",
-        )
+        try:
+            eventually(
+                lambda: self.pipeline.settled_bytes(self.folder) >= self.oracle.bytes,
+                within_s=within_s,
+            )
+        except NotReady:
+            books = self.ledger()
+            raise NotReady(f"{self.oracle.bytes} bytes were written: {books}") from None
 
     def promised(self) -> int:
         """Bytes that the agent has bound itself to send as it read them, sent or not."""
