@@ -4,7 +4,8 @@
     rounds      what a look at the source's topics means for ours              (pure)
     follower    one partition: checked, followed, interrupted, stopped         (pure)
     partition   one partition: its follower, the log that it fills, its trouble
-    source      one source cluster: its rounds, partitions and fetches         (loop)
+    topics      one source cluster: its topics, made and extended here         (loop)
+    source      one source cluster: its partitions and fetches                 (loop)
     resolver    names of source brokers, looked up away from the loop
     mirrors     all sources of this broker, the loop's turns and timers        (loop)
     status      what all this looks like from outside: /health, command, metrics

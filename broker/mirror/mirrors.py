@@ -11,8 +11,9 @@ from broker.coordination import store
 from broker.log.files import DamagedLog, StorageFailed
 from broker.mirror.resolver import Resolver
 from broker.mirror.rounds import Creation, Mirroring
-from broker.mirror.source import Done, MirrorSource
+from broker.mirror.source import MirrorSource
 from broker.mirror.status import status_of
+from broker.mirror.surroundings import Done
 from broker.network.timers import Timer
 from broker.partitions.replica import Replica
 from broker.settings import MirrorSettings
@@ -93,7 +94,7 @@ class Mirrors:
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
-    # what a source may do (broker.mirror.source.Local)
+    # what a source may do (broker.mirror.surroundings.Local)
 
     def topics(self) -> Mapping[str, Topic]:
         """All topics of this cluster, by name."""

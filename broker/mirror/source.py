@@ -1,8 +1,7 @@
 """One source cluster, followed from inside of the broker's loop.
 
-Rounds: every `mirror.metadata.interval.ms` the source's topics are asked for, and what that means
-(`rounds`) is done: mirror topics are created and extended, their partitions that this broker leads
-get a follower. Between rounds the followers fetch.
+Rounds: every `mirror.metadata.interval.ms` the source's topics are asked for (`topics`), and the
+partitions of their mirrors that this broker leads get a follower. Between rounds they fetch.
 
 A turn costs nothing unless something has come or is due: a broker that mirrors thousands of
 partitions serves its own clients all the same.
@@ -10,121 +9,34 @@ partitions serves its own clients all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from random import random
-from typing import Final, Protocol
 
 from broker.coordination.store import TooManyGaps
 from broker.log.files import DamagedLog, StorageFailed
 from broker.mirror import rounds
 from broker.mirror.follower import Append, LookAgain, NameGap, Phase, Stop, Unverifiable
 from broker.mirror.partition import UNKNOWN, MirrorPartition
-from broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
+from broker.mirror.rounds import Mirroring, Plan
+from broker.mirror.surroundings import Local, SourceClient
+from broker.mirror.topics import SourceTopics
 from broker.partitions.replica import Replica
-from broker.topics.catalog import Topic as LocalTopic
 from skidway import log
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import BatchHeader, CorruptBatch, check, read_header
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.calls import Call
-from skidway.kafka.client.cluster import (
-    EARLIEST,
-    LATEST,
-    Address,
-    Cluster,
-    ListedOffset,
-    Topic,
-    cluster_of,
-)
+from skidway.kafka.client.cluster import EARLIEST, LATEST, Address, ListedOffset
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.fetching import Fetched
-from skidway.kafka.client.following import Turn
-from skidway.kafka.client.metadata import metadata_call
-from skidway.kafka.client.requests import (
-    describe_configs_call,
-    list_offsets_call,
-    listed_offsets,
-)
-from skidway.kafka.errors import OffsetOutOfRange, error_for
+from skidway.kafka.client.requests import list_offsets_call, listed_offsets
+from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.gaps import Gap
-from skidway.kafka.protocol.describe_configs import DescribeConfigsResult, ResourceType
 from skidway.kafka.types import TopicPartition
 
-TOPICS_A_QUESTION: Final = 100
-"""Topics whose configs are asked for at once."""
-CHANGES_MAX: Final = 100
-"""Topics that are created or extended at a time: clients of this broker want ZooKeeper too."""
-
-Done = Callable[[SkidwayError | None], None]
 _log = log.get(__name__)
-
-
-class SourceClient(Protocol):
-    """What a source needs of `skidway.kafka.client.following.LoopClient`, in its words."""
-
-    @property
-    def cluster(self) -> Cluster: ...
-
-    @property
-    def high_watermarks(self) -> dict[TopicPartition, int]: ...
-
-    @property
-    def last_failure(self) -> str: ...
-
-    @property
-    def has_news(self) -> bool: ...
-
-    @property
-    def next_deadline(self) -> float | None: ...
-
-    def seek(self, tp: TopicPartition, offset: int) -> None: ...
-    def remove(self, tp: TopicPartition) -> None: ...
-    def ask(self, call: Call, address: Address | None = None) -> int: ...
-    def ready(self, fd: int, readable: bool, writable: bool) -> bool: ...
-    def turn(self) -> Turn: ...
-    def close(self) -> None: ...
-
-
-class Local(Protocol):
-    """What a source may do to this broker; everything on the loop's thread."""
-
-    def topics(self) -> Mapping[str, LocalTopic]:
-        """All topics of this cluster, by name."""
-        ...
-
-    def busy(self) -> set[str]:
-        """Names of topics that are being made or deleted."""
-        ...
-
-    def replica(self, partition: TopicPartition) -> Replica | None:
-        """A partition that this broker leads."""
-        ...
-
-    def create(self, creation: rounds.Creation, done: Done) -> None:
-        """Makes a topic."""
-        ...
-
-    def extend(self, topic: LocalTopic, partitions: int, done: Done) -> None:
-        """Gives a topic more partitions."""
-        ...
-
-    def name_gap(self, topic: LocalTopic, gap: Gap, done: Done) -> None:
-        """Writes a gap down, durably, beside those that are written already."""
-        ...
-
-    def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """A batch was appended and is to be written at the end of the turn."""
-        ...
-
-    def refused(self, replica: Replica) -> None:
-        """A log refused an append: the end of the turn says why."""
-        ...
-
-    def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
-        """A log cannot be read."""
-        ...
 
 
 class MirrorSource:
@@ -138,12 +50,8 @@ class MirrorSource:
         clock: Clock,
         jitter: Callable[[], float] = random,
     ) -> None:
-        self.mirroring = mirroring
+        self.topics = SourceTopics(mirroring, local, self._ask, self._follow)
         self.partitions: dict[TopicPartition, MirrorPartition] = {}
-        self.plan = Plan()
-        self.not_done: dict[str, str] = {}  # topics that could not be made or extended, and why
-        self.is_reachable: bool | None = None  # at the last round; None before it
-        self.failure = ""
         self.records = 0
         self.bytes = 0
         self._client = client
@@ -151,10 +59,6 @@ class MirrorSource:
         self._clock = clock
         self._jitter = jitter
         self._tickets: dict[int, Callable[[Answer], None]] = {}
-        self._is_asking = False
-        self._are_mirrors: dict[TopicKey, bool] = {}
-        self._undescribed: set[TopicKey] = set()  # in this round
-        self._changing: set[str] = set()
         self._moved: set[TopicPartition] = set()  # sought or removed in this turn
         self._appended: dict[MirrorPartition, None] = {}
         self._waiting: dict[TopicPartition, MirrorPartition] = {}
@@ -163,10 +67,8 @@ class MirrorSource:
     # called by the loop
 
     def begin_round(self) -> None:
-        """Asks for the source's topics, unless the answer to that is still to come."""
-        if not self._is_asking:
-            self._is_asking = True
-            self._ask(metadata_call(None), self._topics_told)
+        """Looks at the source's topics again."""
+        self.topics.begin_round()
 
     def ready(self, fd: int, readable: bool, writable: bool) -> None:
         """Serves one of the client's descriptors."""
@@ -241,94 +143,14 @@ class MirrorSource:
     @property
     def last_failure(self) -> str:
         """Why a connection ended or did not come about, or a round was refused; for people."""
-        return self.failure or self._client.last_failure
+        return self.topics.failure or self._client.last_failure
 
-    # rounds
+    # partitions
 
     def _ask(
         self, call: Call, then: Callable[[Answer], None], address: Address | None = None
     ) -> None:
         self._tickets[self._client.ask(call, address)] = then
-
-    def _topics_told(self, answer: Answer) -> None:
-        self._is_asking = False
-        self.is_reachable = answer.error is None
-        self.failure = "" if answer.error is None else str(answer.error)
-        if answer.error is None:
-            self._undescribed.clear()
-            self._act(cluster_of(answer.response))
-
-    def _act(self, cluster: Cluster) -> None:
-        known = {topic_key(topic) for topic in cluster.topics.values()}
-        self._are_mirrors = {k: v for k, v in self._are_mirrors.items() if k in known}
-        busy = self._local.busy() | self._changing
-        local = self._local.topics()
-        plan = rounds.plan(self.mirroring, cluster, local, self._are_mirrors, busy)
-        self._name_new(plan)
-        self.plan = plan
-        unknown = [each for each in plan.describe if topic_key(each) not in self._undescribed]
-        if unknown:
-            self._describe(cluster, unknown[:TOPICS_A_QUESTION])
-        for creation in plan.create:
-            self._change(creation.name, partial(self._local.create, creation))
-        for topic, count in plan.extend:
-            self._change(topic.name, partial(self._local.extend, topic, count))
-        names = {each.name for each in plan.create} | {each.name for each, _ in plan.extend}
-        names |= self._changing | {each.name for each in plan.describe}
-        self.not_done = {k: v for k, v in self.not_done.items() if k in names}
-        self._follow(plan)
-
-    def _name_new(self, plan: Plan) -> None:
-        """Says once what stops or is left out."""
-        for name, reason in plan.stopped.items():
-            if self.plan.stopped.get(name) != reason:
-                _log.error("mirror_topic_stopped", topic=name, reason=reason)
-        for name, reason in plan.left_out.items():
-            if self.plan.left_out.get(name) != reason:
-                _log.warning("topic_not_mirrored", topic=name, reason=reason)
-
-    def _change(self, name: str, work: Callable[[Done], None]) -> None:
-        """Creates or extends a topic; whoever fails is tried again with the next round."""
-        if len(self._changing) >= CHANGES_MAX:
-            return
-        self._changing.add(name)
-
-        def done(error: SkidwayError | None) -> None:
-            self._changing.discard(name)
-            self.not_done.pop(name, None)
-            if error is not None:
-                self.not_done[name] = str(error)
-                _log.warning("mirror_topic_not_made", topic=name, reason=str(error))
-
-        work(done)
-
-    def _describe(self, cluster: Cluster, topics: Sequence[Topic]) -> None:
-        """Asks whether topics of the source are mirrors themselves, then acts again."""
-        self._is_asking = True
-        keys = {topic.name: topic_key(topic) for topic in topics}
-
-        def told(answer: Answer) -> None:
-            self._is_asking = False
-            if answer.error is not None:
-                self.failure = str(answer.error)
-                return
-            for row in answer.response.results:
-                self._described(keys.get(row.resource_name), row)
-            self._undescribed |= set(keys.values()) - set(self._are_mirrors)
-            self._act(cluster)
-
-        self._ask(describe_configs_call(ResourceType.TOPIC, keys), told)
-
-    def _described(self, key: TopicKey | None, row: DescribeConfigsResult) -> None:
-        if key is None:
-            return
-        self.not_done.pop(row.resource_name, None)
-        if row.error_code:
-            error = error_for(row.error_code, row.error_message or None)
-            self.not_done[row.resource_name] = f"its configs cannot be read: {error}"
-        else:
-            configs = {each.name: each.value or "" for each in row.configs}
-            self._are_mirrors[key] = bool(configs.get(rounds.SOURCE_CLUSTER))
 
     def _follow(self, plan: Plan) -> None:
         """Gives every partition that is to be followed, and led here, its follower."""

@@ -27,12 +27,13 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
     longer had.
     """
     each = list(source.partitions.values())
+    cluster = source.topics.mirroring.cluster
     lags = [source.lag(partition) for partition in each]
-    stopped = {**source.plan.stopped, **_stopped(each)}
+    stopped = {**source.topics.plan.stopped, **_stopped(each)}
     waiting = {partition.name: source.kept_back_by(partition) for partition in each}
     return {
-        "cluster": source.mirroring.cluster,
-        "reachable": source.is_reachable,
+        "cluster": cluster,
+        "reachable": source.topics.is_reachable,
         "partitions": len(each),
         "lag": sum(lag for lag in lags if lag is not None),
         "lag_unknown": sum(lag is None for lag in lags),
@@ -41,8 +42,8 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
         "stopped": _some(stopped),
         "waiting": _some({name: reason for name, reason in waiting.items() if reason}),
         "unverifiable": {p.name: p.unverifiable for p in each if p.unverifiable is not None},
-        "left_out": _some({**source.plan.left_out, **source.not_done}),
-        "gaps": _some(_gaps(source.mirroring.cluster, topics.values())),
+        "left_out": _some({**source.topics.plan.left_out, **source.topics.not_done}),
+        "gaps": _some(_gaps(cluster, topics.values())),
         "records": source.records,
         "bytes": source.bytes,
         "last_failure": source.last_failure,

@@ -25,8 +25,9 @@ from broker.log.files import DamagedLog, StorageFailed
 from broker.log.recovery import Opening, open_log
 from broker.log.segment import Segment
 from broker.mirror.rounds import Creation, Mirroring
-from broker.mirror.source import Done, MirrorSource
+from broker.mirror.source import MirrorSource
 from broker.mirror.status import status_of
+from broker.mirror.surroundings import Done
 from broker.partitions.replica import Replica
 from broker.topics.catalog import Topic, TopicPartitionInfo
 from broker.topics.configs import log_config

@@ -11,7 +11,7 @@ import pytest
 from broker.log import partition_log
 from broker.log.config import LogConfig
 from broker.mirror.follower import Phase
-from broker.mirror.source import TOPICS_A_QUESTION
+from broker.mirror.topics import TOPICS_A_QUESTION
 from skidway.kafka.batch import read_header
 from skidway.kafka.client.fetching import Fetched
 from skidway.kafka.client.following import Turn

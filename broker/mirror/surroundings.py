@@ -1,0 +1,87 @@
+"""What a source needs around it: a client of the other cluster, and this broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from broker.log.files import DamagedLog, StorageFailed
+from broker.mirror.rounds import Creation
+from broker.partitions.replica import Replica
+from broker.topics.catalog import Topic
+from skidway.errors import SkidwayError
+from skidway.kafka.batch import BatchHeader
+from skidway.kafka.client.calls import Call
+from skidway.kafka.client.cluster import Address, Cluster
+from skidway.kafka.client.following import Turn
+from skidway.kafka.gaps import Gap
+from skidway.kafka.types import TopicPartition
+
+Done = Callable[[SkidwayError | None], None]
+"""How something went that took a while; None = well."""
+
+
+class SourceClient(Protocol):
+    """What a source needs of `skidway.kafka.client.following.LoopClient`, in its words."""
+
+    @property
+    def cluster(self) -> Cluster: ...
+
+    @property
+    def high_watermarks(self) -> dict[TopicPartition, int]: ...
+
+    @property
+    def last_failure(self) -> str: ...
+
+    @property
+    def has_news(self) -> bool: ...
+
+    @property
+    def next_deadline(self) -> float | None: ...
+
+    def seek(self, tp: TopicPartition, offset: int) -> None: ...
+    def remove(self, tp: TopicPartition) -> None: ...
+    def ask(self, call: Call, address: Address | None = None) -> int: ...
+    def ready(self, fd: int, readable: bool, writable: bool) -> bool: ...
+    def turn(self) -> Turn: ...
+    def close(self) -> None: ...
+
+
+class Local(Protocol):
+    """What a source may do to this broker; everything on the loop's thread."""
+
+    def topics(self) -> Mapping[str, Topic]:
+        """All topics of this cluster, by name."""
+        ...
+
+    def busy(self) -> set[str]:
+        """Names of topics that are being made or deleted."""
+        ...
+
+    def replica(self, partition: TopicPartition) -> Replica | None:
+        """A partition that this broker leads."""
+        ...
+
+    def create(self, creation: Creation, done: Done) -> None:
+        """Makes a topic."""
+        ...
+
+    def extend(self, topic: Topic, partitions: int, done: Done) -> None:
+        """Gives a topic more partitions."""
+        ...
+
+    def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
+        """Writes a gap down, durably, beside those that are written already."""
+        ...
+
+    def appended(self, replica: Replica, header: BatchHeader) -> None:
+        """A batch was appended and is to be written at the end of the turn."""
+        ...
+
+    def refused(self, replica: Replica) -> None:
+        """A log refused an append: the end of the turn says why."""
+        ...
+
+    def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
+        """A log cannot be read."""
+        ...

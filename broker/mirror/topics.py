@@ -1,0 +1,142 @@
+"""The topics of one source: asked for in rounds; made, extended and named here.
+
+What a round means is decided in `rounds`; this carries it out, but for the partitions: those are
+the source's. One question is under way at a time, and no more than some topics are changed at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from broker.mirror import rounds
+from broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
+from broker.mirror.surroundings import Done, Local
+from skidway import log
+from skidway.errors import SkidwayError
+from skidway.kafka.client.calls import Call
+from skidway.kafka.client.cluster import Cluster, Topic, cluster_of
+from skidway.kafka.client.connection import Answer
+from skidway.kafka.client.metadata import metadata_call
+from skidway.kafka.client.requests import describe_configs_call
+from skidway.kafka.errors import error_for
+from skidway.kafka.protocol.describe_configs import DescribeConfigsResult, ResourceType
+
+TOPICS_A_QUESTION: Final = 100
+"""Topics whose configs are asked for at once."""
+CHANGES_MAX: Final = 100
+"""Topics that are created or extended at a time: clients of this broker want ZooKeeper too."""
+
+Ask = Callable[[Call, Callable[[Answer], None]], None]
+_log = log.get(__name__)
+
+
+class SourceTopics:
+    """Owned by its source.
+
+    is_reachable: whether the source answered the last round; None before the first. failure: why it
+    did not. not_done: topics that could not be made or looked into, and why.
+    """
+
+    def __init__(
+        self, mirroring: Mirroring, local: Local, ask: Ask, follow: Callable[[Plan], None]
+    ) -> None:
+        """follow: what else is to be done with each plan."""
+        self.mirroring = mirroring
+        self.plan = Plan()
+        self.not_done: dict[str, str] = {}
+        self.is_reachable: bool | None = None
+        self.failure = ""
+        self._local = local
+        self._ask = ask
+        self._follow = follow
+        self._is_asking = False
+        self._are_mirrors: dict[TopicKey, bool] = {}
+        self._undescribed: set[TopicKey] = set()  # in this round
+        self._changing: set[str] = set()
+
+    def begin_round(self) -> None:
+        """Asks for the source's topics, unless the answer to that is still to come."""
+        if not self._is_asking:
+            self._is_asking = True
+            self._ask(metadata_call(None), self._told)
+
+    def _told(self, answer: Answer) -> None:
+        self._is_asking = False
+        self.is_reachable = answer.error is None
+        self.failure = "" if answer.error is None else str(answer.error)
+        if answer.error is None:
+            self._undescribed.clear()
+            self._act(cluster_of(answer.response))
+
+    def _act(self, cluster: Cluster) -> None:
+        known = {topic_key(topic) for topic in cluster.topics.values()}
+        self._are_mirrors = {k: v for k, v in self._are_mirrors.items() if k in known}
+        busy = self._local.busy() | self._changing
+        local = self._local.topics()
+        plan = rounds.plan(self.mirroring, cluster, local, self._are_mirrors, busy)
+        self._say(plan)
+        self.plan = plan
+        unknown = [each for each in plan.describe if topic_key(each) not in self._undescribed]
+        if unknown:
+            self._describe(cluster, unknown[:TOPICS_A_QUESTION])
+        for creation in plan.create:
+            self._change(creation.name, partial(self._local.create, creation))
+        for topic, count in plan.extend:
+            self._change(topic.name, partial(self._local.extend, topic, count))
+        names = {each.name for each in plan.create} | {each.name for each, _ in plan.extend}
+        names |= self._changing | {each.name for each in plan.describe}
+        self.not_done = {k: v for k, v in self.not_done.items() if k in names}
+        self._follow(plan)
+
+    def _say(self, plan: Plan) -> None:
+        """Says once what stops or is left out."""
+        for name, reason in plan.stopped.items():
+            if self.plan.stopped.get(name) != reason:
+                _log.error("mirror_topic_stopped", topic=name, reason=reason)
+        for name, reason in plan.left_out.items():
+            if self.plan.left_out.get(name) != reason:
+                _log.warning("topic_not_mirrored", topic=name, reason=reason)
+
+    def _change(self, name: str, work: Callable[[Done], None]) -> None:
+        """Creates or extends a topic; whoever fails is tried again with the next round."""
+        if len(self._changing) >= CHANGES_MAX:
+            return
+        self._changing.add(name)
+
+        def done(error: SkidwayError | None) -> None:
+            self._changing.discard(name)
+            self.not_done.pop(name, None)
+            if error is not None:
+                self.not_done[name] = str(error)
+                _log.warning("mirror_topic_not_made", topic=name, reason=str(error))
+
+        work(done)
+
+    def _describe(self, cluster: Cluster, topics: Sequence[Topic]) -> None:
+        """Asks whether topics of the source are mirrors themselves, then acts again."""
+        self._is_asking = True
+        keys = {topic.name: topic_key(topic) for topic in topics}
+
+        def told(answer: Answer) -> None:
+            self._is_asking = False
+            if answer.error is not None:
+                self.failure = str(answer.error)
+                return
+            for row in answer.response.results:
+                if row.resource_name in keys:
+                    self._described(keys[row.resource_name], row)
+            self._undescribed |= set(keys.values()) - set(self._are_mirrors)
+            self._act(cluster)
+
+        self._ask(describe_configs_call(ResourceType.TOPIC, keys), told)
+
+    def _described(self, key: TopicKey, row: DescribeConfigsResult) -> None:
+        self.not_done.pop(row.resource_name, None)
+        if row.error_code:
+            error = error_for(row.error_code, row.error_message or None)
+            self.not_done[row.resource_name] = f"its configs cannot be read: {error}"
+        else:
+            configs = {each.name: each.value or "" for each in row.configs}
+            self._are_mirrors[key] = bool(configs.get(rounds.SOURCE_CLUSTER))
