@@ -21,10 +21,8 @@ from skidway import log
 from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.kafka.client import Client, NewTopic
 from skidway.kafka.errors import ErrorCode, KafkaError
-from skidway.kafka.source import Source
+from skidway.kafka.source import CLUSTER_NAME, Source, cluster_name_of
 
-DEFAULT_CLUSTER: Final = "main"
-CLUSTER_NAME: Final = "cluster.name"
 MESSAGE_BYTES_DEFAULT: Final = 1_048_588
 READY_WITHIN_S: Final = 30.0
 AFTER_MS_MIN: Final = 86_400_000
@@ -42,11 +40,10 @@ Pause = Callable[[float], object]
 
 
 def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
-    """(the cluster, whether it is Apache Kafka). Raises Unreachable."""
+    """(the cluster, whether it is Apache Kafka). Raises Unreachable, ConfigurationRefused."""
     configs = client.broker_configs()
     cluster_id = client.metadata([]).cluster_id or ""
-    own = configs.get(CLUSTER_NAME)
-    return Cluster(name or own or DEFAULT_CLUSTER, cluster_id), own is None
+    return Cluster(cluster_name_of(configs, name), cluster_id), CLUSTER_NAME not in configs
 
 
 def ensure_topics(

@@ -8,6 +8,7 @@ from typing import Literal
 
 from agent.framing import READ_BYTES
 from skidway.errors import ConfigurationRefused
+from skidway.kafka.source import check_cluster_name
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
 
@@ -227,8 +228,7 @@ class AgentSettings:
     def check(self) -> None:
         """Combinations."""
         host_and_port(self.metrics_listener, key="metrics.listener")
-        if self.cluster_name is not None and (not self.cluster_name or "." in self.cluster_name):
-            raise ConfigurationRefused(f"cluster.name: {self.cluster_name!r} must have no dot")
+        check_cluster_name(self.cluster_name)
         topics = [source.topic for source in self.sources]
         for topic in topics:
             if topic + REJECTED_SUFFIX in topics:

@@ -121,7 +121,7 @@ def _validate(args: argparse.Namespace) -> int:
     if args.program == "count":
         counter = load_settings(CounterSettings, args, PROGRAM)
         print(
-            f"good: {counter.producer_name} counts {', '.join(counter.topics)} of"
+            f"good: tier {counter.tier} counts {', '.join(counter.topics)} of"
             f" {counter.bootstrap_servers}, state in {counter.state_dir}"
         )
         return 0

@@ -76,7 +76,7 @@ class Counter:
         self._state = state
         self._clock = clock
         tier, host = Tier(settings.tier.upper()), socket.gethostname()
-        self.sender = Sender(tier, settings.cluster_name, settings.producer_name, host, state.epoch)
+        self.sender = Sender(tier, settings.cluster, settings.producer_name, host, state.epoch)
         self._partitions: dict[TopicPartition, _Counted] = {}
         self._sources: dict[tuple[str, object], Source] = {}
         self._counts = Counts(settings.bucket_ms)
@@ -172,7 +172,7 @@ class Counter:
         """The chosen topics of our tier, with their sources; asked once per topic (and its id)."""
         fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
         if fresh:
-            asked = sources_of(self._client, fresh, self._settings.cluster_name)
+            asked = sources_of(self._client, fresh, self._settings.cluster)
             self._sources.update({(name, topic_ids[name]): x for name, x in asked.items()})
         mirrored = self.sender.tier is Tier.MIRROR
         for name in names:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from skidway.errors import StateRefused, Unreachable
 from skidway.files import DirectoryLock
 from skidway.kafka import columns
 from skidway.kafka.client import Client, Fetcher, Producer
+from skidway.kafka.source import cluster_name_of
 from skidway.kafka.types import TopicPartition
 from skidway.service import Shutdown
 from skidway.telemetry import TelemetryServer
@@ -42,13 +43,14 @@ def run_counter(
         DirectoryLock(settings.state_dir),
         Client(
             settings.bootstrap_servers,
-            client_id=settings.producer_name,
+            client_id=f"skidway-count-{settings.tier}",
             request_timeout_ms=REQUEST_TIMEOUT_MS,
             clock=clock,
         ) as client,
     ):
         state = CounterState(settings.state_dir / DATABASE)
         try:
+            settings = _named(settings, client)
             partitions = topic.ensure(client, clock, shutdown.wait)
             _settle_epoch(settings, client, state, clock, new_epoch=new_epoch)
             name = settings.producer_name
@@ -56,6 +58,12 @@ def run_counter(
             return _Running(settings, client, state, partition, clock).until(shutdown)
         finally:
             state.close()
+
+
+def _named(settings: CounterSettings, client: Client) -> CounterSettings:
+    """With the name that the brokers give their cluster. Raises ConfigurationRefused."""
+    name = cluster_name_of(client.broker_configs(), settings.cluster_name)
+    return replace(settings, cluster_name=name)
 
 
 def _settle_epoch(

@@ -10,6 +10,7 @@ from audit.bucket import DEFAULT_BUCKET_MS
 from audit.messages import Tier
 from audit.verdict import DEFAULT_LATENESS_MS, DEFAULT_SILENCE_MS, Policy
 from skidway.errors import ConfigurationRefused
+from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
 
 DASHBOARD_LISTENER = "127.0.0.1:8088"
@@ -24,7 +25,11 @@ class CounterSettings:
     bootstrap_servers: str = setting(
         "bootstrap.servers", help="Brokers of the cluster whose topics are counted, host:port,..."
     )
-    cluster_name: str = setting("cluster.name", "main", help="Name of that cluster, without a dot.")
+    cluster_name: str | None = setting(
+        "cluster.name",
+        None,
+        help="Name of that cluster, without a dot; asked of the brokers if not set.",
+    )
     tier: str = setting(
         "tier",
         "broker",
@@ -42,7 +47,7 @@ class CounterSettings:
     producer: str = setting(
         "producer",
         "",
-        help="Name under which the counts are numbered; default <tier>-<cluster.name>.",
+        help="Name under which the counts are numbered; default <tier>-<name of the cluster>.",
     )
     bucket_ms: int = setting(
         "bucket.ms",
@@ -68,15 +73,20 @@ class CounterSettings:
 
     def check(self) -> None:
         """ConfigurationRefused for combinations that cannot work."""
-        _check_cluster(self.cluster_name)
+        check_cluster_name(self.cluster_name)
         topics.check(self.topics)
         if not self.topics:
             raise ConfigurationRefused("topics: at least one name or pattern is needed")
 
     @property
+    def cluster(self) -> str:
+        """The cluster's name, once its brokers were asked."""
+        return self.cluster_name or DEFAULT_CLUSTER
+
+    @property
     def producer_name(self) -> str:
         """The name under which the counts are numbered."""
-        return self.producer or f"{self.tier}-{self.cluster_name}"
+        return self.producer or f"{self.tier}-{self.cluster}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +97,6 @@ class AuditSettings:
         "bootstrap.servers",
         help="Brokers of the cluster where the audit topics of all clusters meet, host:port,...",
     )
-    cluster_name: str = setting("cluster.name", "main", help="Name of that cluster, without a dot.")
     store_dir: Path = setting(
         "store.dir",
         Path("/var/lib/skidway/audit"),
@@ -133,7 +142,6 @@ class AuditSettings:
 
     def check(self) -> None:
         """ConfigurationRefused for combinations that cannot work."""
-        _check_cluster(self.cluster_name)
         check_tiers(self.tiers)
 
     @property
@@ -159,8 +167,3 @@ def check_tiers(tiers: list[str]) -> None:
         raise ConfigurationRefused(f"tiers: {unknown[0]!r} is none of {', '.join(TIERS)}")
     if len(set(tiers)) < 2 or len(set(tiers)) != len(tiers):
         raise ConfigurationRefused("tiers: at least two different tiers are needed to compare")
-
-
-def _check_cluster(name: str) -> None:
-    if not name or "." in name:
-        raise ConfigurationRefused(f"cluster.name: {name!r} must be a name without a dot")

@@ -11,6 +11,7 @@ from broker.log.config import FOREVER_MS, UNLIMITED, LogConfig
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.client.cluster import parse_bootstrap
+from skidway.kafka.source import check_cluster_name
 from skidway.settings import setting
 
 _HOUR_MS = 3_600_000
@@ -280,10 +281,7 @@ class BrokerSettings:
             raise ConfigurationRefused(
                 "mirror.sources: every source needs a cluster name of its own, none of them ours"
             )
-        if not self.cluster_name or "." in self.cluster_name:
-            raise ConfigurationRefused(
-                f"cluster.name: {self.cluster_name!r} must be a name without a dot"
-            )
+        check_cluster_name(self.cluster_name)
         check_connect(self.zookeeper_connect)
         listening = self.endpoints()
         for text in self.advertised_listeners:

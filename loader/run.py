@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from loader import commit, delta, topics
@@ -26,7 +26,7 @@ from skidway.clock import Clock, SystemClock
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.client.cluster import Cluster
-from skidway.kafka.source import sources_of
+from skidway.kafka.source import cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
 
 RACES_MAX: Final = 5
@@ -70,8 +70,9 @@ class Report:
 
 @dataclass(slots=True)
 class Session:
-    """A connected run: what is there, before anything is loaded."""
+    """What is there before anything is loaded; the settings with the cluster's name."""
 
+    settings: LoaderSettings
     client: Client
     store: Store
     cluster_id: str
@@ -98,6 +99,7 @@ def load(
     ):
         begin = time.monotonic()
         session = look(settings, client, store)
+        settings = session.settings
         registry = RegistryClient(settings.schema_registry_url)
         parts = Parts(settings, client, registry, store, spark, clock, Feed(), session.cluster_id)
         run = _Run(parts, session, progress, pause)
@@ -111,7 +113,9 @@ def load(
 
 
 def look(settings: LoaderSettings, client: Client, store: Store) -> Session:
-    """Topics, sources and watermarks as they are now. Raises Unreachable."""
+    """Topics, sources and watermarks as they are now. Raises Unreachable, ConfigurationRefused."""
+    name = cluster_name_of(client.broker_configs(), settings.cluster_name)
+    settings = replace(settings, cluster_name=name)
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
     troubles: dict[str, SkidwayError] = {}
@@ -128,15 +132,16 @@ def look(settings: LoaderSettings, client: Client, store: Store) -> Session:
                 raise
             except SkidwayError as error:
                 troubles[name] = SkidwayError(f"{name} cannot be loaded now: {error}")
-    audits = audit_topics((topic.source for topic in found), settings.cluster_name, cluster.topics)
-    return Session(client, store, cluster.cluster_id or "", found, missing, troubles, audits)
+    audits = audit_topics((topic.source for topic in found), settings.cluster, cluster.topics)
+    cluster_id = cluster.cluster_id or ""
+    return Session(settings, client, store, cluster_id, found, missing, troubles, audits)
 
 
 def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str]
 ) -> list[Topic]:
     """What there is of these topics. Raises KafkaError where one has no leader or is gone."""
-    sources = sources_of(client, names, settings.cluster_name)
+    sources = sources_of(client, names, settings.cluster)
     tps = [
         TopicPartition(name, partition.index)
         for name in names

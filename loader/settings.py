@@ -7,6 +7,7 @@ from pathlib import Path
 
 from loader import plan, topics
 from skidway.errors import ConfigurationRefused
+from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
 
 
@@ -34,8 +35,11 @@ class LoaderSettings:
         help="Where rows and manifests go: a directory, or hdfs://host:port/folder.",
         example="hdfs://namenode:8020/logs",
     )
-    cluster_name: str = setting(
-        "cluster.name", "main", help="Name of the cluster that is loaded from, without a dot."
+    cluster_name: str | None = setting(
+        "cluster.name",
+        None,
+        help="Name of the cluster that is loaded from, without a dot; asked of the brokers if not"
+        " set.",
     )
     slice_records: int = setting(
         "slice.records", 400_000, help="Offsets that one task takes.", at_least=1
@@ -79,14 +83,16 @@ class LoaderSettings:
         "spark.conf", {}, help="Further Spark properties, as in spark-defaults.conf."
     )
 
+    @property
+    def cluster(self) -> str:
+        """The name of the cluster, once its brokers were asked."""
+        return self.cluster_name or DEFAULT_CLUSTER
+
     def check(self) -> None:
         """ConfigurationRefused for combinations that cannot work."""
         if not self.topics:
             raise ConfigurationRefused("topics: at least one name or pattern is needed")
-        if "." in self.cluster_name or not self.cluster_name:
-            raise ConfigurationRefused(
-                f"cluster.name: {self.cluster_name!r} must be a name without a dot"
-            )
+        check_cluster_name(self.cluster_name)
         topics.check(self.topics)
         try:
             plan.parse_accepted(self.gaps_accepted)

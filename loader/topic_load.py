@@ -263,7 +263,7 @@ class TopicLoad:
         host = socket.gethostname()
         used = [each for result in results for each in result.results]
         numbered, audit = delta.make(
-            Sender(Tier.HDFS, parts.settings.cluster_name, producer, host, epoch),
+            Sender(Tier.HDFS, parts.settings.cluster, producer, host, epoch),
             now,
             delta.last_number(newest),
             _counts(used, parts.settings.bucket_ms),
@@ -294,7 +294,7 @@ class TopicLoad:
             program=version("skidway"),
             producer=producer,
             epoch=epoch,
-            cluster=parts.settings.cluster_name,
+            cluster=parts.settings.cluster,
             cluster_id=parts.cluster_id,
             topic=topic.name,
             topic_id=topic.topic_id,

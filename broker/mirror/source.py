@@ -134,7 +134,7 @@ class MirrorSource:
 
     def kept_back_by(self, each: MirrorPartition) -> str:
         """Why a partition that is to be followed does not go on; empty while it does."""
-        if each.is_stopped or each.is_paused:
+        if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
         if not each.trouble and self._client.cluster.leader(each.tp) is None:
             return "the source has not said who leads it"
@@ -354,8 +354,13 @@ class MirrorSource:
             and self._local.replica(each.replica.partition) is each.replica
         )
 
+    def _has_all(self, each: MirrorPartition) -> bool:
+        """Whether the source has answered since the last seek that there is nothing more."""
+        end = each.follower.log_end
+        return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
+
     def _seek(self, each: MirrorPartition) -> None:
-        self._leave(each)
+        self._remove(each)  # the watermark that it knew, too: the next one is an answer to this
         self._client.seek(each.tp, each.follower.position())
 
     def _remove(self, each: MirrorPartition) -> None:

@@ -22,14 +22,16 @@ REASONS_MAX = 1000
 def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, Any]:
     """One source. lag: records, of the partitions where it is known; offsets are the source's.
 
-    stopped: topics and partitions that wait for an operator. waiting: partitions that are tried
-    again. left_out: topics that are not mirrored, or not any more. gaps: offsets that the source no
-    longer had.
+    stopped: topics and partitions, or the whole source, that wait for an operator. waiting:
+    partitions that are tried again. left_out: topics that are not mirrored, or not any more. gaps:
+    offsets that the source no longer had.
     """
     each = list(source.partitions.values())
     cluster = source.topics.mirroring.cluster
     lags = [source.lag(partition) for partition in each]
     stopped = {**source.topics.plan.stopped, **_stopped(each)}
+    if source.topics.misnamed:
+        stopped[cluster] = source.topics.misnamed
     waiting = {partition.name: source.kept_back_by(partition) for partition in each}
     return {
         "cluster": cluster,

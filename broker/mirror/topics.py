@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from broker.mirror import rounds
 from broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
@@ -16,19 +16,32 @@ from broker.mirror.surroundings import Done, Local
 from skidway import log
 from skidway.errors import SkidwayError
 from skidway.kafka.client.calls import Call
-from skidway.kafka.client.cluster import Cluster, Topic, cluster_of
+from skidway.kafka.client.cluster import Address, Cluster, Topic, cluster_of
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.metadata import metadata_call
 from skidway.kafka.client.requests import describe_configs_call
 from skidway.kafka.errors import error_for
-from skidway.kafka.protocol.describe_configs import DescribeConfigsResult, ResourceType
+from skidway.kafka.protocol.describe_configs import (
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    ResourceType,
+)
+from skidway.kafka.source import CLUSTER_NAME
 
 TOPICS_A_QUESTION: Final = 100
 """Topics whose configs are asked for at once."""
 CHANGES_MAX: Final = 100
 """Topics that are created or extended at a time: clients of this broker want ZooKeeper too."""
 
-Ask = Callable[[Call, Callable[[Answer], None]], None]
+
+class Ask(Protocol):
+    """Asks the source; without an address, any of its brokers."""
+
+    def __call__(
+        self, call: Call, then: Callable[[Answer], None], address: Address | None = None
+    ) -> None: ...
+
+
 _log = log.get(__name__)
 
 
@@ -36,7 +49,8 @@ class SourceTopics:
     """Owned by its source.
 
     is_reachable: whether the source answered the last round; None before the first. failure: why it
-    did not. not_done: topics that could not be made or looked into, and why.
+    did not. misnamed: why nothing of it is followed, if its name is not what we call it.
+    not_done: topics that could not be made or looked into, and why.
     """
 
     def __init__(
@@ -48,10 +62,12 @@ class SourceTopics:
         self.not_done: dict[str, str] = {}
         self.is_reachable: bool | None = None
         self.failure = ""
+        self.misnamed = ""
         self._local = local
         self._ask = ask
         self._follow = follow
         self._is_asking = False
+        self._named: str | None = None  # id of the cluster whose name was compared with ours for it
         self._are_mirrors: dict[TopicKey, bool] = {}
         self._undescribed: set[TopicKey] = set()  # in this round
         self._changing: set[str] = set()
@@ -68,7 +84,37 @@ class SourceTopics:
         self.failure = "" if answer.error is None else str(answer.error)
         if answer.error is None:
             self._undescribed.clear()
-            self._act(cluster_of(answer.response))
+            self._compare_name(cluster_of(answer.response))
+
+    def _compare_name(self, cluster: Cluster) -> None:
+        """Acts, once it is sure that agents there call the cluster as we do.
+
+        Announcements and counts bear the name that its brokers tell; under another one nobody would
+        find them. Apache Kafka tells none, and a broker that refuses to tell is believed.
+        """
+        if self._named == cluster.cluster_id or not cluster.brokers:
+            self._act(cluster)
+            return
+        broker = cluster.brokers[min(cluster.brokers)]
+        self._is_asking = True
+
+        def told(answer: Answer) -> None:
+            self._is_asking = False
+            if answer.error is not None:
+                self.failure = str(answer.error)
+                return
+            own = _name_told(answer.response)
+            if own in (None, self.mirroring.cluster):
+                self._named, self.misnamed = cluster.cluster_id, ""
+                self._act(cluster)
+                return
+            misnamed = f"its brokers call their cluster {own!r} (cluster.name)"
+            if misnamed != self.misnamed:
+                self.misnamed = misnamed
+                _log.error("mirror_stopped", cluster=self.mirroring.cluster, reason=misnamed)
+
+        call = describe_configs_call(ResourceType.BROKER, [str(broker.id)])
+        self._ask(call, told, broker.address)
 
     def _act(self, cluster: Cluster) -> None:
         known = {topic_key(topic) for topic in cluster.topics.values()}
@@ -140,3 +186,8 @@ class SourceTopics:
         else:
             configs = {each.name: each.value or "" for each in row.configs}
             self._are_mirrors[key] = bool(configs.get(rounds.SOURCE_CLUSTER))
+
+
+def _name_told(response: DescribeConfigsResponse) -> str | None:
+    configs = [each for row in response.results if not row.error_code for each in row.configs]
+    return next((each.value for each in configs if each.name == CLUSTER_NAME), None)

@@ -182,7 +182,6 @@ class Site:
     def _audit(self) -> dict[str, Any]:
         return {
             "bootstrap.servers": self.address("broker-offline"),
-            "cluster.name": OFFLINE,
             "store.dir": str(self.data("audit")),
             "listener": self.address("dashboard"),
             "metrics.listener": self.address("audit.metrics"),

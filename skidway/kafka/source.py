@@ -8,12 +8,20 @@ another topic.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from skidway.errors import ConfigurationRefused
 
 if TYPE_CHECKING:
     from skidway.kafka.client import Client
+
+CLUSTER_NAME: Final = "cluster.name"
+"""The broker config by which our brokers tell the name of their cluster; Apache Kafka has none."""
+
+DEFAULT_CLUSTER: Final = "main"
+"""Name of a cluster that nobody has named."""
 
 CLUSTER_CONFIG = "mirror.source.cluster"
 """The topic config that makes a topic a mirror; its siblings add `.id`, and name the topic."""
@@ -27,6 +35,28 @@ class Source:
     cluster_id: str
     topic: str
     topic_id: str
+
+
+def check_cluster_name(name: str | None) -> None:
+    """ConfigurationRefused unless a name of a cluster can be told from the topic behind it."""
+    if name is not None and (not name or "." in name):
+        raise ConfigurationRefused(f"cluster.name: {name!r} must be a name without a dot")
+
+
+def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -> str:
+    """The name of the cluster whose brokers have these configs (delivery.md, 1).
+
+    Everybody has to call it the same, or counts and announcements never meet; so the brokers' own
+    word holds, and `configured` is for Apache Kafka, which has none. Raises ConfigurationRefused
+    where both are there and differ.
+    """
+    own = broker_configs.get(CLUSTER_NAME)
+    if own is not None and configured is not None and own != configured:
+        raise ConfigurationRefused(
+            f"cluster.name: {configured!r} here, but the brokers call their cluster {own!r};"
+            " use their name, or leave it out"
+        )
+    return own or configured or DEFAULT_CLUSTER
 
 
 def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict[str, Source]:

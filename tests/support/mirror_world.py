@@ -44,9 +44,11 @@ from skidway.kafka.errors import ErrorCode
 from skidway.kafka.gaps import Gap
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.describe_configs import (
+    DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
+    ResourceType,
 )
 from skidway.kafka.protocol.fetch import FetchAnswer, FetchedPartition
 from skidway.kafka.protocol.list_offsets import (
@@ -153,6 +155,7 @@ class SourceCluster:
 
     def __init__(self) -> None:
         self.cluster_id = "source-cluster"
+        self.broker_configs: dict[str, str] = {}
         self.topics: dict[str, SourceTopic] = {}
         self.max_bytes = 400
         self.fetch_error: dict[TopicPartition, ErrorCode] = {}
@@ -197,7 +200,7 @@ class SourceCluster:
         request = call.build(0)
         if call.api is ApiKey.DESCRIBE_CONFIGS:
             return DescribeConfigsResponse(
-                results=tuple(self._described(each.resource_name) for each in request.resources)
+                results=tuple(self._described(each) for each in request.resources)
             )
         assert call.api is ApiKey.LIST_OFFSETS
         return ListOffsetsResponse(
@@ -213,16 +216,21 @@ class SourceCluster:
             )
         )
 
-    def _described(self, name: str) -> DescribeConfigsResult:
+    def _described(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+        kind, name = resource.resource_type, resource.resource_name
+        if kind == ResourceType.BROKER:
+            return self._configs(kind, name, self.broker_configs)
         topic = self.topics.get(name)
         if topic is None or topic.describe_error:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.describe_error
-            return DescribeConfigsResult(error_code=code, resource_type=2, resource_name=name)
+            return DescribeConfigsResult(error_code=code, resource_type=kind, resource_name=name)
+        return self._configs(kind, name, topic.configs)
+
+    def _configs(self, kind: int, name: str, configs: dict[str, str]) -> DescribeConfigsResult:
         rows = tuple(
-            DescribeConfigsResourceResult(name=key, value=value)
-            for key, value in topic.configs.items()
+            DescribeConfigsResourceResult(name=key, value=value) for key, value in configs.items()
         )
-        return DescribeConfigsResult(resource_type=2, resource_name=name, configs=rows)
+        return DescribeConfigsResult(resource_type=kind, resource_name=name, configs=rows)
 
     def _listed(self, name: str, number: int, timestamp: int) -> ListOffsetsPartitionResponse:
         topic = self.topics.get(name)

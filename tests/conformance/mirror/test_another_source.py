@@ -115,6 +115,7 @@ def test_another_cluster_in_the_sources_place(
     clusters.source.program.kill()
     other = Cluster(tmp_path / "other", zookeeper, "dc1x")
     other.settings["listeners"] = clusters.source.settings["listeners"]
+    other.settings["cluster.name"] = "dc1"
     other.address = clusters.source.address
     try:
         other.start()

@@ -28,6 +28,9 @@ class Client:
             {name: topic(name, empty and name == "bad") for name in topics or ("bad", "good")},
         )  # fmt: skip
 
+    def broker_configs(self) -> dict[str, str]:
+        return {"cluster.name": "offline"}
+
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         return {name: {} for name in names}
 

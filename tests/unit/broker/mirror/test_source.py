@@ -95,6 +95,19 @@ def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
     assert list(world.local.catalog) == ["dc1.dc3.logs"]
 
 
+def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld) -> None:
+    """Announcements bear the name that its brokers tell: under ours nobody would find them."""
+    world.source.broker_configs = {"cluster.name": "main"}
+    world.source.create("logs")
+    world.follow()
+    assert list(world.local.catalog) == []
+    assert world.stopped() == {"dc1": "its brokers call their cluster 'main' (cluster.name)"}
+    world.source.broker_configs = {"cluster.name": "dc1"}
+    world.follow()
+    assert list(world.local.catalog) == ["dc1.logs"]
+    assert world.stopped() == {}
+
+
 def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorld) -> None:
     """Two questions and a bit, within one round, for all of them."""
     names = [f"t{number}" for number in range(2 * TOPICS_A_QUESTION + 5)]

@@ -5,9 +5,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 
+import pytest
+
+from skidway.errors import ConfigurationRefused
 from skidway.kafka.client.cluster import Cluster, Partition, Topic
 from skidway.kafka.errors import ErrorCode
-from skidway.kafka.source import Source, sources_of
+from skidway.kafka.source import Source, check_cluster_name, cluster_name_of, sources_of
 
 TOPIC_ID = uuid.UUID(int=10)
 
@@ -44,3 +47,28 @@ def test_a_topic_is_its_own_source_or_its_mirrors() -> None:
         "dc1.logs": Source("dc1", "their-id", "logs", "0a"),
         "old": Source("offline", "kafka-id", "old", ""),
     }
+
+
+@pytest.mark.parametrize(
+    ("own", "configured", "name"),
+    [("dc1", None, "dc1"), ("dc1", "dc1", "dc1"), (None, "dc1", "dc1"), (None, None, "main")],
+)
+def test_a_cluster_has_the_name_that_its_brokers_tell(
+    own: str | None, configured: str | None, name: str
+) -> None:
+    """Settings name only a cluster that does not know its own name, as Apache Kafka's."""
+    configs = {"retention.ms": "-1"} if own is None else {"cluster.name": own}
+    assert cluster_name_of(configs, configured) == name
+
+
+def test_a_cluster_under_two_names_is_refused() -> None:
+    """Its announcements and counts would never meet."""
+    with pytest.raises(ConfigurationRefused, match=r"'offline' here, but the brokers .* 'main'"):
+        cluster_name_of({"cluster.name": "main"}, "offline")
+
+
+@pytest.mark.parametrize("name", ["", "dc.1"])
+def test_a_cluster_name_has_no_dot(name: str) -> None:
+    """It is what stands before the first dot of a mirror topic."""
+    with pytest.raises(ConfigurationRefused, match="without a dot"):
+        check_cluster_name(name)
