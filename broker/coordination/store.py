@@ -26,6 +26,7 @@ from skidway.kafka import gaps
 from skidway.kafka.gaps import Gap
 
 PRODUCER_IDS_A_BLOCK = 1000
+PRODUCER_ID_MAX = (1 << 63) - 1
 _ATTEMPTS_MAX = 100
 _LOOK_AGAIN_S = 0.25
 _log = log.get(__name__)
@@ -235,6 +236,8 @@ def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> t
         last = -1 if found is None else documents.read_producer_id_block(path, found.data)
         first = max(last, above) + 1
         end = first + PRODUCER_IDS_A_BLOCK - 1
+        if end > PRODUCER_ID_MAX:
+            raise StateRefused(f"ZooKeeper's node {path} says that all producer ids are used up")
         content = documents.producer_id_block(broker_id, first, end)
         if found is None:
             done = coordinator.create_if_absent(path, content)

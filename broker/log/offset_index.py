@@ -53,20 +53,17 @@ class OffsetIndex:
         """Notes that the batch which begins at `position` ends with the record `last_offset`."""
         self._entries.append(last_offset - self._base_offset, position)
 
-    def position_before(self, offset: int) -> int:
-        """A position of a batch at or in front of the one that holds an offset; 0 at worst."""
-        entry = self._entries.floor(offset - self._base_offset, _relative_offset)
-        return 0 if entry is None else entry[1]
+    def entry_before(self, offset: int) -> tuple[int, int]:
+        """(last offset, position) of a batch at or in front of the one that holds an offset."""
+        return self._absolute(self._entries.floor(offset - self._base_offset, _relative_offset))
 
-    def boundary_before(self, position: int) -> int:
-        """The greatest indexed position at or below a position: a batch begins there."""
-        entry = self._entries.floor(position, _position)
-        return 0 if entry is None else entry[1]
+    def boundary_before(self, position: int) -> tuple[int, int]:
+        """(last offset, position) of the indexed batch that begins last up to a position."""
+        return self._absolute(self._entries.floor(position, _position))
 
     def last(self) -> tuple[int, int]:
         """(last offset of a batch, its position) of the newest entry; (base offset, 0) if none."""
-        entry = self._entries.last()
-        return (self._base_offset, 0) if entry is None else (entry[0] + self._base_offset, entry[1])
+        return self._absolute(self._entries.last())
 
     def cut_tail(self, position: int) -> None:
         """Forgets unsaved entries from a position on: their append did not happen."""
@@ -81,6 +78,10 @@ class OffsetIndex:
     def clear(self) -> None:
         """Begins again, empty. Raises OSError."""
         self._entries.clear()
+
+    def _absolute(self, entry: Entry | None) -> tuple[int, int]:
+        """(base offset, 0), where a search begins anyway, if there is none."""
+        return (self._base_offset, 0) if entry is None else (entry[0] + self._base_offset, entry[1])
 
 
 def _relative_offset(entry: Entry) -> int:

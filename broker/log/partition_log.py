@@ -254,6 +254,7 @@ class PartitionLog:
         assert 0 < count < len(self.segments)
         assert self.segments[count].base_offset <= self.flushed.offset
         gone, self.segments = self.segments[:count], self.segments[count:]
+        self._unflushed = [each for each in self._unflushed if each not in gone]
         self.log_start_offset = max(self.log_start_offset, self.segments[0].base_offset)
         self._positions = {
             offset: place
@@ -272,7 +273,7 @@ class PartitionLog:
     def close_cleanly(self) -> None:
         """Writes what makes the next start quick. Everything must be flushed. Raises OSError."""
         assert self.flushed.offset == self.log_end_offset
-        self.active.save_indexes(closing=True)
+        self.active.save_indexes(closing=True, sync=True)
         self.save_producers(self.log_end_offset, self.active.first_append_ms or 0)
 
     def _prepare(self, size: int, base: int, last_offset: int, now_ms: int) -> Segment:
@@ -314,8 +315,7 @@ class PartitionLog:
         except OSError as error:
             self._refusal = StorageFailed("roll a segment in", self.directory, error)
             raise self._refusal from error
-        if old.base_offset >= self.flushed.segment and self.written.offset > self.flushed.offset:
-            self._unflushed.append(old)
+        self._unflushed.append(old)  # also if it is on disk: its indexes are not
         self.segments.append(new)
         self._index_full = False
         self._new_names = True
@@ -413,7 +413,7 @@ class PartitionLog:
         self, segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
     ) -> int:
         """Position behind the last batch that ends within `max_bytes`, read from the index."""
-        boundary = segment.offset_index.boundary_before(position + max_bytes)
+        boundary = segment.boundary_before(position + max_bytes)
         if boundary > position:
             return boundary
         return segment.end_of_batches(position, max_bytes, at_least_one=at_least_one)

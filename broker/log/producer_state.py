@@ -33,6 +33,9 @@ import google_crc32c
 from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
+GIVEN_ID_END = 1 << 62
+"""No broker gives out an id from here on, whatever a client claims: had it to be passed by the next
+id given, one batch with the largest id would leave none."""
 _MAGIC = b"SKP1"
 _SUM = struct.Struct(">4sI")
 _HEAD = struct.Struct(">qqI")
@@ -76,7 +79,7 @@ class Producer(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerState:
-    """All producers of one partition, and the highest id ever seen in it."""
+    """All producers of one partition, and the highest id ever seen in it that a broker gave out."""
 
     producers: dict[int, Producer] = field(default_factory=dict)
     highest_id: int = NO_PRODUCER_ID
@@ -113,7 +116,8 @@ class ProducerState:
         else:
             batches = (*known.batches[1 - BATCHES_KEPT :], batch)
         self.producers[producer_id] = Producer(header.producer_epoch, now_ms, batches)
-        self.highest_id = max(self.highest_id, producer_id)
+        if producer_id < GIVEN_ID_END:
+            self.highest_id = max(self.highest_id, producer_id)
 
     def expire(self, before_ms: int) -> int:
         """Forgets producers whose last append was before a moment; how many."""

@@ -4,15 +4,18 @@ After a clean stop only the end is looked at. Otherwise every batch from the rec
 read and its CRC computed, and indexes and producers are made again. What is found invalid is one of
 two things:
 
-    a torn tail   at or behind the recovery point, and no valid batch behind it: what a crash
-                  leaves (a part of the last write, zeros, old blocks). It was never shown to
-                  anybody. It is copied to a `.cut` file and cut off.
-    damage        below the recovery point, or followed by valid batches: something else happened
-                  to the disk. DamagedLog names file and position, the partition is not served,
-                  and nothing is changed.
+    a torn tail   at or behind the recovery point, no whole batch, and no valid batch behind it:
+                  what a crash leaves (a part of the last write, zeros, old blocks). It was never
+                  shown to anybody. It is copied to a `.cut` file and cut off.
+    damage        below the recovery point, or followed by valid batches, or a batch that is whole
+                  by its CRC and does not belong there (a changed bit in its base offset or leader
+                  epoch, which no CRC covers; or in those of the one in front of it): something
+                  else happened to the disk. DamagedLog names file and position, the partition is
+                  not served, and nothing is changed.
 
 A log that ends below its recovery point is damaged too: a file is missing or was cut. Segments
-below the recovery point are not read again, but each must end where the next one begins. Offsets
+that end below the recovery point are not read again, but each must end where the next one begins
+(of one that ends exactly there, the indexes may not be on disk yet). Offsets
 may be missing in a mirror's log, but only those that its topic's gaps name. An index that is
 missing, partial, short, or whose last entry does not meet its batch is made again.
 
@@ -23,12 +26,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from broker.log import names, scan
 from broker.log.config import LogConfig
-from broker.log.files import DamagedLog, StorageFailed
+from broker.log.files import DamagedLog, StorageFailed, write_all_at
 from broker.log.partition_log import PartitionLog
 from broker.log.producer_state import (
     ProducerState,
@@ -60,6 +63,7 @@ class _Account:
     cut_bytes: int = 0
     scanned_bytes: int = 0
     indexes_rebuilt: int = 0
+    scanned: list[Segment] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +116,7 @@ def _open(opening: Opening) -> Recovered:
         )
     producers = _producers(opening, segments, end_offset, account)
     if not opening.clean or account.scanned_bytes:
-        _sync(opening, segments)
+        _sync(opening, segments, account.scanned)
     recovered = PartitionLog(
         opening.partition,
         opening.directory,
@@ -165,7 +169,7 @@ def _check_segment(
         _reset_indexes(segment)
         return segment.base_offset
     behind = following[0].base_offset if following else None
-    if opening.clean or (behind is not None and behind <= opening.recovery_point):
+    if opening.clean or (behind is not None and behind < opening.recovery_point):
         end_offset = _end_by_index(segment, opening)
         if end_offset is not None:
             return end_offset
@@ -177,7 +181,7 @@ def _end_by_index(segment: Segment, opening: Opening) -> int | None:
     if not (segment.offset_index.is_whole and segment.time_index.is_whole):
         return None
     last_offset, position = segment.offset_index.last()
-    if position >= segment.size:
+    if not 0 <= position < segment.size:
         return None
     first = last_offset + 1 if position else segment.base_offset
     try:
@@ -214,6 +218,7 @@ def _scan_segment(
     _reset_indexes(segment)
     account.indexes_rebuilt += 1
     account.scanned_bytes += segment.size
+    account.scanned.append(segment)
     end_offset = segment.base_offset
     try:
         for position, header in scan.headers(
@@ -259,6 +264,8 @@ def _why_damage(
     later = next((each for each in following if each.size), None)
     if later is not None:
         return f"{error.reason}, and {later.path.name} goes on behind it"
+    if scan.is_whole(segment.file.descriptor, error.position, segment.size):
+        return f"{error.reason}, though its CRC-32C is right"
     found = scan.valid_batch_after(
         segment.file.descriptor, error.position + 1, segment.size, end_offset
     )
@@ -274,7 +281,7 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
     try:
         position = error.position
         while chunk := os.pread(segment.file.descriptor, _COPY_BYTES, position):
-            os.write(descriptor, chunk)
+            write_all_at(descriptor, (chunk,), position - error.position)
             position += len(chunk)
         os.fsync(descriptor)
     finally:
@@ -361,11 +368,11 @@ def _read_snapshot(path: Path) -> Snapshot | None:
         return None
 
 
-def _sync(opening: Opening, segments: Sequence[Segment]) -> None:
+def _sync(opening: Opening, segments: Sequence[Segment], scanned: Sequence[Segment]) -> None:
     """Makes durable what only the page cache may have had when the broker was killed."""
     for segment in segments:
         last = segment is segments[-1]
-        if last or segment.is_open:
+        if last or segment in scanned:
             os.fsync(segment.file.descriptor)
             segment.save_indexes(sync=True)
         if not last:

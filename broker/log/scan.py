@@ -13,6 +13,7 @@ import google_crc32c
 
 from skidway.kafka.batch import (
     CRC_START,
+    HEADER,
     HEADER_BYTES,
     MAGIC,
     BatchHeader,
@@ -110,6 +111,20 @@ def _implausible(
     if header.leader_epoch < epoch:
         return f"leader epoch {header.leader_epoch} behind {epoch}"
     return None
+
+
+def is_whole(descriptor: int, position: int, end: int) -> bool:
+    """Whether what lies at a position is a batch by its length and CRC, whatever else it says.
+
+    A crash leaves no such batch where it does not belong.
+    """
+    data = os.pread(descriptor, HEADER_BYTES, position)
+    if len(data) < HEADER_BYTES:
+        return False
+    header = BatchHeader._make(HEADER.unpack(data))
+    if not HEADER_BYTES <= header.size_bytes <= end - position:
+        return False
+    return Window(descriptor).crc(position, header) == header.crc
 
 
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:

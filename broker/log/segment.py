@@ -14,7 +14,7 @@ from broker.log import names, scan
 from broker.log.files import OpenFile
 from broker.log.offset_index import OffsetIndex
 from broker.log.time_index import NO_TIMESTAMP, TimeIndex
-from skidway.kafka.batch import BatchHeader
+from skidway.kafka.batch import HEADER_BYTES, BatchHeader
 
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
@@ -116,21 +116,41 @@ class Segment:
         None if all are in front of it. Raises scan.InvalidBatch, OSError. A damaged index costs a
         longer search, nothing else.
         """
-        start = self.offset_index.position_before(offset)
+        last_offset, start = self.offset_index.entry_before(offset)
         try:
+            if start:
+                self._check_entry(last_offset, start)
             return self._find_from(start, offset)
         except scan.InvalidBatch:
             if not start:
                 raise
             return self._find_from(0, offset)
 
+    def boundary_before(self, position: int) -> int:
+        """The greatest indexed position at or below a position at which a batch begins; 0 at worst.
+
+        Raises OSError.
+        """
+        last_offset, boundary = self.offset_index.boundary_before(position)
+        try:
+            if boundary:
+                self._check_entry(last_offset, boundary)
+        except scan.InvalidBatch:
+            return 0
+        return boundary
+
+    def _check_entry(self, last_offset: int, position: int) -> None:
+        """Raises InvalidBatch unless an index entry leads to the batch that it was made for."""
+        window = scan.Window(self.file.descriptor, HEADER_BYTES)
+        is_inside = 0 <= position < self.size
+        if not is_inside or window.header(position).last_offset != last_offset:
+            raise scan.InvalidBatch(position, "the index leads to no batch")
+
     def _find_from(self, start: int, offset: int) -> int | None:
         window = scan.Window(self.file.descriptor, scan.HEADER_WINDOW_BYTES)
         position = start
         while position < self.size:
             header = window.header(position)
-            if position == start and start and header.base_offset > offset:
-                raise scan.InvalidBatch(position, "the index points behind the offset")
             if header.last_offset >= offset:
                 return position
             position += header.size_bytes

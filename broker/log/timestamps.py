@@ -3,6 +3,9 @@
 Event times are in no order, so the answer is the first record, by offset, that is at or after the
 time. Segments and batches whose largest timestamp is earlier are passed over by their indexes and
 headers; only the batch that holds the answer is decompressed, to at most `RECORDS_BYTES_MAX`.
+
+What a producer says in a header need not be true of its records. A batch whose records cannot be
+read, contradict its header, or are more than `RECORDS_MAX` stands for itself with its first offset.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from skidway.kafka.errors import ProtocolError
 from skidway.kafka.protocol.primitives import Reader
 
 RECORDS_BYTES_MAX = 64 << 20
+RECORDS_MAX = 200_000
+"""Looked at one by one, on the loop: some 0.2 s."""
 
 
 class TimestampOffset(NamedTuple):
@@ -53,39 +58,61 @@ def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> Timestam
 
 def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
     """The first record with the largest event time below `end`. StorageFailed, DamagedLog."""
-    largest = max((segment.max_timestamp for segment in log.segments), default=-1)
-    while largest >= 0:
-        found = at_or_after(log, largest, end)
-        if found.offset >= 0:
-            return found
-        # What has it is not flushed yet: the largest below the end is among the rest.
-        largest = _largest_flushed(log, end)
-    return NOT_FOUND
+    largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
+    found = _with(log, largest, end)
+    if found == NOT_FOUND:
+        # What has it is not flushed yet, or expired: the largest that is shown is among the rest.
+        found = _with(log, _largest_shown(log, end), end)
+    return found
 
 
-def _largest_flushed(log: PartitionLog, end: LogPosition) -> int:
-    largest = -1
+def _with(log: PartitionLog, timestamp: int, end: LogPosition) -> TimestampOffset:
+    return at_or_after(log, timestamp, end) if timestamp >= 0 else NOT_FOUND
+
+
+def _largest_shown(log: PartitionLog, end: LogPosition) -> int:
+    largest = NOT_FOUND.timestamp
     for segment in log.segments:
-        if segment.base_offset < end.segment:
+        if segment.base_offset >= end.offset:
+            break
+        if log.log_start_offset <= segment.base_offset < end.segment:
             largest = max(largest, segment.max_timestamp)
-        elif segment.base_offset == end.segment:
+            continue
+        try:
             for _, header in _headers(segment, 0, end):
-                largest = max(largest, header.max_timestamp)
+                if header.last_offset >= log.log_start_offset:
+                    largest = max(largest, header.max_timestamp)
+        except OSError as error:
+            raise StorageFailed("read", segment.path, error) from error
+        except InvalidBatch as error:
+            raise DamagedLog(segment.path, error.position, error.reason) from error
     return largest
 
 
 def _in_segment(
     log: PartitionLog, segment: Segment, timestamp: int, end: LogPosition
 ) -> TimestampOffset | None:
-    start_offset = segment.time_index.offset_before(timestamp)
-    position = segment.offset_index.position_before(start_offset)
+    position = segment.find(segment.time_index.offset_before(timestamp)) or 0
     for at, header in _headers(segment, position, end):
         if header.max_timestamp < timestamp or header.last_offset < log.log_start_offset:
             continue
-        for found in _records(segment, at, header):
-            if found.timestamp >= timestamp and found.offset >= log.log_start_offset:
-                return found
+        found = _in_batch(segment, at, header, timestamp, log.log_start_offset)
+        if found is not None:
+            return found
     return None
+
+
+def _in_batch(
+    segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
+) -> TimestampOffset | None:
+    """The record asked for; None if those that are late enough have expired."""
+    expired = False
+    for found in _records(segment, position, header):
+        if found.timestamp >= timestamp:
+            if found.offset >= log_start_offset:
+                return found
+            expired = True
+    return None if expired else _itself(header, log_start_offset)
 
 
 def _headers(
@@ -100,8 +127,7 @@ def _headers(
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[TimestampOffset]:
-    if header.has_log_append_time:
-        yield TimestampOffset(header.max_timestamp, header.base_offset)
+    if header.has_log_append_time or header.count > RECORDS_MAX:
         return
     body = os.pread(
         segment.file.descriptor, header.size_bytes - HEADER_BYTES, position + HEADER_BYTES
@@ -109,8 +135,11 @@ def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[T
     try:
         yield from _decoded(body, header)
     except (CorruptBatch, ProtocolError):
-        # What a producer compressed wrongly is its readers' trouble; the batch stands for it.
-        yield TimestampOffset(header.max_timestamp, header.base_offset)
+        return  # what a producer compressed wrongly is its readers' trouble
+
+
+def _itself(header: BatchHeader, log_start_offset: int) -> TimestampOffset:
+    return TimestampOffset(header.max_timestamp, max(header.base_offset, log_start_offset))
 
 
 def _decoded(body: bytes, header: BatchHeader) -> Iterator[TimestampOffset]:
@@ -121,6 +150,10 @@ def _decoded(body: bytes, header: BatchHeader) -> Iterator[TimestampOffset]:
         reader.int8()
         timestamp = header.base_timestamp + reader.varlong()
         offset = header.base_offset + reader.varint()
+        if timestamp > header.max_timestamp or not (
+            header.base_offset <= offset <= header.last_offset
+        ):
+            raise CorruptBatch(f"a record of time {timestamp} and offset {offset}")
         yield TimestampOffset(timestamp, offset)
         rest = length - (reader.at - start)
         if rest < 0:

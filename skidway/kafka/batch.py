@@ -44,7 +44,8 @@ CRC_START = 21  # the CRC covers the bytes from here on
 MAGIC = 2
 NO_PRODUCER_ID = -1
 NO_SEQUENCE = -1
-_HEADER = struct.Struct(">qiibIhiqqqhii")
+HEADER = struct.Struct(">qiibIhiqqqhii")
+"""All fields of a `BatchHeader`."""
 _BEFORE_CRC = struct.Struct(">qiibI")
 _COVERED = struct.Struct(">hiqqqhii")
 _BASE_OFFSET = struct.Struct(">q")
@@ -58,7 +59,7 @@ CONTROL = 0x20
 SEQUENCE_END = 1 << 31  # sequences wrap at int32's end to 0
 COUNT_MAX = (1 << 31) - 1
 
-assert _HEADER.size == HEADER_BYTES
+assert HEADER.size == HEADER_BYTES
 assert _BEFORE_CRC.size == CRC_START
 assert CRC_START + _COVERED.size == HEADER_BYTES
 
@@ -141,7 +142,7 @@ def read_header(view: Readable, at: int = 0) -> BatchHeader:
         raise CorruptBatch(
             f"a batch header needs {HEADER_BYTES} bytes, {max(len(view) - at, 0)} are left"
         )
-    header = BatchHeader._make(_HEADER.unpack_from(view, at))
+    header = BatchHeader._make(HEADER.unpack_from(view, at))
     if header.magic != MAGIC:
         raise CorruptBatch(f"message format {header.magic} instead of {MAGIC}")
     if header.length < HEADER_BYTES - LENGTH_END:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -311,3 +312,124 @@ def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
     assert next(headers(os.pread(piece.file.fileno(), 1000, piece.position)))[1].base_offset == 10
     with pytest.raises(DamagedLog):
         open_in(tmp_path, recovery_point=14)
+
+
+UNCOVERED = [*range(8), 16]
+"""Bytes of a batch that its CRC does not cover: base offset and magic. A higher epoch passes."""
+
+
+@pytest.mark.parametrize("at", UNCOVERED)
+@pytest.mark.parametrize("bit", [0, 3, 7])
+def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int) -> None:
+    """A changed bit where no CRC looks: a batch that was flushed, and acknowledged, is named."""
+    write_log(tmp_path)
+    path = tmp_path / FIRST
+    data = bytearray(path.read_bytes())
+    last = ends(path)[-2]
+    data[last + at] ^= 1 << bit
+    path.write_bytes(data)
+    with pytest.raises(DamagedLog) as caught:
+        open_in(tmp_path)
+    assert caught.value.position == last
+    assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("at", range(12, 16))
+def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: int) -> None:
+    """The batch in front is what is wrong: the last one stays, and the partition is named."""
+    write_log(tmp_path)
+    path = tmp_path / FIRST
+    data = bytearray(path.read_bytes())
+    data[ends(path)[-3] + at] ^= 0x41
+    path.write_bytes(data)
+    with pytest.raises(DamagedLog, match="CRC-32C is right"):
+        open_in(tmp_path)
+    assert path.read_bytes() == data
+
+
+def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that are synced from now on."""
+    found: list[str] = []
+
+    def record(sync: Callable[[int], None]) -> Callable[[int], None]:
+        def synced(descriptor: int) -> None:
+            found.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+            sync(descriptor)
+
+        return synced
+
+    monkeypatch.setattr(os, "fsync", record(os.fsync))
+    monkeypatch.setattr(os, "fdatasync", record(os.fdatasync))
+    return found
+
+
+def test_all_that_recovery_believes_is_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever was read again counts as flushed afterwards: so every file of it is synced."""
+    config = LogConfig(segment_bytes=200)
+    log = open_in(tmp_path, config)
+    for number in range(6):
+        append(log, batch(b"%d" % number * 50))
+    assert len(log.segments) > 2
+    synced = synced_names(monkeypatch)
+    again = open_in(tmp_path, config)
+    assert again.flushed.offset == 6
+    assert {path.name for path in tmp_path.glob("*.log")} <= set(synced)
+
+
+def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A roll when all is flushed: the next flush has the old indexes; till then they are not."""
+    config = LogConfig(index_interval_bytes=0)
+    log = write_log(tmp_path, 5, config)
+    log.roll(0)
+    assert recover_in(tmp_path, config, recovery_point=15).indexes_rebuilt == 1
+    append(log, batch(b"x"))
+    synced = synced_names(monkeypatch)
+    flush(log)
+    assert {FIRST, "00000000000000000000.index", "00000000000000000000.timeindex"} <= set(synced)
+    assert recover_in(tmp_path, config, recovery_point=16).indexes_rebuilt == 1, "the last one"
+
+
+def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) -> None:
+    """A segment that is gone is not looked for by the next flush."""
+    log = write_log(tmp_path)
+    log.roll(0)
+    for each in log.take_out(1):
+        each.rename_deleted()
+        each.let_go()
+    append(log, batch(b"x"))
+    assert flush(log).end.offset == 16
+
+
+def test_every_changed_byte_of_an_index_costs_nothing_but_time(tmp_path: Path) -> None:
+    """An index is only a hint: each offset is found, whole, whatever an entry says."""
+    config = LogConfig(index_interval_bytes=100)
+    log = open_in(tmp_path, config)
+    for number in range(12):
+        append(log, batch(b"%d" % number * 60))
+    flush(log)
+    log.close_cleanly()
+    path = tmp_path / "00000000000000000000.index"
+    good = path.read_bytes()
+    assert len(good) > 24
+    log = open_in(tmp_path, config, clean=True, recovery_point=12)
+    for at in range(len(good)):
+        for mask in (0x01, 0x80, 0xFF):
+            broken = bytearray(good)
+            broken[at] ^= mask
+            path.write_bytes(broken)
+            for offset in range(12):
+                piece = log.read(offset, 300, log.flushed, at_least_one=True)
+                assert piece is not None
+                found = [
+                    header.base_offset
+                    for _, header in headers(
+                        os.pread(piece.file.fileno(), piece.length, piece.position)
+                    )
+                ]
+                assert found[0] == offset
+            if mask == 0xFF:
+                assert open_in(tmp_path, config, clean=True, recovery_point=12).log_end_offset == 12

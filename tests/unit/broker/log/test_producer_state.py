@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ from broker.log.producer_state import (
     encode_snapshot,
 )
 from skidway.kafka.batch import SEQUENCE_END, BatchHeader, read_header
-from support.batches import batch
+from support.batches import append, batch, flush, open_in
 
 
 def header(
@@ -135,3 +137,14 @@ def test_a_damaged_snapshot_is_known() -> None:
             decode_snapshot(bytes(broken))
         with pytest.raises(SnapshotDamaged):
             decode_snapshot(data[:at])
+
+
+def test_an_id_that_nobody_gave_leaves_room_for_those_that_will_be(tmp_path: Path) -> None:
+    """A client that claims the largest id of all is served, and the next ids are as before."""
+    log = open_in(tmp_path)
+    append(log, batch(b"a", producer_id=7, epoch=0, sequence=0))
+    append(log, batch(b"b", producer_id=(1 << 63) - 1, epoch=0, sequence=0))
+    assert log.producers.highest_id == 7
+    assert append(log, batch(b"b", producer_id=(1 << 63) - 1, epoch=0, sequence=0)) == 1
+    flush(log)
+    assert open_in(tmp_path).producers.highest_id == 7

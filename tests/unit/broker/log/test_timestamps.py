@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from broker.log.config import LogConfig
 from broker.log.timestamps import NOT_FOUND, TimestampOffset, at_or_after, with_max_timestamp
-from skidway.kafka.batch import Codec, EncodedBatch, seal
-from support.batches import append, batch, flush, open_in
+from skidway.kafka.batch import HEADER_BYTES, Codec, EncodedBatch, seal
+from support.batches import append, batch, flush, open_in, record, varint
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -55,3 +55,64 @@ def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> No
     append(log, bytearray(seal(EncodedBatch(b"nonsense", Codec.GZIP, 3, 5, 9, 8))))
     flush(log)
     assert at_or_after(log, 7, log.flushed) == (9, 0)
+
+
+def claiming(times: list[int], largest: int) -> bytearray:
+    """A batch whose header claims a larger time than any of its records has."""
+    honest = batch(*[b"v"] * len(times), timestamps=times)
+    body = bytes(honest[HEADER_BYTES:])
+    return bytearray(seal(EncodedBatch(body, Codec.NONE, len(times), times[0], largest, len(body))))
+
+
+def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
+    """If no record is as late as its header says, the batch stands for itself: no endless loop."""
+    log = open_in(tmp_path)
+    append(log, claiming([5, 6], 1000))
+    flush(log)
+    assert with_max_timestamp(log, log.flushed) == (1000, 0)
+    assert at_or_after(log, 7, log.flushed) == (1000, 0)
+    assert at_or_after(log, 6, log.flushed) == (6, 1)
+
+
+def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
+    """What has expired has no largest time, even where its segment is still there."""
+    log = open_in(tmp_path)
+    append(log, batch(b"a", timestamps=[1000]))
+    append(log, batch(b"b", b"c", timestamps=[1, 2]))
+    flush(log)
+    log.log_start_offset = 1
+    assert with_max_timestamp(log, log.flushed) == (2, 2)
+    log.log_start_offset = 3
+    assert with_max_timestamp(log, log.flushed) == NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        record(b"x", 0, 1 << 30),
+        record(b"x", 0, -1),
+        record(b"x", 50, 0),
+        varint(-5) + b"\0" * 8,
+    ],
+    ids=["far", "negative", "late", "length"],
+)
+def test_records_that_contradict_their_header_are_not_believed(
+    tmp_path: Path, records: bytes
+) -> None:
+    """No offset outside of the batch, no time above its largest is ever told to anybody."""
+    log = open_in(tmp_path)
+    append(log, batch(b"first"))
+    append(log, bytearray(seal(EncodedBatch(records, Codec.NONE, 1, 10, 20, len(records)))))
+    flush(log)
+    assert at_or_after(log, 15, log.flushed)[1] in (0, 1)
+    assert with_max_timestamp(log, log.flushed)[1] == 0
+
+
+def test_a_time_beyond_the_clock_is_a_time(tmp_path: Path) -> None:
+    """The largest int64 as base time, and a delta on top: no answer that cannot be said."""
+    log = open_in(tmp_path)
+    latest = (1 << 63) - 1
+    records = record(b"x", 1000, 0)
+    append(log, bytearray(seal(EncodedBatch(records, Codec.NONE, 1, latest, latest, 9))))
+    flush(log)
+    assert with_max_timestamp(log, log.flushed) == (latest, 0)
