@@ -8,6 +8,7 @@ from __future__ import annotations
 from prometheus_client import Counter, Gauge, Histogram
 
 from agent.delivery.press import Pressed
+from agent.files.rotations import Unseen
 from agent.files.tracking import SetApart
 from audit.messages import Certainty
 from skidway import log
@@ -70,6 +71,12 @@ def set_apart(range_: SetApart) -> None:
         end=range_.end,
         reason=range_.reason,
     )
+
+
+def unseen(what: Unseen) -> None:
+    """Rotated files that nobody read, or may not have read."""
+    _SET_APART.labels(Certainty.LOST.value.lower()).inc()
+    _log.error("generations_unseen", topic=what.topic, path=what.path, reason=what.reason)
 
 
 def committed(seconds: float) -> None:

@@ -33,10 +33,11 @@ from agent.destinations import Cluster, Destination
 from agent.files.handles import Handles
 from agent.files.host import FileKey, Host
 from agent.files.reading import Reader, Taken
+from agent.files.rotations import Unseen
 from agent.files.tracked import FileState, TrackedFile
-from agent.files.tracking import SetApart, Tracker
+from agent.files.tracking import SetApart, Tracker, shown
 from agent.framing import READ_BYTES
-from agent.identity import FINGERPRINT_BYTES, fingerprint_of
+from agent.identity import FINGERPRINT_BYTES, fingerprint_of, new_id
 from agent.settings import AgentSettings
 from agent.state.changes import Changes
 from agent.state.database import State, StateFull, TopicState
@@ -107,7 +108,8 @@ class Loop:
         self._handles = Handles(host, settings.max_open_files)
         tailed = [destination.tailed() for destination in destinations]
         self.tracker = Tracker(host, self._handles, tailed, host_name)
-        self.tracker.load(files, {intent.file: intent.end for intent in intents})
+        promised = {intent.file: intent.end for intent in intents}
+        self.tracker.load(files, promised, _since(state, self._topics))
         self._replay = Replay(intents, recipes, self.tracker, self._handles)
         self.reader = Reader(
             self.tracker,
@@ -120,7 +122,9 @@ class Loop:
         self._sequence = state.last_sequence()
         self._offsets: dict[TopicPartition, int] = {}
         self._all_offsets = state.offsets()
-        self._first: Changes | None = _first_changes(state, cluster, destinations, self._topics)
+        self._first: Changes | None = _first_changes(
+            state, cluster, destinations, self._topics, clock.time_ms()
+        )
         sender = Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch)
         self._deltas = self._open_accounts(sender, self._first)
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
@@ -152,10 +156,10 @@ class Loop:
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
         """Something happened to these paths; `everything`: nobody knows to which."""
         now = self._clock.monotonic()
+        for path in paths:
+            everything |= self.tracker.look(path, now)
         if everything:
             self._reconcile_at = min(self._reconcile_at, max(now + 0.1, self._reconcile_not_before))
-        for path in paths:
-            self.tracker.look(path, now)
 
     def limit(self, limits: Mapping[FileKey, int]) -> None:
         """Files are read up to these positions, all others not at all."""
@@ -343,7 +347,7 @@ class Loop:
 
     def _reconcile(self, now: float, now_ms: int, changes: Changes) -> None:
         noted = self._begin_seal(now, now_ms, changes)
-        self.tracker.reconcile(now)
+        self.tracker.reconcile(now, now_ms)
         self._name_unreadable()
         if noted is not None:
             self._note_sizes(*noted)
@@ -381,6 +385,9 @@ class Loop:
             self._declared.add(declared)
             events.set_apart(range_)
             self._deltas.lost(self._loss(range_, now_ms), now_ms, changes)
+        for unseen in news.unseen:
+            events.unseen(unseen)
+            self._deltas.lost(self._unseen_loss(unseen, now_ms), now_ms, changes)
         changes.forget_files(news.forgotten)
 
     def _announce(self, tracked: TrackedFile, now_ms: int) -> None:
@@ -416,11 +423,6 @@ class Loop:
 
     def _loss(self, range_: SetApart, now_ms: int) -> Loss:
         """With the buckets that the bytes can belong to, by what is known of their age."""
-        topic = range_.tracked.birth.topic
-        known = self._topics.get(topic)
-        begin = None
-        if known is not None and known.sealed_until is not None:
-            begin = self._bucket(known.sealed_until - LATENESS_MS)
         return Loss(
             source=self._source_of(range_.tracked),
             agent=self._state.agent,
@@ -429,9 +431,30 @@ class Loop:
             end=range_.end,
             certainty=range_.certainty,
             reason=range_.reason,
-            from_bucket=begin,
+            from_bucket=self._first_unsealed(range_.tracked.birth.topic),
             to_bucket=self._bucket(now_ms),
         )
+
+    def _unseen_loss(self, unseen: Unseen, now_ms: int) -> Loss:
+        """Of files that never got an id: this one stands for all of them."""
+        return Loss(
+            source=Source(self._cluster.name, self._cluster.id, unseen.topic, unseen.topic_id),
+            agent=self._state.agent,
+            file=new_id(),
+            first=0,
+            end=None,
+            certainty=Certainty.LOST,
+            reason=f"{shown(unseen.path)}: {unseen.reason}",
+            from_bucket=self._first_unsealed(unseen.topic),
+            to_bucket=self._bucket(now_ms),
+        )
+
+    def _first_unsealed(self, topic: str) -> int | None:
+        """The first bucket that bytes which nobody saw can belong to; None: any."""
+        known = self._topics.get(topic)
+        if known is None or known.sealed_until is None:
+            return None
+        return self._bucket(known.sealed_until - LATENESS_MS)
 
     def _bucket(self, moment_ms: int) -> int:
         return bucket.start_of(moment_ms, self._settings.audit_bucket_ms)
@@ -584,10 +607,13 @@ def _first_changes(
     cluster: Cluster,
     destinations: Sequence[Destination],
     topics: dict[str, TopicState],
+    now_ms: int,
 ) -> Changes:
     """What a start writes down: the cluster, the topics' ids, and what is not needed any more."""
     changes = Changes()
     changes.forget_recipes()
+    for topic in {each.data.topic for each in destinations} - state.since().keys():
+        changes.put_since(topic, now_ms)
     if (state.cluster, state.cluster_id) != (cluster.name, cluster.id):
         changes.put_meta("cluster", cluster.name)
         changes.put_meta("cluster_id", cluster.id)
@@ -600,6 +626,15 @@ def _first_changes(
             changes.forget_offsets(source.topic)
             changes.put_topic(source.topic, source.topic_id, None)
     return changes
+
+
+def _since(state: State, topics: Mapping[str, TopicState]) -> dict[str, int]:
+    """By topic: its last seal, or its first start. Files changed since may be unknown."""
+    since = state.since()
+    for name, topic in topics.items():
+        if topic.sealed_until is not None:
+            since[name] = max(since.get(name, 0), topic.sealed_until)
+    return since
 
 
 def _topics_of(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:

@@ -86,6 +86,14 @@ class Host(Protocol):
         """
         ...
 
+    def list(self, directory: str) -> list[tuple[str, int]]:
+        """(name, inode) of each entry of a directory. Raises OSError."""
+        ...
+
+    def changed(self, directory: str) -> int:
+        """When a name last came to a directory or left it, ns. Raises OSError."""
+        ...
+
 
 class OpenFile:
     """A descriptor; reads are positional, so there is no cursor to lose."""
@@ -147,6 +155,15 @@ class OperatingSystem:
         except (FileNotFoundError, NotADirectoryError):
             return None
         return None
+
+    def list(self, directory: str) -> list[tuple[str, int]]:
+        """Reads the directory; no file is asked."""
+        with os.scandir(directory) as entries:
+            return [(entry.name, _signed(entry.inode())) for entry in entries]
+
+    def changed(self, directory: str) -> int:
+        """The directory's time of modification."""
+        return os.stat(directory).st_mtime_ns
 
 
 def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str]:

@@ -44,16 +44,17 @@ class Pattern:
         """Whether a path is meant, without looking whether it exists."""
         parts = [part for part in self.text.split("/") if part]
         names = [name for name in path.split("/") if name]
-        return _means(parts, names) and not self._excludes(path)
+        return _means(parts, names) and not self.excludes(path)
 
-    def _excludes(self, path: str) -> bool:
+    def excludes(self, path: str) -> bool:
+        """Whether a path is left out, whatever the pattern says."""
         return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
 
     def walk(self, unreadable: Unreadable) -> Iterator[str]:
         """Existing paths that match, sorted within each directory."""
         parts = tuple(part for part in self.text.split("/") if part)
         for path in _walk("/", parts, unreadable, ()):
-            if not self.exclude or not self._excludes(path):
+            if not self.exclude or not self.excludes(path):
                 yield path
 
 

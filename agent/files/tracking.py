@@ -8,6 +8,7 @@
     found nowhere, not held open              what it had unread is declared lost, its end unseen
     closed, and grew                          another id begins at the final length
     its inode after it was deleted            another id begins at byte 0, whatever the bytes
+    under a name that rotation gave, unknown  a new id (see rotations)
 
 A loss is declared once, when it is noticed, with its reason; nothing is ever skipped in silence.
 """
@@ -21,8 +22,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent import identity
+from agent.files.directories import Directories
 from agent.files.handles import Handles, Moved
 from agent.files.host import FileKey, Found, Handle, Host, Status
+from agent.files.rotations import Rotations, Unseen, kin_of
 from agent.files.tracked import (
     Birth,
     Checkpoint,
@@ -36,6 +39,9 @@ from audit.messages import Certainty
 
 FORGET_AFTER_S = 3600.0
 """How often closed files are looked for; those that are gone are forgotten."""
+
+WATCH_ENDED_S = 86_400.0
+"""How long a finished file that no pattern leads to is looked at in every look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,7 @@ class News:
 
     born: list[TrackedFile] = field(default_factory=list)
     set_apart: list[SetApart] = field(default_factory=list)
+    unseen: list[Unseen] = field(default_factory=list)
     forgotten: list[int] = field(default_factory=list)
 
 
@@ -72,6 +79,9 @@ class Tracker:
         self.sources = list(sources)
         self._host_name = host_name
         self._by_key: dict[FileKey, TrackedFile] = {}
+        self._directories = Directories(host)
+        self._rotations = Rotations(host, self._directories, self._is_known, self._changed_times)
+        self._reborn: set[str] = set()
         self._forget_at = 0.0
         self._serial = 0
         self.files: dict[int, TrackedFile] = {}
@@ -81,10 +91,21 @@ class Tracker:
         self._changed: dict[int, TrackedFile] = {}
         self.flying: dict[int, TrackedFile] = {}  # with flights
         self.ended: dict[int, TrackedFile] = {}  # not closed yet
+        self._ended_lately: dict[int, float] = {}  # until when they are looked at
+        self._now = 0.0  # of the last look
         self.on_growth: Callable[[TrackedFile], None] = lambda _tracked: None
 
-    def load(self, files: Iterable[TrackedFile], promised: Mapping[int, int]) -> None:
-        """Takes over the durable files; promised: where the last intent of each ends."""
+    def load(
+        self,
+        files: Iterable[TrackedFile],
+        promised: Mapping[int, int],
+        since: Mapping[str, int],
+    ) -> None:
+        """Takes over the durable files.
+
+        promised: where the last intent of each ends; since: by topic, until when (ms) nothing
+        can have lain on the host that is not among them.
+        """
         for tracked in files:
             self._serial = max(self._serial, tracked.birth.serial)
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
@@ -94,6 +115,20 @@ class Tracker:
             if tracked.state is FileState.ENDED:
                 self.ended[tracked.file] = tracked
             self._by_key[tracked.birth.key] = tracked  # in the order of their birth
+        self._rotations.load(*self._known_places(), since)
+
+    def _known_places(self) -> tuple[list[Found], list[tuple[str, Found]]]:
+        """Files at meant paths, and files at names of rotation with the paths they came from."""
+        lay: list[Found] = []
+        rotated: list[tuple[str, Found]] = []
+        for tracked in self.files.values():
+            found = Found(tracked.location, tracked.birth.key, tracked.size, -1)
+            if self._is_meant(tracked.location):
+                if tracked.state is FileState.OPEN:
+                    lay.append(found)
+            elif kin := kin_of(tracked.location, self.sources):
+                rotated.append((kin.base, found))
+        return lay, rotated
 
     def take_news(self) -> News:
         """What has changed since the last call."""
@@ -114,9 +149,15 @@ class Tracker:
         changed, self._changed = self._changed, {}
         return [tracked for tracked in changed.values() if tracked.file in self.files]
 
-    def reconcile(self, now: float) -> None:
+    def reconcile(self, now: float, now_ms: int) -> None:
         """Looks through all patterns: what makes tailing correct."""
+        self._directories.forget()
+        if not self._now:
+            closed = (each for each in self.files.values() if each.state is not FileState.OPEN)
+            self._ended_lately = {each.file: now + WATCH_ENDED_S for each in closed}
+        self._now = now
         found_keys: set[FileKey] = set()
+        lay: dict[str, Found] = {}
         unreadable: dict[str, dict[str, str]] = {}
         for index, source in enumerate(self.sources):
             scan = self._host.scan(source.patterns)
@@ -124,25 +165,43 @@ class Tracker:
                 unreadable.setdefault(source.topic, {})[path] = reason
             self.unreadable = unreadable
             for found in scan.found:
+                lay.setdefault(found.path, found)
                 if found.key not in found_keys:
                     found_keys.add(found.key)
                     self._see(found, index, now)
+        self._look_for_generations(lay, now, now_ms)
         for tracked in list(self.files.values()):
             if tracked.state is FileState.OPEN and tracked.birth.key not in found_keys:
                 self._miss(tracked, now)
+        self._look_at_ended(found_keys, now)
         if now >= self._forget_at:
             self._forget_at = now + FORGET_AFTER_S
-            self._forget(found_keys)
+            self._forget(found_keys, now)
 
     def look(self, path: str, now: float) -> bool:
-        """Looks at one path; False if no source means it."""
+        """Looks at one path; whether everything should be looked through: a file left it."""
         for index, source in enumerate(self.sources):
             if any(pattern.means(path) for pattern in source.patterns):
                 found = self._host.look(path)
                 if found is not None:
                     self._see(found, index, now)
-                return True
+                return self._rotations.leads_elsewhere(path, found)
         return False
+
+    def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
+        """What was rotated away since the last look, before anybody knew it."""
+        visible = lay
+        if hidden := [path for reasons in self.unreadable.values() for path in reasons]:
+            visible = {**self._rotations.below(hidden), **lay}
+        reborn, self._reborn = self._reborn, set()
+        findings = self._rotations.look(visible, reborn, self.sources, now, now_ms)
+        for found, index in findings.generations:
+            self._see(found, index, now)
+        for topic, path, reason in findings.unreadable:
+            self.unreadable.setdefault(topic, {})[path] = reason
+        for unseen in findings.unseen:
+            self.doubts[unseen.topic] += 1
+            self.news.unseen.append(unseen)
 
     # --- one file -----------------------------------------------------------------------------
 
@@ -168,7 +227,7 @@ class Tracker:
         if tracked.location != found.path:
             tracked.location = found.path
             self.note(tracked)
-        tracked.rotated = shown(found.path) != tracked.birth.path
+        self._set_rotated(tracked, shown(found.path) != tracked.birth.path)
         if found.size < tracked.size:
             reason = f"it was cut to {found.size} bytes, {tracked.size} were there"
             self.replace(tracked, reason, now)
@@ -196,6 +255,7 @@ class Tracker:
         if handle is None:
             return
         if tracked.is_deleted:
+            self._reborn.add(found.path)
             self._give_birth(found, index, handle, Mark(0, 0), (), tracked, now)
             return
         point = tracked.last_point
@@ -204,6 +264,7 @@ class Tracker:
         )
         tracked.changed_ns = found.changed_ns
         if doubt is not None:
+            self._reborn.add(found.path)
             self._succeed(tracked, found, index, handle, now)
         elif found.size > tracked.length:
             mark = Mark(tracked.length, point.prefix_crc)
@@ -310,8 +371,9 @@ class Tracker:
         """No pattern leads to it any more."""
         if self._is_hidden(tracked.location):
             return
+        status = self._status_if_held(tracked)
         try:
-            path = self._host.find(os.path.dirname(tracked.location), tracked.birth.key)
+            path = self._find(tracked, is_held=status is not None)
         except OSError as error:
             self.cannot_read(tracked, error)
             return
@@ -319,15 +381,32 @@ class Tracker:
             tracked.location = path
             self.note(tracked)
         if tracked.is_replaying:
-            return
-        status = self._status_if_held(tracked)
+            found = None if path is None else self._host.look(path)
+            tracked.size = max(tracked.size, 0 if found is None else found.size)
+            return  # what was promised is looked at first
         if path is None and status is None:
             self._lose(tracked, "it vanished while it was not held open")
-        elif tracked.source is None or (path is not None and shown(path) == tracked.birth.path):
+        elif not self._is_rotated(tracked, path):
             self._disown(tracked, path)
         else:
-            tracked.rotated = True
+            self._set_rotated(tracked, True)
             self._watch_rotated(tracked, status, path, now)
+
+    def _find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
+        """Where it lies; before it is given up, its directory is read once more."""
+        directory = os.path.dirname(tracked.location)
+        path = self._directories.find(directory, tracked.birth.key)
+        if path is None and not is_held:
+            path = self._host.find(directory, tracked.birth.key)
+        return path
+
+    def _is_rotated(self, tracked: TrackedFile, path: str | None) -> bool:
+        """Whether its source means it, though no pattern leads to where it lies."""
+        if tracked.source is None:
+            return False
+        if path is None or shown(path) != tracked.birth.path:
+            return True
+        return kin_of(path, self.sources) is not None
 
     def _is_hidden(self, location: str) -> bool:
         """Whether it lies in a directory that could not be looked into."""
@@ -336,6 +415,12 @@ class Tracker:
             for reasons in self.unreadable.values()
             for path in reasons
         )
+
+    def _set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
+        """The reader has to look at it once more: from now on its closure may become due."""
+        if is_rotated and not tracked.rotated:
+            self.on_growth(tracked)
+        tracked.rotated = is_rotated
 
     def _watch_rotated(
         self, tracked: TrackedFile, status: Status | None, path: str | None, now: float
@@ -386,6 +471,7 @@ class Tracker:
     def _end(self, tracked: TrackedFile) -> None:
         tracked.end()
         self.ended[tracked.file] = tracked
+        self._ended_lately[tracked.file] = self._now + WATCH_ENDED_S
         status = self._status_if_held(tracked)
         if status is not None and not status.links:
             tracked.location = ""  # the kernel may give its inode to any file now
@@ -396,25 +482,54 @@ class Tracker:
         """It was read to its end and nothing more is expected of it."""
         self._end(tracked)
 
-    def _forget(self, found: set[FileKey]) -> None:
+    def _look_at_ended(self, found: set[FileKey], now: float) -> None:
+        """Files that were finished lately, where no pattern leads to them: they may grow still."""
+        for file, until in list(self._ended_lately.items()):
+            tracked = self.files.get(file)
+            if tracked is None or tracked.is_deleted or now >= until:
+                del self._ended_lately[file]
+            elif tracked.birth.key not in found and self._is_newest(tracked):
+                self._look_at_one_ended(tracked, now)
+
+    def _look_at_one_ended(self, tracked: TrackedFile, now: float) -> None:
+        if tracked.source is None:
+            return
+        there = self._host.look(tracked.location)
+        if there is None or there.key != tracked.birth.key:
+            try:
+                path = self._find(tracked, is_held=True)
+            except OSError:
+                return  # nobody knows
+            if path is None:
+                return
+            tracked.location = path
+            self.note(tracked)
+            there = self._host.look(path)
+        if there is not None and there.key == tracked.birth.key and there.size != tracked.length:
+            self._see_ended(tracked, there, tracked.source, now)
+
+    def _forget(self, found: set[FileKey], now: float) -> None:
         """Closed file ids whose bytes are gone from the host."""
         for tracked in list(self.files.values()):
             if tracked.state is not FileState.CLOSED:
                 continue
-            newest = self._by_key.get(tracked.birth.key)
-            if newest is tracked:
+            if self._is_newest(tracked):
                 if tracked.birth.key in found:
                     continue
                 if self._is_there(tracked):
+                    self._look_at_one_ended(tracked, now)
                     continue
                 del self._by_key[tracked.birth.key]
             del self.files[tracked.file]
             self.news.forgotten.append(tracked.file)
 
+    def _is_newest(self, tracked: TrackedFile) -> bool:
+        """Whether no other file id has its key by now."""
+        return self._by_key.get(tracked.birth.key) is tracked
+
     def _is_there(self, tracked: TrackedFile) -> bool:
         try:
-            directory = os.path.dirname(tracked.location)
-            return self._host.find(directory, tracked.birth.key) is not None
+            return self._find(tracked, is_held=False) is not None
         except OSError:
             return True  # nobody knows
 
@@ -457,6 +572,25 @@ class Tracker:
         reasons = self.unreadable.setdefault(tracked.birth.topic, {})
         reasons[tracked.location] = error.strerror or str(error)
 
+    def _is_known(self, key: FileKey) -> bool:
+        tracked = self._by_key.get(key)
+        return tracked is not None and not tracked.is_deleted
+
+    def _changed_times(self, directory: str) -> set[int]:
+        """When the known files of a directory changed last, as far as anybody looked."""
+        times = set()
+        for tracked in self.files.values():
+            if os.path.dirname(tracked.location or tracked.birth.path) == directory:
+                status = self._status_if_held(tracked)
+                if status is not None:
+                    times.add(status.changed_ns)
+                elif tracked.changed_ns is not None:
+                    times.add(tracked.changed_ns)
+        return times
+
+    def _is_meant(self, path: str) -> bool:
+        return any(pattern.means(path) for source in self.sources for pattern in source.patterns)
+
     def _topic(self, index: int) -> tuple[str, str]:
         return self.sources[index].topic, self.sources[index].topic_id
 
@@ -466,6 +600,9 @@ class Tracker:
             same_topic = source.topic == tracked.birth.topic
             if same_topic and any(p.means(tracked.birth.path) for p in source.patterns):
                 return index
+        kin = kin_of(tracked.birth.path, self.sources)
+        if kin is not None and self.sources[kin.source].topic == tracked.birth.topic:
+            return kin.source
         return None
 
 

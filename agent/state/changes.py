@@ -20,6 +20,9 @@ from skidway.kafka.types import TopicPartition
 
 Row = tuple[Any, ...]
 
+SINCE: Final = "since "
+"""What the keys of `meta` begin with that say when a topic was started with first."""
+
 _MARK = struct.Struct("<qI")
 
 FILE_COLUMNS: Final = (
@@ -58,6 +61,10 @@ class Changes:
     def put_topic(self, topic: str, topic_id: str, sealed_until: int | None) -> None:
         """The id that a topic has, and until when it is sealed (ms)."""
         self._do("INSERT OR REPLACE INTO topics VALUES (?, ?, ?)", (topic, topic_id, sealed_until))
+
+    def put_since(self, topic: str, now_ms: int) -> None:
+        """When a topic was started with first."""
+        self.put_meta(SINCE + topic, now_ms)
 
     def forget_offsets(self, topic: str) -> None:
         """Of a topic that was made again."""

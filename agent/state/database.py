@@ -16,7 +16,7 @@ from agent.delivery.recipe import Recipe, from_json
 from agent.files.host import FileKey
 from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from agent.identity import Fingerprint, Guard
-from agent.state.changes import Changes, checksum, marks_of, source_row
+from agent.state.changes import SINCE, Changes, checksum, marks_of, source_row
 from agent.state.tables import APPLICATION_ID, FORMAT, TABLES
 from audit.counts import BucketKey, Sums
 from audit.messages import Certainty, Loss
@@ -123,6 +123,11 @@ class State:
         """By name."""
         rows = self._rows("SELECT topic, topic_id, sealed_until FROM topics")
         return {topic: TopicState(topic_id, sealed) for topic, topic_id, sealed in rows}
+
+    def since(self) -> dict[str, int]:
+        """When each topic was started with first (ms)."""
+        rows = self._rows("SELECT key, value FROM meta")
+        return {key[len(SINCE) :]: value for key, value in rows if key.startswith(SINCE)}
 
     def offsets(self) -> dict[TopicPartition, int]:
         """The last acknowledged offset of each partition."""

@@ -266,6 +266,49 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
     trial.expect_complete()
 
 
+@STORIES.add(pattern="app.log")
+def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
+    """Generations that were rotated out of the pattern before anybody looked are read once."""
+    path = trial.write("app.log", 500)
+    trial.settle()
+    for _ in range(ROTATIONS):
+        rotate(path)
+        trial.write("app.log", 100)
+    trial.settle()
+    trial.pipeline.kill("agent")
+    for _ in range(ROTATIONS):
+        rotate(path)
+        trial.write("app.log", 100)
+    trial.pipeline.start("agent")
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_complete()
+
+
+@STORIES.add(pattern="app.log")
+def generations_deleted_before_anybody_looked(trial: Trial) -> Told:
+    """What rotation deleted unread nobody can load; the verdict is "lost", not "complete"."""
+    path = trial.write("app.log", 500)
+    trial.settle()
+    trial.pipeline.kill("agent")
+    lines, size = len(trial.oracle.lines), trial.oracle.bytes
+    for _ in range(2):
+        rotate(path)
+        trial.write("app.log", 100)
+    for rotated in path.parent.glob("app.log.*"):
+        rotated.unlink()
+    del trial.oracle.lines[lines:]
+    trial.oracle.bytes = size
+    rotate(path).unlink()
+    trial.write("app.log", 100)
+    trial.pipeline.start("agent")
+    trial.settle()
+    yield
+    trial.expect_exactly()
+    trial.expect_not_complete("lost")
+
+
 def wait_seen(trial: Trial, files: int) -> None:
     eventually(lambda: len(trial.ledger()) == files, what=f"the agent has seen {files} files")
 

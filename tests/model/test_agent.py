@@ -18,7 +18,7 @@ import pytest
 from agent.delivery import recipe, replay
 from agent.settings import ParserSettings, SourceSettings
 from audit import bucket, checksum, marks
-from audit.messages import Announcement, Certainty, Delta, Seal
+from audit.messages import Announcement, Certainty, Delta, Loss, Seal
 from schemas.codec import Codec
 from schemas.single_object import schema_text
 from support import agent_world
@@ -29,15 +29,16 @@ pytestmark = pytest.mark.model
 TOPIC, REJECTED = "logs", "logs.rejected"
 CELL = 6
 STEPS = 160
+GENERATIONS = 2
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)", r"(?P<line>[^xy].*)")
 REJECTED_CODEC = Codec(schema_text("Rejected"))
 
 
-def source(pattern: int, partitioning: str) -> SourceSettings:
+def source(pattern: int, partitioning: str, path: str = "/log/a*") -> SourceSettings:
     """What is written under it; which lines it rejects depends on the pattern."""
     return SourceSettings(
         topic=TOPIC,
-        paths=["/log/a*"],
+        paths=[path],
         parser=ParserSettings(type="regex", pattern=PATTERNS[pattern]),
         key="line" if partitioning == "key" else None,
         partitioning=partitioning,
@@ -51,7 +52,8 @@ class Schedule:
         self.random = random.Random(seed)
         self.faults = faults
         self.partitioning = partitioning
-        self.world = World(settings(source(0, partitioning)), partitions=2)
+        self.path = "/log/a" if "narrow" in faults else "/log/a*"
+        self.world = World(settings(source(0, partitioning, self.path)), partitions=2)
         self.world.brokers = Watched(self)
         self.world.brokers.partitions = {TOPIC: 2, REJECTED: 1}
         self.kills = 4
@@ -69,6 +71,9 @@ class Schedule:
     # --- what happens -------------------------------------------------------------------------
 
     def run(self) -> None:
+        if "narrow" in self.faults:  # what was rotated before the agent came is not its own
+            self.start()
+            self.turn()
         for _ in range(STEPS):
             actions = list(self.actions())
             weights = [weight for _, weight in actions]
@@ -116,10 +121,30 @@ class Schedule:
         self.say(f"write {text!r}")
 
     def rotate(self) -> None:
-        if "/log/a" in self.world.files.by_path:
-            self.rotations += 1
-            self.world.files.rename("/log/a", f"/log/a.{self.rotations}")
-            self.say(f"rotate to a.{self.rotations}")
+        if "/log/a" not in self.world.files.by_path:
+            return
+        if "narrow" in self.faults:
+            for _ in range(self.random.choice([1, 1, 2, 5])):
+                self.shift()
+                self.write()
+            return
+        self.rotations += 1
+        self.world.files.rename("/log/a", f"/log/a.{self.rotations}")
+        self.say(f"rotate to a.{self.rotations}")
+
+    def shift(self) -> None:
+        """Every generation gets the next number; with the fault `oldest` there are only two."""
+        files = self.world.files
+        last = 1
+        while f"/log/a.{last}" in files.by_path:
+            last += 1
+        if "oldest" in self.faults and last > GENERATIONS:
+            last -= 1
+            self.lose_content(files.by_path[f"/log/a.{last}"].data)
+        for number in range(last, 1, -1):
+            files.rename(f"/log/a.{number - 1}", f"/log/a.{number}")
+        files.rename("/log/a", "/log/a.1")
+        self.say("shift")
 
     def truncate(self) -> None:
         file = self.world.files.by_path.get("/log/a")
@@ -156,7 +181,7 @@ class Schedule:
 
     def start(self) -> None:
         if "settings" in self.faults and self.random.random() < 0.5:
-            mine = source(self.random.randrange(3), self.partitioning)
+            mine = source(self.random.randrange(3), self.partitioning, self.path)
             self.world.settings = settings(mine)
         if "version" in self.faults and self.random.random() < 0.5:
             self.version += 1
@@ -283,6 +308,8 @@ class Schedule:
         rows, straddles, sums = self.load()
         losses = [loss for delta in self.world.of(Delta) for loss in delta.losses]
         doubt = bool(losses)
+        if self.faults.isdisjoint({"truncate", "delete", "power"}):  # they leave no trace at times
+            self.check_declared([cell for cell in self.gone if not rows[cell]], losses)
         for cell in self.written:
             count = rows[cell]
             if cell in self.uncertain:
@@ -295,6 +322,14 @@ class Schedule:
         if not doubt:
             assert not straddles
             assert self.agent_sums() == sums, "the equation does not hold"
+
+    def check_declared(self, missing: list[str], losses: list[Loss]) -> None:
+        """What nobody read belongs to buckets of which a loss speaks."""
+        for cell in missing:
+            written = bucket.start_of(self.written[cell][0], 1_000)
+            assert any(
+                (loss.from_bucket or 0) <= written <= (loss.to_bucket or 0) for loss in losses
+            ), f"{cell} is gone and no loss says so"
 
     def load(self) -> tuple[collections.Counter[str], int, dict[Any, list[int]]]:
         """What the loader makes of the logs: cells in rows and rejects, straddles, sums."""
@@ -385,6 +420,20 @@ def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int) ->
     """Truncation, deletion and power loss cost what they destroyed, and that is set apart."""
     for seed in range(1000 + block * 10, 1000 + block * 10 + 10):
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int) -> None:
+    """A pattern that means no rotated name: every generation is found, whatever is killed when."""
+    for seed in range(3000 + block * 10, 3000 + block * 10 + 10):
+        run(seed, "file", EVERYTHING_SURE | {"narrow"})
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_generations_that_were_deleted_unread_are_declared(block: int) -> None:
+    """With two generations kept and rotations faster than looks: lost, and said so."""
+    for seed in range(4000 + block * 10, 4000 + block * 10 + 10):
+        run(seed, "file", EVERYTHING_SURE | {"narrow", "oldest"})
 
 
 def test_promises_of_another_version_are_set_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,10 +69,12 @@ class MemoryHandle:
 class Files:
     """Implements agent.files.host.Host."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: ManualClock) -> None:
         self.by_path: dict[str, MemoryFile] = {}
         self.open_count = 0
+        self._clock = clock
         self._inode = self._tick = 0
+        self._directories: dict[str, int] = {}
 
     # what programs and operators do
 
@@ -81,6 +83,7 @@ class Files:
         if file is None:
             self._inode += 1
             file = self.by_path[path] = MemoryFile(self._inode, names={path})
+            self._moved(path)
         file.data += data
         self._changed(file)
         return file
@@ -90,11 +93,14 @@ class Files:
         file = self.by_path.pop(old)
         self.by_path[new] = file
         file.names = {new}
+        self._moved(old)
+        self._moved(new)
 
     def delete(self, path: str) -> None:
         file = self.by_path.pop(path, None)
         if file is not None:
             file.names.discard(path)
+            self._moved(path)
 
     def reuse_last_inode(self) -> None:
         """The next new file gets the inode of the last one, which was deleted."""
@@ -115,8 +121,15 @@ class Files:
             file.durable = len(file.data)
 
     def _changed(self, file: MemoryFile) -> None:
+        file.changed_ns = self._now_ns()
+
+    def _moved(self, path: str) -> None:
+        self._directories[path.rpartition("/")[0]] = self._now_ns()
+
+    def _now_ns(self) -> int:
+        """No two changes at the same time."""
         self._tick += 1
-        file.changed_ns = self._tick
+        return self._clock.time_ms() * 1_000_000 + self._tick
 
     # what the agent asks
 
@@ -148,6 +161,15 @@ class Files:
             if path.rpartition("/")[0] == directory and file.inode == key.inode:
                 return path
         return None
+
+    def list(self, directory: str) -> list[tuple[str, int]]:
+        split = ((path.rpartition("/"), file) for path, file in self.by_path.items())
+        return [(name, file.inode) for (above, _, name), file in split if above == directory]
+
+    def changed(self, directory: str) -> int:
+        if directory not in self._directories:
+            raise FileNotFoundError(2, "No such file or directory", directory)
+        return self._directories[directory]
 
 
 # --- a cluster --------------------------------------------------------------------------------
@@ -306,9 +328,9 @@ class World:
 
     def __init__(self, configured: AgentSettings, *, partitions: int = 1) -> None:
         self.settings = configured
-        self.files = Files()
-        self.brokers = Brokers()
         self.clock = ManualClock()
+        self.files = Files(self.clock)
+        self.brokers = Brokers()
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
         create_tables(self.connection, "machine")
         self.published: list[messages.Message] = []

@@ -118,6 +118,76 @@ def test_rotations_while_the_agent_stands_still(
     )
 
 
+def rotate(lines: Lines, *, keep: int = 99) -> None:
+    """app.log becomes app.log.1, app.log.1 becomes app.log.2 ...; what is beyond `keep` goes."""
+    last = 1
+    while (lines.folder / f"app.log.{last}").exists() and last < keep:
+        last += 1
+    for number in range(last, 1, -1):
+        (lines.folder / f"app.log.{number - 1}").rename(lines.folder / f"app.log.{number}")
+    (lines.folder / "app.log").rename(lines.folder / "app.log.1")
+
+
+def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int = 99) -> None:
+    """Generations of 100 lines, one after the other."""
+    for _ in range(count):
+        rotate(lines, keep=keep)
+        lines.write("app.log", 100)
+        with contextlib.suppress(NotReady):
+            eventually(lambda: False, within_s=every_s, every_s=every_s)
+
+
+@pytest.mark.parametrize("how", ["running", "standing still", "killed"])
+def test_rotations_out_of_the_pattern(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
+) -> None:
+    """A pattern that means no rotated name: generations that nobody saw are read, each once."""
+    process = agent(source(lines, "app.log"))
+    lines.write("app.log", 100)
+    process.start()
+    eventually(lambda: process.settled(lines.sizes()), what="the first lines")
+    if how == "standing still":
+        process.program.signal(signal.SIGSTOP)
+    elif how == "killed":
+        process.program.kill()
+    rotations(lines)
+    if how == "standing still":
+        process.program.signal(signal.SIGCONT)
+    elif how == "killed":
+        process.start()
+    rotations(lines)
+    arrived(process, lines, own_broker)
+    assert "generations_unseen" not in process.program.output()
+
+
+@pytest.mark.parametrize("how", ["running", "standing still", "killed"])
+def test_generations_that_were_deleted_unread_are_declared(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
+) -> None:
+    """With two generations kept: what is gone unread is declared lost, nothing is doubled."""
+    process = agent(source(lines, "app.log"))
+    lines.write("app.log", 100)
+    process.start()
+    eventually(lambda: process.settled(lines.sizes()), what="the first lines")
+    if how == "standing still":
+        process.program.signal(signal.SIGSTOP)
+    elif how == "killed":
+        process.program.kill()
+    rotations(lines, keep=2)
+    if how == "standing still":
+        process.program.signal(signal.SIGCONT)
+    elif how == "killed":
+        process.start()
+    eventually(lambda: process.settled(lines.sizes()), within_s=60, what="what is still there")
+    found = collections.Counter(line for line, _, _ in rows(own_broker.address, "logs"))
+    assert max(found.values()) == 1
+    assert found.keys() <= set(lines.written)
+    if how != "running":
+        assert len(found) < len(lines.written)
+    if len(found) < len(lines.written):
+        assert "generations_unseen" in process.program.output()
+
+
 def test_a_partial_line_that_is_completed_after_a_kill(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:

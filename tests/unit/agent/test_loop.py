@@ -285,6 +285,38 @@ def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
     assert new.predecessor == world.of(Announcement)[0].file
 
 
+def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
+    """Also if nothing was written to it for long; nothing is left open."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(60)
+    world.files.rename(A, "/log/a.log.1")
+    world.settle(60)
+    assert [each["state"] for each in world.ledger()] == ["closed"]
+    assert world.files.open_count == 0
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_bytes_behind_a_closure_are_found_out_of_the_pattern(
+    world: World, is_restarted: bool
+) -> None:
+    """A program may write to its old file for hours after a rotation."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.files.rename(A, "/log/a.log.1")
+    world.settle(60)
+    world.files.rename("/log/a.log.1", "/log/a.log.2")
+    if is_restarted:
+        world.kill()
+    world.files.append("/log/a.log.2", b"2\n")
+    if is_restarted:
+        world.start()
+    world.settle()
+    assert world.values() == ["1", "2"]
+    assert losses(world) == []
+
+
 def test_rotation_while_the_agent_was_down(world: World) -> None:
     """The renamed file is found by its inode in its directory, also outside of the patterns."""
     world.files.append(A, b"1\n")

@@ -1,0 +1,49 @@
+"""Directories, each listed at most once in a look through everything."""
+
+from __future__ import annotations
+
+import os
+
+from agent.files.host import FileKey, Host
+
+
+class Directories:
+    """What a look has listed so far."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._names: dict[str, list[tuple[str, int]]] = {}
+        self._by_inode: dict[str, dict[int, str]] = {}
+
+    def forget(self) -> None:
+        """A look begins: everything may be elsewhere."""
+        self._names.clear()
+        self._by_inode.clear()
+
+    def names(self, directory: str) -> list[tuple[str, int]]:
+        """(name, inode) of each entry. Raises OSError, FileNotFoundError for no directory."""
+        found = self._names.get(directory)
+        if found is None:
+            found = self._names[directory] = self._host.list(directory)
+        return found
+
+    def find(self, directory: str, key: FileKey) -> str | None:
+        """The path of a file among the names of a directory; None if it was not there.
+
+        Raises OSError where that cannot be known. A file may have come or gone since.
+        """
+        by_inode = self._by_inode.get(directory)
+        if by_inode is None:
+            try:
+                names = self.names(directory)
+            except (FileNotFoundError, NotADirectoryError):
+                names = []
+            by_inode = self._by_inode[directory] = {inode: name for name, inode in names}
+        name = by_inode.get(key.inode)
+        if name is None:
+            return None
+        path = os.path.join(directory, name)
+        found = self._host.look(path)
+        if found is not None and found.key == key:
+            return path
+        return self._host.find(directory, key)  # renamed since, or one of several links

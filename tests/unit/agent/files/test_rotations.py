@@ -1,0 +1,340 @@
+"""The agent in memory, with a pattern that means `app.log` and none of its rotated names."""
+
+import errno
+
+import pytest
+
+from agent.state.database import State
+from audit.messages import Announcement, Delta, Loss, Seal
+from support.agent_world import World, raw, settings
+
+APP = "/log/app.log"
+
+
+def make(*paths: str, exclude: tuple[str, ...] = ()) -> World:
+    return World(settings(raw("logs", *(paths or (APP,)), exclude=list(exclude))))
+
+
+@pytest.fixture
+def world() -> World:
+    """An agent that has seen app.log, sealed it, and whose clock is well past that."""
+    made = make()
+    made.files.append(APP, b"seen\n")
+    made.start()
+    made.settle()
+    assert losses(made) == []
+    return made
+
+
+def losses(world: World) -> list[Loss]:
+    return [loss for delta in world.of(Delta) for loss in delta.losses]
+
+
+def rotate(world: World, *, keep: int = 99) -> None:
+    """app.log becomes app.log.1, app.log.1 becomes app.log.2 ...; what is beyond `keep` goes."""
+    world.files.delete(f"{APP}.{keep}")
+    for number in range(keep - 1, 0, -1):
+        if f"{APP}.{number}" in world.files.by_path:
+            world.files.rename(f"{APP}.{number}", f"{APP}.{number + 1}")
+    world.files.rename(APP, f"{APP}.1")
+
+
+def generations(world: World, count: int, *, keep: int = 99) -> list[str]:
+    """Rotations without a look in between: the lines of the generations that came of it."""
+    lines = []
+    for number in range(count):
+        rotate(world, keep=keep)
+        lines.append(f"generation {number}")
+        world.files.append(APP, f"{lines[-1]}\n".encode())
+    return lines
+
+
+def test_generations_between_two_looks_are_read(world: World) -> None:
+    """Each once, to its end, announced with the path that it has now; nothing is declared lost."""
+    lines = generations(world, 4)
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines])
+    assert losses(world) == []
+    paths = {each.path for each in world.of(Announcement)}
+    assert paths == {APP, f"{APP}.1", f"{APP}.2", f"{APP}.3"}
+    rotate(world)
+    world.files.append(APP, b"last\n")
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines, "last"])
+    assert losses(world) == []
+
+
+def test_a_generation_is_read_on_and_closed(world: World) -> None:
+    """Its program may still write to it; after it stood still its file id ends."""
+    generations(world, 2)
+    world.settle(rounds=4)
+    world.files.append(f"{APP}.1", b"late\n")
+    world.settle()
+    assert "late" in world.values()
+    (closed,) = (each for each in world.ledger() if each["announced_path"] == f"{APP}.1")
+    assert (closed["state"], closed["pending"]) == ("closed", 0)
+    assert losses(world) == []
+
+
+def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
+    """What its program writes to it later is read."""
+    rotate(world)
+    world.files.append(APP, b"")
+    world.settle(rounds=3)
+    rotate(world)
+    world.files.append(APP, b"new\n")
+    world.settle(rounds=3)
+    world.files.append(f"{APP}.1", b"late\n")
+    world.settle()
+    assert sorted(world.values()) == ["late", "new", "seen"]
+    assert losses(world) == []
+
+
+def test_rotations_while_the_agent_was_down(world: World) -> None:
+    """The last seal tells what nobody can have seen; all of it is read after the start."""
+    world.kill()
+    lines = generations(world, 3)
+    world.clock.advance(3_600)
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines])
+    assert losses(world) == []
+    world.kill()
+    world.start()
+    world.settle()
+    assert len(world.values()) == 4
+    assert losses(world) == []
+
+
+def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
+    """Its name is remembered as one that its source means."""
+    generations(world, 2)
+    world.settle(rounds=2)
+    world.kill()
+    world.files.append(f"{APP}.1", b"more\n")
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == ["generation 0", "generation 1", "more", "seen"]
+    assert losses(world) == []
+
+
+def test_history_is_left_alone() -> None:
+    """Generations that were there before the agent came are not read, whatever they are called."""
+    world = make()
+    for number in (3, 2, 1):
+        world.files.append(f"{APP}.{number}", b"history\n")
+    world.clock.advance(600)
+    world.files.append(APP, b"one\n")
+    world.start()
+    world.settle()
+    rotate(world)
+    world.files.append(APP, b"two\n")
+    world.settle()
+    assert world.values() == ["one", "two"]
+    assert losses(world) == []
+
+
+@pytest.mark.parametrize("name", ["app.log.1", "app.log-20261120", "app.1.log", "app-20261120.log"])
+def test_names_of_generations(world: World, name: str) -> None:
+    """Whatever logrotate is told to call them."""
+    world.files.append("/log/app.log.9", b"")
+    world.files.rename(APP, "/log/app.log.9")
+    world.files.append(APP, b"between\n")
+    world.files.rename(APP, f"/log/{name}")
+    world.files.append(APP, b"now\n")
+    world.settle()
+    assert sorted(world.values()) == ["between", "now", "seen"]
+    assert losses(world) == []
+
+
+def test_strangers_are_not_read(world: World) -> None:
+    """Other names, and a name of rotation that lay there before, though it is written to."""
+    world.files.append("/log/app.1.log", b"a worker of that name\n")
+    world.clock.advance(60)
+    world.settle()
+    rotate(world)
+    world.files.append(APP, b"now\n")
+    world.files.append("/log/app.1.log", b"and its next line\n")
+    world.files.append("/log/app.log.bak", b"a copy\n")
+    world.settle()
+    assert sorted(world.values()) == ["now", "seen"]
+
+
+def test_what_is_excluded_stays_excluded() -> None:
+    """Also where its name is one of a generation."""
+    world = make(exclude=("*.1",))
+    world.files.append(APP, b"seen\n")
+    world.start()
+    world.settle()
+    generations(world, 2)
+    world.settle()
+    assert sorted(world.values()) == ["generation 1", "seen"]
+
+
+def test_a_generation_that_another_source_means_is_its_own() -> None:
+    """Its lines go to the topic of that source alone."""
+    world = World(settings(raw("logs", APP), raw("old", f"{APP}.*")))
+    world.files.append(APP, b"seen\n")
+    world.start()
+    world.settle()
+    generations(world, 2)
+    world.settle()
+    assert world.values("logs").count("generation 0") == 0
+    assert world.values("old").count("generation 0") == 1
+
+
+def test_a_copy_is_not_read(world: World) -> None:
+    """Copytruncate leaves the path to its file: what lies beside it is no generation."""
+    world.files.append(f"{APP}.1", b"seen\n")
+    world.files.append(APP, b"more\n")
+    world.settle()
+    assert world.values() == ["seen", "more"]
+
+
+def test_deleted_generations_are_declared(world: World) -> None:
+    """The oldest went first, so the known one is gone too: what was between nobody knows."""
+    generations(world, 5, keep=2)
+    world.settle()
+    (loss,) = losses(world)
+    assert loss.end is None
+    assert loss.reason.startswith(f"{APP}: rotated more often")
+    assert sorted(world.values()) == ["generation 2", "generation 3", "generation 4", "seen"]
+
+
+def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
+    """No known file proves that the chain is whole."""
+    rotate(world)
+    world.settle()
+    world.files.append(APP, b"first\n")
+    generations(world, 4, keep=2)
+    world.settle()
+    (loss,) = losses(world)
+    assert loss.end is None
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
+    """The path was empty at that moment; the newest generation beside it proves the rest."""
+    generations(world, 2)
+    rotate(world)
+    world.settle(rounds=5)
+    if is_restarted:
+        world.kill()
+    world.files.append(APP, b"next\n")
+    lines = generations(world, 2)
+    if is_restarted:
+        world.start()
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines, *lines, "next"])
+    assert losses(world) == []
+
+
+def test_deleted_while_the_agent_was_down(world: World) -> None:
+    """Its own file vanished unread, and perhaps others after it: at least one loss says so."""
+    world.kill()
+    generations(world, 5, keep=2)
+    world.start()
+    world.settle()
+    assert [loss.end for loss in losses(world)] == [None, None]
+
+
+def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
+    """Where no generation lies, nothing speaks for more files than were seen."""
+    for number in range(3):
+        world.files.delete(APP)
+        world.files.append(APP, b"%d\n" % number)
+        world.settle()
+    assert world.values() == ["seen", "0", "1", "2"]
+    assert losses(world) == []
+
+
+def test_a_known_file_that_is_compressed(world: World) -> None:
+    """logrotate's `compress` without delay: the same time of change says that it is the same."""
+    old = world.files.by_path[APP]
+    rotate(world)
+    world.files.append(APP, b"now\n")
+    world.files.append(f"{APP}.1.gz", b"...").changed_ns = old.changed_ns // 1000 * 1000
+    world.files.delete(f"{APP}.1")
+    world.settle()
+    assert sorted(world.values()) == ["now", "seen"]
+    assert losses(world) == []
+
+
+def test_an_unknown_file_that_is_compressed_is_declared(world: World) -> None:
+    """Nobody can read it any more; its loss names it."""
+    rotate(world)
+    world.files.append(APP, b"between\n")
+    rotate(world)
+    world.files.append(APP, b"now\n")
+    world.files.append(f"{APP}.1.gz", b"...")
+    world.files.delete(f"{APP}.1")
+    world.settle()
+    (loss,) = losses(world)
+    assert loss.reason == f"{APP}.1.gz: was compressed before it was read"
+    assert (loss.end, sorted(world.values())) == (None, ["now", "seen"])
+
+
+def test_one_that_is_being_compressed_is_read(world: World) -> None:
+    """Both names are there; the readable one is read to its end."""
+    generations(world, 2)
+    world.files.append(f"{APP}.1.gz", b"...")
+    world.settle(rounds=3)
+    world.files.delete(f"{APP}.1")
+    world.settle()
+    assert sorted(world.values()) == ["generation 0", "generation 1", "seen"]
+    assert losses(world) == []
+
+
+def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
+    """The path seems to lead to the same file; what lay there in between is found all the same."""
+    inode = world.files.by_path[APP].inode
+    rotate(world)
+    world.settle()
+    assert [each["state"] for each in world.ledger()] == ["closed"]
+    world.files.append(APP, b"second\n")
+    rotate(world)
+    world.files.append(APP, b"third\n").inode = inode
+    world.files.delete(f"{APP}.2")
+    world.settle()
+    assert sorted(world.values()) == ["second", "seen", "third"]
+
+
+def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only where something was rotated; it is listed as soon as that is possible."""
+
+    def refuse(directory: str) -> list[tuple[str, int]]:
+        raise PermissionError(errno.EACCES, "Permission denied", directory)
+
+    allowed = world.files.list
+    monkeypatch.setattr(world.files, "list", refuse)
+    lines = generations(world, 2)
+    world.settle(rounds=3)
+    seals = len(world.of(Seal))
+    assert "/log" in world.agent.tracker.unreadable["logs"]
+    world.settle()
+    assert len(world.of(Seal)) == seals
+    monkeypatch.setattr(world.files, "list", allowed)
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines])
+    assert len(world.of(Seal)) > seals
+
+
+def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
+    """A generation may seem older than the look before it."""
+    world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)
+    lines = generations(world, 2)
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines])
+
+
+def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
+    """A start before the first seal knows since when generations are its own."""
+    first = State(world.connection).since()
+    world.kill()
+    world.clock.advance(60)
+    world.start()
+    world.settle()
+    assert State(world.connection).since() == first
+    assert first.keys() == {"logs"}
