@@ -71,6 +71,9 @@ def _register_report(verbs: Any) -> None:
     parser.add_argument(
         "--all", action="store_true", help="1 also for buckets that are too young to be complete"
     )
+    parser.add_argument(
+        "--each-bucket", action="store_true", help="a line for each bucket, also for alike ones"
+    )
     parser.set_defaults(run=_report)
 
 
@@ -141,7 +144,8 @@ def _report(args: argparse.Namespace) -> int:
     if args.json:
         print_json(report.document(found))
     else:
-        table(report.table(found, policy.tiers), report.columns(policy.tiers))
+        rows = report.table(found, policy.tiers, each=args.each_bucket)
+        table(rows, report.columns(policy.tiers))
         print(summary.sentence)
     return summary.exit_status(everything=args.all)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Any
 
 from audit.counts import Sums
@@ -44,23 +45,37 @@ def summarize(verdicts: Sequence[BucketVerdict]) -> Summary:
     return Summary(len(verdicts), by_status, overdue, _sentence(verdicts, by_status, overdue))
 
 
-def table(verdicts: Iterable[BucketVerdict], tiers: Sequence[Tier]) -> list[dict[str, Any]]:
-    """One row per bucket, for a table."""
-    return [
-        {
-            "topic": topic_name(verdict.source),
-            "bucket": time_text(verdict.bucket),
-            **{tier.value.lower(): verdict.count(tier) for tier in tiers},
-            "verdict": verdict.status.word,
-            "why": reasons_text(verdict.reasons),
-        }
-        for verdict in verdicts
-    ]
+def table(
+    verdicts: Iterable[BucketVerdict], tiers: Sequence[Tier], *, each: bool = False
+) -> list[dict[str, Any]]:
+    """Rows for a table: buckets that follow one another with the same verdict share one, with the
+    sums of their counts; `each`: a row for each bucket."""
+
+    def alike(verdict: BucketVerdict) -> tuple[object, ...]:
+        reported = tuple(verdict.count(tier) is not None for tier in tiers)
+        return verdict.source, verdict.status, verdict.due, verdict.reasons, reported
+
+    runs = ([one] for one in verdicts) if each else (list(x) for _, x in groupby(verdicts, alike))
+    return [_row(run, tiers) for run in runs]
+
+
+def _row(run: Sequence[BucketVerdict], tiers: Sequence[Tier]) -> dict[str, Any]:
+    """One row of buckets that have the same verdict and the same tiers."""
+    first, last = run[0], run[-1]
+    span = f" .. {time_text(last.bucket)} ({len(run):,})" if len(run) > 1 else ""
+    row: dict[str, Any] = {
+        "topic": topic_name(first.source),
+        "buckets": time_text(first.bucket) + span,
+    }
+    for tier in tiers:
+        counts = [count for verdict in run if (count := verdict.count(tier)) is not None]
+        row[tier.value.lower()] = sum(counts) if counts else None
+    return row | {"verdict": first.status.word, "why": reasons_text(first.reasons)}
 
 
 def columns(tiers: Sequence[Tier]) -> list[str]:
     """The columns of `table`."""
-    return ["topic", "bucket", *(tier.value.lower() for tier in tiers), "verdict", "why"]
+    return ["topic", "buckets", *(tier.value.lower() for tier in tiers), "verdict", "why"]
 
 
 def document(verdicts: Sequence[BucketVerdict]) -> dict[str, Any]:

@@ -65,6 +65,21 @@ def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
     assert set(row) == set(report.columns(TIERS))
 
 
+def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
+    """An old log fills a thousand buckets: nobody reads a thousand lines that say the same."""
+    verdicts = [
+        *(_verdict(Status.COMPLETE, bucket=number * 60_000) for number in range(1000)),
+        _verdict(Status.INCOMPLETE, bucket=60_000_000),
+        _verdict(Status.COMPLETE, bucket=60_060_000),
+    ]
+    many, short, last = report.table(verdicts, TIERS)
+    assert many["buckets"] == "1970-01-01T00:00:00Z .. 1970-01-01T16:39:00Z (1,000)"
+    assert (many["agent"], many["broker"], many["mirror"]) == (5000, 4000, None)
+    assert (short["verdict"], short["buckets"]) == ("incomplete", "1970-01-01T16:40:00Z")
+    assert last["buckets"] == "1970-01-01T16:41:00Z"
+    assert len(report.table(verdicts, TIERS, each=True)) == 1002
+
+
 def test_the_document_has_everything() -> None:
     """Programs get all reasons and sums, per agent too."""
     document = report.document([SHORT])
