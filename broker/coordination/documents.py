@@ -33,7 +33,7 @@ class Registration:
     directory_id: str
 
 
-def broker_path(broker_id: int) -> str:
+def broker_path(broker_id: int | str) -> str:
     """Where a broker registers."""
     return f"{BROKER_IDS}/{broker_id}"
 
@@ -88,7 +88,10 @@ def registration(registered: Registration, now_ms: int) -> bytes:
 
 def read_registration(path: str, data: bytes) -> Registration:
     """A broker from its node."""
-    broker_id = int(path.rpartition("/")[2])
+    name = path.rpartition("/")[2]
+    if not name.isdecimal() or not name.isascii():
+        raise DocumentRefused(f"ZooKeeper's node {path} is no broker's: {name!r} is no broker.id")
+    broker_id = int(name)
     content = _load(path, data)
     host, port = _field(path, content, "host", str), _field(path, content, "port", int)
     return Registration(

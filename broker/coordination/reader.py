@@ -1,12 +1,14 @@
 """The catalog from ZooKeeper: all of it once, then what the watches say has changed.
 
 A watch tells only that something is different, once; it is set again by reading. So nothing that
-changes is missed, and what changes twice is read once.
+changes is missed, and what changes twice is read once. A reading that fails half-way forgets
+nothing either: what was to be read again still is.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +17,7 @@ from kazoo.exceptions import NoNodeError
 from broker.coordination import documents, store
 from broker.coordination.documents import DocumentRefused
 from broker.log import names
-from broker.topics.catalog import Catalog, Topic, TopicPartitionInfo
+from broker.topics.catalog import BrokerAddress, Catalog, Topic, TopicPartitionInfo
 from skidway import log
 from skidway.coordination import Coordinator
 
@@ -30,7 +32,8 @@ class CatalogReader:
         self._coordinator = coordinator
         self._changed = changed
         self._topics: dict[str, Topic] = {}
-        self._stale: set[str] = set()
+        # Filled on kazoo's thread, emptied on the session's: each of its operations is atomic.
+        self._stale: deque[str] = deque()
         self._watches: dict[str, Callable[[Any], None]] = {}
 
     def forget(self) -> None:
@@ -39,35 +42,53 @@ class CatalogReader:
 
     def read(self, cluster_id: str, broker_id: int, time_ms: int) -> Catalog:
         """The catalog as it is now. Raises Unreachable."""
-        stale, self._stale = self._stale, set()
-        with store.answered(self._coordinator) as client:
-            brokers = {}
-            for name in self._children(client, documents.BROKER_IDS):
-                path = documents.broker_path(int(name))
-                content = self._get(client, path, _BROKERS)
-                if content is not None:
-                    address = documents.read_registration(path, content[0]).address
-                    brokers[address.broker_id] = address
-            controller = store.claim_controller(self._coordinator, broker_id, time_ms)
-            self._get(client, documents.CONTROLLER, _BROKERS)
-            deleting = self._deletions(client)
-            topics = {}
-            for name in self._children(client, documents.TOPICS):
-                if name in deleting:
-                    continue
-                known = None if name in stale else self._topics.get(name)
-                topic = known or self._topic(client, name)
-                if topic is not None:
-                    topics[name] = topic
+        stale = {self._stale.popleft() for _ in range(len(self._stale))}
+        try:
+            with store.answered(self._coordinator) as client:
+                return self._read(client, stale, cluster_id, broker_id, time_ms)
+        except BaseException:
+            self._stale.extend(stale)  # their watches have told all that they will ever tell
+            raise
+
+    def _read(
+        self, client: Any, stale: set[str], cluster_id: str, broker_id: int, time_ms: int
+    ) -> Catalog:
+        brokers = self._brokers(client)
+        controller = store.claim_controller(self._coordinator, broker_id, time_ms)
+        self._get(client, documents.CONTROLLER, _BROKERS)
+        deleting = self._deletions(client)
+        topics = {}
+        for name in self._children(client, documents.TOPICS):
+            if name in deleting:
+                continue
+            known = None if name in stale else self._topics.get(name)
+            topic = known or self._topic(client, name)
+            if topic is not None:
+                topics[name] = topic
         self._topics = topics
         return Catalog(cluster_id, brokers, dict(topics), controller, deleting)
+
+    def _brokers(self, client: Any) -> dict[int, BrokerAddress]:
+        brokers = {}
+        for name in self._children(client, documents.BROKER_IDS):
+            path = documents.broker_path(name)
+            content = self._get(client, path, _BROKERS)
+            if content is None:
+                continue
+            try:
+                address = documents.read_registration(path, content[0]).address
+            except DocumentRefused as error:
+                _log.error("broker_refused", path=path, reason=str(error))
+            else:
+                brokers[address.broker_id] = address
+        return brokers
 
     def _topic(self, client: Any, name: str) -> Topic | None:
         try:
             return self._read_topic(client, name)
         except DocumentRefused as error:
             _log.error("topic_refused", topic=name, reason=str(error))
-            return None
+            return self._topics.get(name)  # as it was: what is served is not dropped for a typo
 
     def _read_topic(self, client: Any, name: str) -> Topic | None:
         if names.illegal_topic(name) is not None:
@@ -114,7 +135,7 @@ class CatalogReader:
             data, status = client.retry(client.get, path, watch=watch)
         except NoNodeError:
             if client.retry(client.exists, path, watch=watch) is not None:
-                self._stale.add(name)
+                self._stale.append(name)
                 self._changed()
             return None
         return data, status.version
@@ -125,7 +146,7 @@ class CatalogReader:
         if watch is None:
 
             def watch(_event: Any) -> None:
-                self._stale.add(name)
+                self._stale.append(name)
                 self._changed()
 
             self._watches[name] = watch

@@ -54,6 +54,9 @@ class Job(Generic[T]):
             outcome = error
         except KazooException as error:
             outcome = SkidwayError(f"ZooKeeper refused: {type(error).__name__} {error}".strip())
+        except Exception as error:  # noqa: BLE001 - the thread must live: nobody else has ZooKeeper
+            _log.error("zookeeper_job_failed", exc=error)
+            outcome = SkidwayError("the broker made a mistake; its log says more")
         done = self._done
         post(lambda: done(outcome))
 
@@ -163,7 +166,7 @@ class Session:
             return
         try:
             catalog = self.read_catalog(registration.address.broker_id)
-        except SkidwayError as error:
+        except (SkidwayError, KazooException) as error:
             _log.warning("catalog_not_read", reason=str(error))
             self._refreshing.set()
             self._later(self._read_again)
@@ -194,8 +197,8 @@ class Session:
             self.broker_epoch = store.register(
                 coordinator, registration, wait_s=0.0, time_ms=self._clock.time_ms()
             )
-        except SkidwayError as error:
-            _log.error("not_registered", reason=str(error))
+        except (SkidwayError, KazooException) as error:
+            _log.error("not_registered", reason=f"{type(error).__name__} {error}")
             self._later(self._register_again)
             return
         self.reader.forget()

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
+from kazoo.retry import RetryFailedError
 
 from broker.coordination import documents
 from broker.coordination.documents import Registration
@@ -49,7 +50,7 @@ def answered(coordinator: Coordinator) -> Iterator[Any]:
     """kazoo's client, whose silence becomes Unreachable."""
     try:
         yield coordinator.client
-    except UNANSWERED as error:
+    except (*UNANSWERED, RetryFailedError) as error:
         raise Unreachable(f"ZooKeeper at {coordinator.connect} does not answer") from error
 
 
@@ -195,18 +196,47 @@ def add_partitions(
 
 
 def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
-    """Says that a topic is being deleted: from now on nobody serves it."""
+    """Says that a topic is being deleted: from now on nobody serves it. Raises TopicGone."""
+    _still(coordinator, topic, topic_id)
     coordinator.create_if_absent(documents.deletion_path(topic), documents.deletion(topic_id))
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a topic that was marked, when its partitions are gone. Can be done again."""
+    """Removes a topic that was marked, when its partitions are gone. Can be done again.
+
+    Without the mark nothing is removed: somebody else has done it, and what has the name now is
+    another topic.
+    """
+    mark = documents.deletion_path(topic)
     with answered(coordinator) as client:
+        if client.retry(client.exists, mark) is None:
+            return
         for path in (documents.topic_path(topic), documents.config_path(topic)):
             with contextlib.suppress(NoNodeError):
                 client.retry(client.delete, path, recursive=True)
         with contextlib.suppress(NoNodeError):
-            client.retry(client.delete, documents.deletion_path(topic))
+            client.retry(client.delete, mark)
+
+
+def _still(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
+    """Raises TopicGone if the topic of that name is another one, or none."""
+    path = documents.topic_path(topic)
+    found = coordinator.get(path)
+    if found is None or documents.read_topic(path, found.data)[0] != topic_id:
+        raise TopicGone(f"Topic '{topic}' is not there any more.")
+
+
+def lead_new(
+    coordinator: Coordinator,
+    topic: str,
+    topic_id: uuid.UUID,
+    partitions: Sequence[int],
+    leader: int,
+) -> dict[int, PartitionState]:
+    """Says who leads the new partitions of a topic; their states afterwards. Raises TopicGone."""
+    _still(coordinator, topic, topic_id)
+    wanted = PartitionState(leader, 0, (leader,))
+    return {each: lead(coordinator, topic, each, wanted) for each in partitions}
 
 
 def lead(
@@ -214,7 +244,7 @@ def lead(
 ) -> PartitionState:
     """Writes the state of a partition; `wanted.version` -1 creates it. What is there afterwards.
 
-    Not what was wanted if somebody else wrote in between.
+    Not what was wanted if somebody else wrote in between. Raises TopicGone.
     """
     path = documents.state_path(topic, partition)
     content = documents.state(wanted)

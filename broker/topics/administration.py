@@ -10,6 +10,10 @@ The order is what makes a crash harmless:
              by name rather than begun again at offset 0
 
 A directory that belongs to no topic known is set aside, never deleted.
+
+A topic may be deleted, and made again under its name, while its partitions are still being made:
+whatever comes late is matched by topic id. What we deleted ourselves never comes back by a picture
+of ZooKeeper that was begun before.
 """
 
 from __future__ import annotations
@@ -34,6 +38,7 @@ from skidway.errors import SkidwayError
 from skidway.kafka.types import TopicPartition
 
 TRY_AGAIN_MS = 1000
+DELETED_REMEMBERED = 10_000
 Done = Callable[[SkidwayError | None], None]
 _log = log.get(__name__)
 
@@ -59,7 +64,8 @@ class Topics:
         self._partitions = partitions
         self._session: Session | None = None
         self._preparing: set[TopicPartition] = set()
-        self._when_ready: dict[str, list[Done]] = {}
+        self._when_ready: dict[uuid.UUID, list[Done]] = {}
+        self._deleted: dict[uuid.UUID, None] = {}
         self._creating: set[str] = set()
 
     @property
@@ -96,7 +102,7 @@ class Topics:
 
     def apply(self, catalog: Catalog) -> None:
         """Takes over what ZooKeeper says now: hosts what is new, drops what is gone."""
-        catalog = _with(self._own, catalog)
+        catalog = _with(self._own, self._without_deleted(catalog))
         self.catalog = catalog
         self._drop_vanished()
         wanted: dict[str, list[int]] = {}
@@ -125,7 +131,7 @@ class Topics:
                 return
             infos = {number: TopicPartitionInfo(each) for number, each in assignment.items()}
             self._learn(Topic(name, topic_id, infos, dict(settings)))
-            self._ready(name, done)
+            self._ready(name, topic_id, done)
 
         self.session.submit(work, created)
         return topic_id
@@ -153,7 +159,7 @@ class Topics:
             for number, each in assignment.items():
                 known.setdefault(number, TopicPartitionInfo(each))
             self._learn(replace(topic, partitions=known))
-            self._ready(topic.name, done)
+            self._ready(topic.name, topic.topic_id, done)
 
         self.session.submit(work, extended)
 
@@ -170,6 +176,7 @@ class Topics:
             known = {each: self.catalog.topics[each] for each in self.catalog.topics}
             known.pop(topic.name, None)
             self.catalog = replace(self.catalog, topics=known)
+            self._remember_deleted(topic.topic_id)
             for number in topic.partitions:
                 self._take_out(TopicPartition(topic.name, number), names.DELETED_DIRECTORY)
             self._finish_deletion(topic.name, done)
@@ -180,10 +187,27 @@ class Topics:
         """Acts on what we wrote ourselves, without waiting for a watch to say it."""
         self.apply(replace(self.catalog, topics={**self.catalog.topics, topic.name: topic}))
 
-    def _ready(self, name: str, done: Done) -> None:
+    def _remember_deleted(self, topic_id: uuid.UUID) -> None:
+        self._deleted[topic_id] = None
+        if len(self._deleted) > DELETED_REMEMBERED:
+            del self._deleted[next(iter(self._deleted))]
+
+    def _without_deleted(self, catalog: Catalog) -> Catalog:
+        """Without topics that we deleted; whoever has their name since then stays."""
+        late = [name for name, each in catalog.topics.items() if each.topic_id in self._deleted]
+        if not late:
+            return catalog
+        topics = dict(catalog.topics)
+        for name in late:
+            del topics[name]
+            if name in self.catalog.topics:
+                topics[name] = self.catalog.topics[name]
+        return replace(catalog, topics=topics)
+
+    def _ready(self, name: str, topic_id: uuid.UUID, done: Done) -> None:
         """Calls `done` once every partition of a topic that is ours is served."""
         if any(each.topic == name for each in self._preparing):
-            self._when_ready.setdefault(name, []).append(done)
+            self._when_ready.setdefault(topic_id, []).append(done)
         else:
             done(None)
 
@@ -191,7 +215,13 @@ class Topics:
         def work(coordinator: Coordinator) -> None:
             store.remove_topic(coordinator, name)
 
-        self.session.submit(work, done)
+        def removed(outcome: SkidwayError | None) -> None:
+            if outcome is not None:
+                # Marked, so no topic of the name can be made before this is done to the end.
+                self._loop.call_later(TRY_AGAIN_MS, lambda: self._finish_deletion(name, _ignore))
+            done(outcome)
+
+        self.session.submit(work, removed)
 
     def _drop_vanished(self) -> None:
         deleting = self.catalog.deleting
@@ -201,6 +231,9 @@ class Topics:
                 marked = deleting.get(partition.topic) == replica.topic_id
                 suffix = names.DELETED_DIRECTORY if marked else names.STRAY_DIRECTORY
                 self._take_out(partition, suffix)
+        for partition in list(self._logs.stopped):
+            if partition.topic not in self.catalog.topics and partition.topic not in deleting:
+                self._take_out(partition, names.STRAY_DIRECTORY)
 
     def _take_out(self, partition: TopicPartition, suffix: str) -> None:
         self._logs.delete(partition, suffix=suffix)
@@ -249,7 +282,7 @@ class Topics:
             failure = SkidwayError(
                 f"cannot create the partitions of {topic.name}: {error.strerror or error}"
             )
-            self._tell(topic.name, failure)
+            self._tell(topic, failure)
 
         if missing:
             self._logs.create(missing, made)
@@ -257,10 +290,8 @@ class Topics:
             made(None)
 
     def _lead(self, topic: Topic, numbers: list[int]) -> None:
-        wanted = PartitionState(self._broker_id, 0, (self._broker_id,))
-
         def work(coordinator: Coordinator) -> dict[int, PartitionState]:
-            return {each: store.lead(coordinator, topic.name, each, wanted) for each in numbers}
+            return store.lead_new(coordinator, topic.name, topic.topic_id, numbers, self._broker_id)
 
         def led(outcome: dict[int, PartitionState] | SkidwayError) -> None:
             known = self.catalog.topics.get(topic.name)
@@ -271,20 +302,27 @@ class Topics:
                 return
             self._preparing.difference_update(TopicPartition(topic.name, n) for n in numbers)
             if known is None or gone or isinstance(outcome, SkidwayError):
-                for number in numbers:
-                    self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
-                self._tell(topic.name, SkidwayError(f"Topic '{topic.name}' was deleted."))
+                self._give_up(topic, numbers)
                 return
             partitions = dict(known.partitions)
             for number, state in outcome.items():
-                partitions[number] = replace(partitions[number], state=state)
+                # A picture of ZooKeeper from before may lack it; the next one has it.
+                info = partitions.get(number, TopicPartitionInfo((self._broker_id,)))
+                partitions[number] = replace(info, state=state)
             self._learn(replace(known, partitions=partitions))
-            self._tell(topic.name, None)
+            self._tell(topic, None)
 
         self.session.submit(work, led)
 
-    def _tell(self, name: str, error: SkidwayError | None) -> None:
-        for done in self._when_ready.pop(name, []):
+    def _give_up(self, topic: Topic, numbers: list[int]) -> None:
+        """The topic was deleted while its partitions were made; its name may be another's now."""
+        for number in numbers:
+            self._take_out(TopicPartition(topic.name, number), names.STRAY_DIRECTORY)
+        self._tell(topic, SkidwayError(f"Topic '{topic.name}' was deleted."))
+        self.apply(self.catalog)
+
+    def _tell(self, topic: Topic, error: SkidwayError | None) -> None:
+        for done in self._when_ready.pop(topic.topic_id, []):
             done(error)
 
     def _lead_again(self) -> None:

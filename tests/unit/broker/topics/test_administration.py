@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from broker.coordination.store import TopicGone
 from broker.log.checkpoints import write_partition_metadata
 from broker.log.config import LogConfig
 from broker.log.flusher import Outcome, timed
@@ -22,6 +24,7 @@ from broker.topics.catalog import (
     Topic,
     TopicPartitionInfo,
 )
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 
@@ -49,14 +52,31 @@ class FakeSession:
         return wanted
 
 
+class FakeLoop:
+    """Keeps what is to be done later until the test does it."""
+
+    def __init__(self) -> None:
+        self.later: list[Callable[[], None]] = []
+
+    def call_later(self, _delay_ms: float, action: Callable[[], None]) -> None:
+        self.later.append(action)
+
+
 class World:
     def __init__(self, directory: Path, catalog: Catalog) -> None:
         clock, timers, worker = ManualClock(), Timers(), AtOnce()
         self.logs = LogManager(clock, worker)
         self.logs.open_directories([directory])
         self.hosted = HostedPartitions(self.logs, Purgatory(timers), worker, timers, clock)
-        loop: Any = None
-        self.topics = Topics(OWN, LogConfig(), loop, self.logs, self.hosted, catalog)
+        self.loop = FakeLoop()
+        self.topics = Topics(
+            OWN,
+            LogConfig(),
+            self.loop,  # type: ignore[arg-type]
+            self.logs,
+            self.hosted,
+            catalog,
+        )
         self.session = FakeSession()
         self.topics.use(self.session)  # type: ignore[arg-type]
         self.directory = directory
@@ -150,3 +170,90 @@ def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
         assert world.hosted.get(LOGS) is None
         assert len([path for path in directory.iterdir() if "-stray" in path.name]) == left
         assert not (directory / "logs-0").exists()
+
+
+def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path) -> None:
+    """Deleted and created under one name before the first was ready: the second is served."""
+    old, new = topic(uuid.uuid4()), topic(uuid.uuid4())
+    world = World(tmp_path, catalog())
+    world.start()
+    told: list[SkidwayError | None] = []
+    world.topics.apply(catalog(old))
+    led = world.session.jobs.pop()
+    world.topics.delete(old, told.append)
+    world.session.jobs.pop()(None)
+    world.session.jobs.pop()(None)
+    assert told == [None]
+    world.topics.create("logs", {0: (1,)}, {}, told.append)
+    world.session.jobs.pop()(None)
+    world.topics.apply(catalog(new))
+    led(TopicGone("Topic 'logs' is not there any more."))
+    assert not world.logs.stopped
+    world.session.jobs.pop()({0: PartitionState(1, 0, (1,), 0)})
+    replica = world.hosted.get(LOGS)
+    assert replica is not None
+    assert replica.topic_id == world.topics.catalog.topics["logs"].topic_id == new.topic_id
+    assert (tmp_path / "logs-0").exists()
+
+
+def test_an_old_picture_does_not_take_a_new_topic_away(tmp_path: Path) -> None:
+    """What we deleted does not come back by a catalog that was read before."""
+    old, new = topic(uuid.uuid4(), LED), topic(uuid.uuid4(), LED)
+    made(tmp_path, old.topic_id)
+    world = World(tmp_path, catalog(old))
+    world.start()
+    world.topics.delete(old, lambda _: None)
+    world.session.jobs.pop()(None)
+    assert world.hosted.get(LOGS) is None
+    world.topics.apply(catalog(replace(new, partitions={0: TopicPartitionInfo((1,))})))
+    world.session.jobs.pop()({0: LED})
+    replica = world.hosted.get(LOGS)
+    assert replica is not None
+    world.topics.apply(catalog(old))
+    assert world.hosted.get(LOGS) is replica
+    assert world.topics.catalog.topics["logs"].topic_id == new.topic_id
+    assert not [path for path in tmp_path.iterdir() if "-stray" in path.name]
+
+
+def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) -> None:
+    """Its client is told at once; the topic's name does not stay blocked until a restart."""
+    one = topic(uuid.uuid4(), LED)
+    made(tmp_path, one.topic_id)
+    world = World(tmp_path, catalog(one))
+    world.start()
+    told: list[SkidwayError | None] = []
+    world.topics.delete(one, told.append)
+    world.session.jobs.pop()(None)
+    away = Unreachable("ZooKeeper is away")
+    world.session.jobs.pop()(away)
+    assert told == [away]
+    [again] = world.loop.later
+    again()
+    world.session.jobs.pop()(None)
+    assert len(world.loop.later) == 1
+
+
+def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
+    """A catalog from before the topic was extended comes between: nothing breaks."""
+    one = topic(uuid.uuid4(), LED)
+    made(tmp_path, one.topic_id)
+    world = World(tmp_path, catalog(one))
+    world.start()
+    more = {0: TopicPartitionInfo((1,), LED), 1: TopicPartitionInfo((1,))}
+    world.topics.apply(catalog(replace(one, partitions=more)))
+    led = world.session.jobs.pop()
+    world.topics.apply(catalog(one))
+    led({1: PartitionState(1, 0, (1,), 0)})
+    assert world.hosted.get(TopicPartition("logs", 1)) is not None
+
+
+def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
+    """Deleted by another broker: a topic of the same name is not stopped for it."""
+    world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
+    world.start()
+    assert LOGS in world.logs.stopped
+    world.topics.apply(catalog())
+    assert not world.logs.stopped
+    world.topics.apply(catalog(topic(uuid.uuid4())))
+    world.session.jobs.pop()({0: LED})
+    assert world.hosted.get(LOGS) is not None

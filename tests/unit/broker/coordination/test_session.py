@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kazoo.exceptions import KazooException, NoNodeError
+from kazoo.retry import RetryFailedError
+
+from broker.coordination import documents, store
+from broker.coordination.documents import Registration
+from broker.coordination.session import Job, Session
+from broker.topics.catalog import BrokerAddress, Catalog
+from skidway.coordination import State, Versioned
+from skidway.errors import SkidwayError, StateRefused
+from support.clock import ManualClock
+
+
+def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
+    """Whatever a job raises, its caller hears of it, and the thread is there for the next."""
+    told: list[object] = []
+
+    def mistaken(_coordinator: object) -> object:
+        raise ValueError("a node that nobody foresaw")
+
+    coordinator: Any = None
+    Job(mistaken, told.append).run(coordinator, lambda action: action())
+    [outcome] = told
+    assert isinstance(outcome, SkidwayError)
+
+
+class Alive:
+    """A session on a ZooKeeper that answers as the test says; its jobs are done by hand."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.coordinator: Any = SimpleNamespace(
+            on_state=lambda listener: setattr(self, "tell", listener), state=State.CONNECTED
+        )
+        self.tell: Callable[[State], None]
+        self.catalogs: list[Catalog] = []
+        self.later: list[Callable[[Any], object]] = []
+        self.session = Session(
+            self.coordinator,
+            ManualClock(),
+            lambda action: action(),
+            cluster_id="cluster",
+            on_catalog=self.catalogs.append,
+        )
+        self.session._registration = Registration(BrokerAddress(1, "127.0.0.1", 9092), "id")
+        monkeypatch.setattr(self.session, "_later", self.later.append)
+
+    def work(self) -> None:
+        while not self.session._jobs.empty():
+            job = self.session._jobs.get()
+            assert job is not None
+            job.run(self.coordinator, lambda action: action())
+
+
+@pytest.mark.parametrize("error", [RetryFailedError("attempts"), KazooException("refused")])
+def test_what_zookeeper_refuses_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, error: KazooException
+) -> None:
+    """After a lost session the broker registers and reads the catalog, until both succeed."""
+    alive = Alive(monkeypatch)
+    answers: list[Exception | Catalog] = [error, error, Catalog("cluster")]
+
+    def answer(*_args: object, **_options: object) -> Any:
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(store, "register", answer)
+    monkeypatch.setattr(alive.session.reader, "read", answer)
+    alive.tell(State.LOST)
+    alive.tell(State.CONNECTED)
+    alive.work()
+    assert len(alive.later) == 2
+    alive.later.pop()(alive.coordinator)
+    assert alive.catalogs == [Catalog("cluster")]
+
+
+class Tree:
+    """The nodes that the store's operations need, and their versions."""
+
+    def __init__(self, **nodes: bytes) -> None:
+        self.nodes = nodes
+        self.client = self
+        self.connect = "zookeeper:2181"
+
+    def retry(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        return call(*args, **options)
+
+    def exists(self, path: str) -> object:
+        return self.nodes.get(path)
+
+    def delete(self, path: str, recursive: bool = False) -> None:
+        if path not in self.nodes:
+            raise NoNodeError
+        for each in [each for each in self.nodes if each == path or each.startswith(f"{path}/")]:
+            del self.nodes[each]
+
+    def get(self, path: str) -> Versioned | None:
+        return Versioned(self.nodes[path], 0) if path in self.nodes else None
+
+    def create_if_absent(self, path: str, data: bytes) -> bool:
+        return self.nodes.setdefault(path, data) is data
+
+    def set_versioned(self, path: str, data: bytes, _version: int) -> bool:
+        self.nodes[path] = data
+        return True
+
+
+MARK, TOPIC = documents.deletion_path("logs"), documents.topic_path("logs")
+
+
+def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
+    """The mark is gone, so somebody finished it: the topic that has the name now stays."""
+    topic_id = uuid.uuid4()
+    tree: Any = Tree(**{TOPIC: documents.topic(topic_id, {0: (1,)})})
+    store.remove_topic(tree, "logs")
+    assert TOPIC in tree.nodes
+    store.mark_deletion(tree, "logs", topic_id)
+    store.remove_topic(tree, "logs")
+    assert tree.nodes == {}
+
+
+def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> None:
+    """Whoever means the one that was deleted is told that it is gone."""
+    tree: Any = Tree(**{TOPIC: documents.topic(uuid.uuid4(), {0: (1,)})})
+    before = dict(tree.nodes)
+    with pytest.raises(store.TopicGone):
+        store.mark_deletion(tree, "logs", uuid.uuid4())
+    with pytest.raises(store.TopicGone):
+        store.lead_new(tree, "logs", uuid.uuid4(), [0], 1)
+    assert tree.nodes == before
+
+
+def test_producer_ids_end_where_their_type_ends() -> None:
+    """When all are used up a producer is told so; no id is made that cannot be said."""
+    path = documents.PRODUCER_ID_BLOCK
+    last = (1 << 63) - 1
+    tree: Any = Tree(**{path: documents.producer_id_block(1, 0, last - 1000)})
+    assert store.producer_id_block(tree, 1, -1) == (last - 999, last)
+    with pytest.raises(StateRefused, match="used up"):
+        store.producer_id_block(tree, 1, -1)
