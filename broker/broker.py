@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
-from broker.api import produce, registry
+from broker.api import registry
 from broker.api.exchange import Exchange
-from broker.api.produce import Appending
+from broker.api.produce_run import handle_alike
 from broker.coordination.producer_ids import ProducerIds
 from broker.log.log_manager import LogManager
 from broker.metrics import Counts
@@ -21,6 +22,14 @@ from skidway.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 from skidway.kafka.types import TopicPartition
+
+
+class Appended(Protocol):
+    """Requests whose batches are appended in this turn and not yet written."""
+
+    def answer_written(self, broker: Broker) -> None:
+        """Answers them, or lets them wait for the watermark."""
+        ...
 
 
 class Broker:
@@ -47,7 +56,7 @@ class Broker:
         self.counts = Counts()
         self.api_ranges = registry.ranges()
         self.now_ms = clock.time_ms()
-        self.appended: list[Appending] = []
+        self.appended: list[Appended] = []
         self.stopping = False
         self.before_write: Callable[[], None] = _nothing
         """What else appends at the end of a turn: the mirrors."""
@@ -59,7 +68,7 @@ class Broker:
         """Handles one request. Raises ProtocolError: the connection is closed."""
         if not self.appended:
             self.now_ms = self._clock.time_ms()
-        if produce.handle_alike(self, connection, frame):
+        if handle_alike(self, connection, frame):
             return
         header, body = read_request_header(frame)
         api = registry.SERVED.get(header.api_key)
@@ -93,7 +102,7 @@ class Broker:
         if self.appended:
             appended, self.appended = self.appended, []
             for each in appended:
-                produce.answer_written(self, each)
+                each.answer_written(self)
 
     def why_not_served(self, topic: str, partition: int) -> ErrorCode:
         """The error for a partition that is not among those served here."""

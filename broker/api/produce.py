@@ -8,6 +8,9 @@ A duplicate (KIP-98) is answered with its original offset, whatever the acks, on
 passed that: before, a crash could still take the original back. Offered from 0, since librdkafka
 before 2.11.1 sends uncompressed otherwise (KAFKA-18659).
 
+This is the general way. Requests that are good and like one before take a shorter one,
+`broker.api.produce_run`.
+
 Left out: transactions (a transactional id is refused), LogAppendTime.
 """
 
@@ -18,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from broker.api.errors import code_of
 from broker.api.exchange import Exchange
-from broker.api.produce_shape import Shape, learn
+from broker.api.produce_run import ALL, Alike
+from broker.api.produce_shape import learn
 from broker.api.registration import Api
 from broker.log.files import StorageFailed
 from broker.log.producer_state import SequenceRefused
@@ -29,7 +33,6 @@ from broker.log.validation import (
     check_timestamps,
     validate,
 )
-from broker.network.connection import Connection
 from broker.partitions.replica import Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE, ApiKey
@@ -45,7 +48,6 @@ from skidway.kafka.types import TopicPartition
 if TYPE_CHECKING:
     from broker.broker import Broker
 
-ALL = -1
 Appended = tuple[Replica, int, int, bool]
 """Replica, base offset, the offset behind the last record, whether a duplicate."""
 _UNKNOWN_OFFSET = -1
@@ -54,17 +56,25 @@ _UNKNOWN_OFFSET = -1
 class Appending:
     """A request whose batches are appended and not yet written."""
 
-    __slots__ = ("acks", "appended", "exchange", "refused", "shape", "timeout_ms")
+    __slots__ = ("acks", "appended", "exchange", "refused", "timeout_ms")
 
-    def __init__(
-        self, exchange: Exchange, acks: int, timeout_ms: int, shape: Shape | None = None
-    ) -> None:
+    def __init__(self, exchange: Exchange, acks: int, timeout_ms: int) -> None:
         self.exchange = exchange
         self.acks = acks
         self.timeout_ms = timeout_ms
-        self.shape = shape
         self.appended: list[Appended] = []
         self.refused: list[ProduceResult] = []
+
+    def answer_written(self, broker: Broker) -> None:
+        """At the end of the turn, when the files have it: answers, or waits for the watermark."""
+        if self.exchange.connection.closed:
+            return
+        if self.acks == 0:
+            _answer_nothing(self)
+        elif self.acks == ALL or any(duplicate for *_, duplicate in self.appended):
+            _await_watermark(broker, self)
+        else:
+            _send(self, [_when_written(each) for each in self.appended])
 
 
 class DelayedProduce:
@@ -111,47 +121,20 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             appending.refused.append(_error(each, broker.why_not_served(*partition)))
         else:
             _append(broker, replica, each.records, appending)
-            if exchange.frame is not None:
-                shape = learn(exchange.frame, exchange.version, request, replica)
-                exchange.connection.memo = shape
+            _remember(exchange, request, replica)
         seen.add(partition)
 
 
-def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> bool:
-    """Handles a request that is like the one before it on this connection; False if it is not."""
-    shape = connection.memo
-    if not isinstance(shape, Shape):
-        return False
-    matched = shape.match(frame)
-    if matched is None or not shape.replica.served or broker.stopping:
-        return False
-    correlation_id, records = matched
-    exchange = Exchange(
-        broker.loop, connection, ApiKey.PRODUCE, shape.version, correlation_id, records
-    )
-    appending = Appending(exchange, shape.acks, shape.timeout_ms, shape)
-    broker.appended.append(appending)
-    _append(broker, shape.replica, records, appending)
-    return True
-
-
-def answer_written(broker: Broker, request: Appending) -> None:
-    """At the end of the turn, when the files have it: answers, or waits for the watermark."""
-    exchange = request.exchange
-    if exchange.connection.closed:
+def _remember(exchange: Exchange, request: Produce, replica: Replica) -> None:
+    """So that the next one of its kind need not come here."""
+    if exchange.frame is None:
         return
-    shape = request.shape
-    if request.acks == 1 and shape is not None and not request.refused:
-        replica, base, end, duplicate = request.appended[0]
-        if not duplicate and end <= replica.log.written.offset:
-            exchange.send((shape.answer(exchange.correlation_id, base),))
-            return
-    if request.acks == 0:
-        _answer_nothing(request)
-    elif request.acks == ALL or any(duplicate for *_, duplicate in request.appended):
-        _await_watermark(broker, request)
-    else:
-        _send(request, [_when_written(each) for each in request.appended])
+    shape = learn(exchange.frame, exchange.version, request, replica)
+    if shape is not None:
+        connection = exchange.connection
+        if not isinstance(connection.memo, Alike):
+            connection.memo = Alike()
+        connection.memo.shapes.add(shape)
 
 
 def _answer_nothing(request: Appending) -> None:

@@ -1,8 +1,9 @@
 """A producer's requests are alike: only correlation id and records differ from one to the next.
 
-So what stands in front of the records is parsed once a connection, and later requests are compared
-with it; what stands around the offsets of the answer is written once. A request that differs in any
-byte takes the general way. For requests with one batch, which is what matters: many small ones::
+So what stands in front of the records is parsed once a connection and partition, and later requests
+are compared with it; what stands around the offsets of the answer is written once. A request that
+differs in any byte takes the general way. For requests with one batch, which is what matters: many
+small ones::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared
@@ -17,11 +18,12 @@ from broker.partitions.replica import Replica
 from skidway.kafka.protocol.apis import APIS, ApiKey
 from skidway.kafka.protocol.produce import Produce, ProduceResult, write_response
 
-_HEAD: Final = Struct(">ii")  # key and version as one number, correlation id
+SHAPES_MAX: Final = 64
+"""Partitions of one connection that are remembered; with more, all are learned anew."""
+
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 _PREFIX_START: Final = 8
-_CORRELATION_AT: Final = 4
 _FLEXIBLE_SINCE: Final = APIS[ApiKey.PRODUCE].flexible_since
 _TAGS: Final = b"\0\0\0"  # of the partition, the topic and the request: none
 _LOG_START_SINCE: Final = 5
@@ -33,15 +35,14 @@ class Shape:
     """All of a request but correlation id and records, and its good answer but the offsets."""
 
     __slots__ = (
-        "_answer",
-        "_base_at",
+        "_answer_form",
+        "_answer_parts",
         "_flexible",
-        "_key_version",
-        "_prefix",
+        "_has_log_start",
         "_size_at",
-        "_start_at",
-        "_tail",
         "acks",
+        "key_version",
+        "prefix",
         "replica",
         "timeout_ms",
         "version",
@@ -54,44 +55,80 @@ class Shape:
         self.acks = request.acks
         self.timeout_ms = request.timeout_ms
         self.replica = replica
-        self._key_version = _INT32.unpack_from(frame)[0]
-        self._prefix = bytes(frame[_PREFIX_START:size_at])
+        self.key_version: int = _INT32.unpack_from(frame)[0]
+        self.prefix = bytes(frame[_PREFIX_START:size_at])
         self._size_at = size_at
         self._flexible = version >= _FLEXIBLE_SINCE
-        self._tail = _TAGS if self._flexible else b""
-        topic, partition = replica.partition
-        mark = ProduceResult(topic, partition, 0, _BASE_MARK, -1, _START_MARK)
-        self._answer = bytes(write_response(0, version, [mark]))
-        self._base_at = self._answer.rindex(_INT64.pack(_BASE_MARK))
-        self._start_at = 0
-        if version >= _LOG_START_SINCE:
-            self._start_at = self._answer.rindex(_INT64.pack(_START_MARK))
+        self._has_log_start = version >= _LOG_START_SINCE
+        self._learn_answer()
 
-    def match(self, frame: memoryview) -> tuple[int, memoryview] | None:
-        """Correlation id and records of a request of this shape; None for any other."""
+    def records(self, frame: memoryview) -> memoryview | None:
+        """The records of a request with this shape's key, version and prefix; None if it differs
+        behind them."""
         at = self._size_at
-        if len(frame) < at + _INT32.size or frame[_PREFIX_START:at] != self._prefix:
-            return None
-        key_version, correlation_id = _HEAD.unpack_from(frame)
-        if key_version != self._key_version:
-            return None
-        if self._flexible:
-            size, start = _compact_size(frame, at)
-        else:
-            size, start = _INT32.unpack_from(frame, at)[0], at + _INT32.size
+        if not self._flexible:
+            size = len(frame) - at - _INT32.size
+            return frame[at + _INT32.size :] if _INT32.unpack_from(frame, at)[0] == size else None
+        size, start = _compact_size(frame, at)
         end = start + size
-        if size < 0 or frame[end:] != self._tail or end > len(frame):
+        if size < 0 or len(frame) - end != len(_TAGS) or bytes(frame[end:]) != _TAGS:
             return None
-        return correlation_id, frame[start:end]
+        return frame[start:end]
 
-    def answer(self, correlation_id: int, base_offset: int) -> bytearray:
+    def answer(self, correlation_id: int, base_offset: int) -> bytes:
         """The frame that says that the records were stored from an offset on."""
-        out = bytearray(self._answer)
-        _INT32.pack_into(out, _CORRELATION_AT, correlation_id)
-        _INT64.pack_into(out, self._base_at, base_offset)
-        if self._start_at:
-            _INT64.pack_into(out, self._start_at, self.replica.log.log_start_offset)
-        return out
+        size, middle, between, rest = self._answer_parts
+        form = self._answer_form
+        if not self._has_log_start:
+            return form.pack(size, correlation_id, middle, base_offset, between, rest)
+        start = self.replica.log.log_start_offset
+        return form.pack(size, correlation_id, middle, base_offset, between, start, rest)
+
+    def _learn_answer(self) -> None:
+        topic, partition = self.replica.partition
+        mark = ProduceResult(topic, partition, 0, _BASE_MARK, -1, _START_MARK)
+        whole = write_response(0, self.version, [mark])
+        base_at = whole.rindex(_INT64.pack(_BASE_MARK))
+        behind = start_at = base_at + _INT64.size
+        if self._has_log_start:
+            start_at = whole.rindex(_INT64.pack(_START_MARK))
+        middle, between = whole[_PREFIX_START:base_at], whole[behind:start_at]
+        rest = whole[start_at + (_INT64.size if self._has_log_start else 0) :]
+        start = "q" if self._has_log_start else ""
+        self._answer_form = Struct(f">4si{len(middle)}sq{len(between)}s{start}{len(rest)}s")
+        self._answer_parts = (whole[: _INT32.size], middle, between, rest)
+
+
+class Shapes:
+    """What a connection's producer was seen to send, one shape a partition."""
+
+    __slots__ = ("_heads", "_shapes")
+
+    def __init__(self) -> None:
+        self._shapes: dict[bytes, Shape] = {}
+        self._heads: dict[int, Struct] = {}
+
+    def match(self, frame: memoryview) -> tuple[Shape, int, memoryview] | None:
+        """Shape, correlation id and records of a request of a known shape; None for any other."""
+        for head_bytes, head in self._heads.items():
+            if len(frame) < head_bytes:
+                continue
+            key_version, correlation_id, prefix = head.unpack_from(frame)
+            shape = self._shapes.get(prefix)
+            if shape is not None and shape.key_version == key_version:
+                records = shape.records(frame)
+                return None if records is None else (shape, correlation_id, records)
+        return None
+
+    def add(self, shape: Shape) -> None:
+        """Remembers a shape."""
+        if len(self._shapes) >= SHAPES_MAX:
+            self._shapes = {}
+            self._heads = {}
+        size = len(shape.prefix)
+        self._shapes[shape.prefix] = shape
+        # With the size behind the prefix: a frame that is shorter than that has no shape.
+        self._heads[_PREFIX_START + size + _INT32.size] = Struct(f">ii{size}s")
 
 
 def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -> Shape | None:
@@ -105,8 +142,7 @@ def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -
     start = len(frame) - len(tail) - len(records)
     size_bytes = _INT32.size if not tail else _compact_bytes(len(records))
     shape = Shape(frame, start - size_bytes, version, request, replica)
-    matched = shape.match(frame)
-    return shape if matched is not None and matched[1] == records else None
+    return shape if shape.records(frame) == records else None
 
 
 def _compact_size(frame: memoryview, at: int) -> tuple[int, int]:

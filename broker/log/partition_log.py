@@ -278,7 +278,7 @@ class PartitionLog:
 
     def _prepare(self, size: int, base: int, last_offset: int, now_ms: int) -> Segment:
         """The segment for a batch of that size and those offsets, rolled if need be."""
-        segment, config = self.active, self.config
+        segment, config = self.segments[-1], self.config
         if last_offset - segment.base_offset > RELATIVE_OFFSET_MAX or (
             segment.size
             and (

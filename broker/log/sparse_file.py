@@ -40,7 +40,7 @@ class SparseFile:
     @property
     def size_bytes(self) -> int:
         """Bytes of all entries, written or not."""
-        return len(self) * self._entry.size
+        return (self._saved + len(self.tail)) * self._entry.size
 
     @property
     def is_whole(self) -> bool:

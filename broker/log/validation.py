@@ -24,6 +24,7 @@ from skidway.kafka.batch import (
     Codec,
     CorruptBatch,
     read_header,
+    unpack_header,
 )
 
 ZSTD_SINCE_PRODUCE: Final = 7
@@ -66,12 +67,12 @@ def validate(
     batch: memoryview, *, message_bytes_max: int, produce_version: int = ZSTD_SINCE_PRODUCE
 ) -> BatchHeader:
     """The header of the single, acceptable batch. Raises BatchRefused."""
-    header = _header(batch)
+    header = unpack_header(batch) if len(batch) >= HEADER_BYTES else _header(batch)
     (
         base_offset,
         length,
         _,
-        _,
+        magic,
         crc,
         attributes,
         delta,
@@ -84,7 +85,8 @@ def validate(
     ) = header
     # A good batch passes one test; only of a bad one is it asked what is wrong.
     if (
-        length + LENGTH_END != len(batch)
+        magic != MAGIC
+        or length + LENGTH_END != len(batch)
         or len(batch) > message_bytes_max
         or base_offset
         or count < 1
@@ -93,7 +95,7 @@ def validate(
         or (attributes == Codec.ZSTD and produce_version < ZSTD_SINCE_PRODUCE)
         or (producer_id >= 0 and (epoch < 0 or sequence < 0))
     ):
-        raise _refusal(batch, header, message_bytes_max, produce_version)
+        raise _refusal(batch, _header(batch), message_bytes_max, produce_version)
     # google_crc32c takes bytes only; the copy costs less than the sum itself.
     if google_crc32c.value(bytes(batch[CRC_START:])) != crc:
         raise BatchCorrupt(f"the CRC-32C is not the header's {crc:08x}")

@@ -25,12 +25,16 @@ _JOIN_MAX = 64
 
 
 class Slot:
-    """The place of one answer; `pieces` None = not known yet."""
+    """The place of the answer to one request, or to several that are answered together.
 
-    __slots__ = ("pieces",)
+    `pieces` None = not known yet.
+    """
+
+    __slots__ = ("pieces", "requests")
 
     def __init__(self) -> None:
         self.pieces: Sequence[Piece] | None = None
+        self.requests = 1
 
 
 class Connection:
@@ -40,9 +44,11 @@ class Connection:
         "_outbox",
         "_outbox_bytes",
         "_slots",
-        "_slots_max",
+        "_unanswered",
+        "_unanswered_max",
         "closed",
         "descriptor",
+        "held_back",
         "inbound",
         "interest",
         "last_active",
@@ -59,19 +65,22 @@ class Connection:
         self.peer = peer
         self.inbound = Inbound(request_bytes_max)
         self.closed = False
+        self.held_back = False
+        """Whether it was full before all that it had sent was handled."""
         self.interest = 0
         self.last_active = 0.0
         self.memo: object = None
         """What a handler remembers from one request of this connection to the next."""
         self._slots: deque[Slot] = deque()
-        self._slots_max = requests_max
+        self._unanswered = 0
+        self._unanswered_max = requests_max
         self._outbox: deque[Piece] = deque()
         self._outbox_bytes = 0
 
     @property
     def is_full(self) -> bool:
         """Whether no further request may be handled before answers have gone out."""
-        return len(self._slots) >= self._slots_max or self._outbox_bytes > OUTBOX_BYTES_MAX
+        return self._unanswered >= self._unanswered_max or self._outbox_bytes > OUTBOX_BYTES_MAX
 
     @property
     def has_output(self) -> bool:
@@ -87,10 +96,16 @@ class Connection:
         """The place for the answer to the request that came now."""
         slot = Slot()
         self._slots.append(slot)
+        self._unanswered += 1
         return slot
 
+    def reserve_in(self, slot: Slot) -> None:
+        """One more request for a place: the one that came now, if that place is still the last."""
+        slot.requests += 1
+        self._unanswered += 1
+
     def fill(self, slot: Slot, pieces: Sequence[Piece]) -> bool:
-        """Gives an answer; whether something can be sent now. Ignored once closed."""
+        """Gives an answer; whether it, or one before it, may go out now. Ignored once closed."""
         if self.closed:
             return False
         slot.pieces = pieces
@@ -101,7 +116,7 @@ class Connection:
         if slots[0] is not slot:
             return False
         while slots and (ready := slots[0].pieces) is not None:
-            slots.popleft()
+            self._unanswered -= slots.popleft().requests
             self._outbox.extend(ready)
         return True
 

@@ -2,9 +2,12 @@
 
     frame    int32 length, then that many bytes
 
-`Arena` is the memory that all connections receive into within one loop turn. A frame that arrives
-whole is a view of it and **valid until the turn ends**. A frame in pieces is put together in memory
-of its own, into which the rest is received directly, and stays valid as long as it is held.
+`Arena` is the memory that all connections receive into within one loop turn; frames in it are views
+and **valid until the turn ends**. What is left behind the last whole frame is copied out at the
+turn's end and, the next time, put in front of what is received: so a stream of small frames is
+handled in large pieces, wherever the kernel cuts it. A frame of which that is not enough is put
+together in memory of its own, into which the rest is received directly: each byte is copied out and
+back at most once.
 
 A length that is negative or above the limit is refused before anything is allocated, and memory
 grows with what has arrived, not with what was announced.
@@ -61,11 +64,12 @@ class Arena:
 class Inbound:
     """What one connection has received and not yet handled."""
 
-    __slots__ = ("_at", "_end", "_limit_bytes", "_own", "_view")
+    __slots__ = ("_at", "_carried", "_end", "_limit_bytes", "_own", "_view")
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._own: bytearray | None = None
+        self._carried = False
         self._view = memoryview(b"")
         self._at = 0
         self._end = 0
@@ -77,29 +81,47 @@ class Inbound:
 
     def receive(self, sock: socket.socket, arena: Arena) -> int:
         """Receives once; the bytes received, 0 at the end of the stream. Raises OSError."""
-        if self._own is None:
+        own = self._own
+        if own is None:
+            return self._receive_behind(sock, arena, arena.space(), 0)
+        if self._carried:
             space = arena.space()
-            count = sock.recv_into(space)
-            arena.take(count)
-            self._view, self._at, self._end = space, 0, count
-            return count
-        if self._end == len(self._own):
+            if len(own) < len(space):
+                return self._receive_behind(sock, arena, space, self._end)
+        if self._end == len(own):
             self._grow()
+        assert self._own is not None
         assert self._end < len(self._own), "received for a frame that is whole"
         count = sock.recv_into(self._view[self._end :])
         self._end += count
         return count
 
+    def _receive_behind(
+        self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
+    ) -> int:
+        """Receives into the arena, behind room for the `rest` bytes that were held."""
+        count = sock.recv_into(space[rest:] if rest else space)
+        if rest:
+            space[:rest] = self._view[:rest]
+            self._own = None
+        arena.take(rest + count)
+        self._view, self._at, self._end = space, 0, rest + count
+        return count
+
     def next_frame(self) -> memoryview | None:
         """The next whole frame, without its length; None if there is none. FrameTooLarge."""
-        start = self._at + LENGTH_BYTES
+        at, view = self._at, self._view
+        start = at + LENGTH_BYTES
         if start > self._end:
             return None
-        end = start + self._length_at(self._at)
+        length: int = _LENGTH.unpack_from(view, at)[0]
+        if not 0 <= length <= self._limit_bytes:
+            self._refuse(view[at:start])
+        end = start + length
         if end > self._end:
             return None
         self._at = end
-        return self._view[start:end]
+        return view[start:end]
 
     def keep(self) -> None:
         """Ends the turn: what was not handled moves out of the arena. Raises FrameTooLarge."""
@@ -111,6 +133,8 @@ class Inbound:
             self._view = memoryview(b"")
         else:
             held = self._view[self._at : self._end]
+            # Nothing was whole: what comes next may be little too, and would be copied again.
+            self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held
             self._view = memoryview(self._own)
@@ -130,12 +154,6 @@ class Inbound:
         if needed > self._limit_bytes + LENGTH_BYTES or needed < LENGTH_BYTES:
             self._refuse(held[:LENGTH_BYTES])
         return max(len(held), min(needed, max(2 * len(held), EAGER_BYTES)))
-
-    def _length_at(self, at: int) -> int:
-        length: int = _LENGTH.unpack_from(self._view, at)[0]
-        if not 0 <= length <= self._limit_bytes:
-            self._refuse(self._view[at : at + LENGTH_BYTES])
-        return length
 
     def _refuse(self, start: memoryview) -> None:
         raise FrameTooLarge(

@@ -186,7 +186,7 @@ class Loop:
 
     def fill(self, connection: Connection, slot: Slot, pieces: Sequence[Piece]) -> None:
         """Gives the answer to a request; it is sent at the end of the turn."""
-        if connection.fill(slot, pieces):
+        if connection.fill(slot, pieces) and (connection.has_output or connection.held_back):
             self._to_send[connection] = None
 
     def drop(self, connection: Connection, reason: str) -> None:
@@ -211,10 +211,12 @@ class Loop:
         connection.last_active = self.now
         if mask & select.EPOLLOUT:
             self._to_send[connection] = None
-        if not mask & _READABLE or connection in self._resumed:
-            return  # what it sent before comes first
+        if not mask & _READABLE:
+            return
         if not connection.is_full:
-            self._receive(connection)
+            if not connection.held_back:
+                self._receive(connection)
+            # Else what it sent before comes first, when this turn has ended.
         elif mask & (select.EPOLLHUP | select.EPOLLERR):
             # Not read from: only the other side's end can have woken us.
             self.drop(connection, "disconnected")
@@ -241,11 +243,15 @@ class Loop:
         service, inbound = self._service, connection.inbound
         assert service is not None
         try:
-            while not connection.is_full and (frame := inbound.next_frame()) is not None:
+            while not (full := connection.is_full):
+                frame = inbound.next_frame()
+                if frame is None:
+                    break
                 self.traffic.requests += 1
                 service.handle(connection, frame)
                 if connection.closed:
                     return
+            connection.held_back = full
             inbound.keep()
         except ProtocolError as error:
             self._refuse(connection, error)
@@ -293,7 +299,7 @@ class Loop:
             self.drop(connection, "disconnected")
             return
         self._listen_to(connection)
-        if connection.inbound.pending_bytes and not connection.is_full:
+        if connection.held_back and not connection.is_full:
             self._resumed[connection] = None
 
     def _accept(self, listener: Listener) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from broker.api.produce_shape import Shape, learn
+from broker.api.produce_shape import SHAPES_MAX, Shape, Shapes, learn
 from broker.partitions.replica import Replica
 from skidway.kafka.protocol import produce
 from skidway.kafka.protocol.frames import read_request_header
@@ -33,6 +33,13 @@ def learned(view: memoryview, version: int, replica: Replica) -> Shape | None:
     return learn(view, version, produce.parse_request(body, header.api_version), replica)
 
 
+def known(view: memoryview, version: int, replica: Replica) -> Shapes:
+    shape, shapes = learned(view, version, replica), Shapes()
+    assert shape is not None
+    shapes.add(shape)
+    return shapes
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     version=st.integers(3, 9),
@@ -45,23 +52,22 @@ def test_a_request_of_the_same_shape_is_parsed_alike(
     replica: Replica, version: int, first: bytes, second: bytes, number: int, client: str | None
 ) -> None:
     """Correlation id and records are what the general parser finds, whatever their sizes."""
-    shape = learned(frame(first, version, client=client), version, replica)
-    assert shape is not None
+    shapes = known(frame(first, version, client=client), version, replica)
     view = frame(second, version, number=number, client=client)
-    found = shape.match(view)
+    found = shapes.match(view)
     header, body = read_request_header(view)
     general = produce.parse_request(body, version)
     assert found is not None
-    assert found[0] == header.correlation_id == number
-    assert found[1] == general.data[0].records == second
+    shape, correlation_id, records = found
+    assert correlation_id == header.correlation_id == number
+    assert records == general.data[0].records == second
     assert (shape.acks, shape.timeout_ms) == (general.acks, general.timeout_ms)
 
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
     """Another topic, partition, acks, timeout, client or version takes the general way."""
-    shape = learned(frame(b"records", version), version, replica)
-    assert shape is not None
+    shapes = known(frame(b"records", version), version, replica)
     for view in (
         frame(b"records", version, topic="logz"),
         frame(b"records", version, topic="log"),
@@ -73,18 +79,17 @@ def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int
         memoryview(b""),
     ):
         if version != 12 - version or view != frame(b"records", version):
-            assert shape.match(view) is None
+            assert shapes.match(view) is None
 
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_a_damaged_request_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
     """A request that is cut or has bytes too many is left to the parser that refuses it."""
     good = frame(b"records", version)
-    shape = learned(good, version, replica)
-    assert shape is not None
+    shapes = known(good, version, replica)
     for size in range(len(good)):
-        assert shape.match(good[:size]) is None
-    assert shape.match(memoryview(bytes(good) + b"\0")) is None
+        assert shapes.match(good[:size]) is None
+    assert shapes.match(memoryview(bytes(good) + b"\0")) is None
 
 
 @pytest.mark.parametrize("version", range(3, 10))
@@ -105,3 +110,19 @@ def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
     expected = produce.write_response(77, version, [result])
     assert bytes(shape.answer(77, 1 << 40)) == bytes(expected)
     assert expected[4:8] == (77).to_bytes(4, "big")
+
+
+def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
+    """A producer that goes round its partitions is known in all of them; the number is bounded."""
+    shapes = Shapes()
+    for number in range(SHAPES_MAX):
+        shape = learned(frame(b"x", 7, partition=number), 7, replica)
+        assert shape is not None
+        shapes.add(shape)
+    for number in range(SHAPES_MAX):
+        assert shapes.match(frame(b"y", 7, partition=number)) is not None
+    another = learned(frame(b"x", 7, topic="another"), 7, replica)
+    assert another is not None
+    shapes.add(another)
+    assert shapes.match(frame(b"y", 7, topic="another")) is not None
+    assert shapes.match(frame(b"y", 7, partition=0)) is None

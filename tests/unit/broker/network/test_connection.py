@@ -84,6 +84,21 @@ def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
     assert not client.is_full
 
 
+def test_requests_answered_together_count_each() -> None:
+    """A place for several requests fills the connection as so many, and frees as many."""
+    client = connection(Socket(), 3)
+    slot = client.reserve()
+    client.reserve_in(slot)
+    assert not client.is_full
+    client.reserve_in(slot)
+    assert client.is_full
+    client.fill(slot, [b"abc"])
+    assert not client.is_full
+    for _ in range(2):
+        client.reserve()
+    assert not client.is_full
+
+
 def test_an_answer_to_a_closed_connection_is_nothing() -> None:
     """Whoever answers late need not know that the client has gone."""
     sock = Socket()

@@ -78,18 +78,54 @@ def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
         received(framed(b"x" * 1001), [], limit=1000)
 
 
-def test_a_frame_that_was_put_together_outlives_the_turn() -> None:
-    """Only frames received whole are views of the arena."""
-    sock, inbound, arena = Socket(framed(b"abc"), [5]), Inbound(100), Arena(1 << 17)
+def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
+    """A frame that the kernel cut, and those behind it, are there after one more receive."""
+    frames = [b"%d" % n * 5000 for n in range(6)]
+    sock, inbound, arena = Socket(framed(*frames), [12_000]), Inbound(1 << 20), Arena()
+    turns = []
+    while sock.data:
+        inbound.receive(sock, arena)  # type: ignore[arg-type]
+        turns.append([])
+        while (frame := inbound.next_frame()) is not None:
+            turns[-1].append(bytes(frame))
+        inbound.keep()
+        arena.reset()
+        arena.space()[:] = b"\xee" * len(arena.space())
+    assert turns == [frames[:2], frames[2:]]
+
+
+def test_nothing_received_leaves_what_was_held_as_it_was() -> None:
+    """A wake-up without bytes does not cost the beginning of a frame."""
+    sock, inbound, arena = Socket(framed(b"a", b"bcd"), [8]), Inbound(100), Arena()
+
+    class Empty:
+        def recv_into(self, space: memoryview) -> int:
+            raise BlockingIOError
+
     inbound.receive(sock, arena)  # type: ignore[arg-type]
-    assert inbound.next_frame() is None
+    assert inbound.next_frame() == b"a"
     inbound.keep()
     arena.reset()
+    with pytest.raises(BlockingIOError):
+        inbound.receive(Empty(), arena)  # type: ignore[arg-type]
+    arena.space()[:] = b"\xee" * len(arena.space())
     inbound.receive(sock, arena)  # type: ignore[arg-type]
-    frame = inbound.next_frame()
-    inbound.keep()
-    assert frame is not None
-    assert bytes(frame) == b"abc"
+    assert inbound.next_frame() == b"bcd"
+
+
+def test_a_frame_that_comes_in_drops_is_copied_once() -> None:
+    """Its rest is received where it is put together, however little comes at a time."""
+    sock = Socket(framed(b"a", b"b" * 1000), [10] + [1] * 2000)
+    inbound, arena, used = Inbound(2000), Arena(), 0
+    while sock.data:
+        inbound.receive(sock, arena)  # type: ignore[arg-type]
+        used += len(Arena().space()) - len(arena.space())
+        while (frame := inbound.next_frame()) is not None:
+            last = bytes(frame)
+        inbound.keep()
+        arena.reset()
+    assert last == b"b" * 1000
+    assert used < 100
 
 
 def test_requests_held_back_are_kept() -> None:

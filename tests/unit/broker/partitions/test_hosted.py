@@ -1,66 +1,16 @@
 from __future__ import annotations
 
 import errno
-import uuid
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from broker.log.config import LogConfig
 from broker.log.files import StorageFailed
-from broker.log.flusher import Outcome
-from broker.log.log_manager import LogManager
 from broker.log.partition_log import LogPosition
-from broker.network.timers import Timers
 from broker.partitions.flush_policy import Flushing, must_flush
-from broker.partitions.hosted import HostedPartitions
-from broker.partitions.replica import Replica
-from broker.purgatory import Purgatory
-from support.batches import PARTITION, batch, open_in, put
-from support.clock import ManualClock
-
-
-class HeldWorker:
-    """Does work when the test says so, or fails it."""
-
-    def __init__(self) -> None:
-        self.waiting: list[tuple[Callable[[], None], Callable[[Outcome], None]]] = []
-
-    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
-        self.waiting.append((work, done))
-
-    def finish(self, error: OSError | None = None) -> None:
-        work, done = self.waiting.pop(0)
-        if error is None:
-            work()
-        done(Outcome(error, 0.0))
-
-
-class World:
-    def __init__(self, directory: Path, config: LogConfig | None = None) -> None:
-        self.clock, self.timers, self.worker = ManualClock(), Timers(), HeldWorker()
-        self.logs = LogManager(self.clock, self.worker)
-        self.logs.open_directories([directory])
-        self.purgatory = Purgatory(self.timers)
-        self.hosted = HostedPartitions(
-            self.logs, self.purgatory, self.worker, self.timers, self.clock
-        )
-        (directory / "logs-0").mkdir()
-        log = open_in(directory / "logs-0", config)
-        self.logs.logs[PARTITION] = log
-        self.logs._homes[PARTITION] = self.logs.directories[0]
-        self.replica = Replica(PARTITION, uuid.uuid4(), log, 0)
-        self.hosted.host(self.replica)
-
-    def produce(self, *values: bytes) -> None:
-        put(self.replica.log, batch(*values))
-        self.hosted.touch(self.replica)
-        self.hosted.write()
-
-    def advance(self, seconds: float) -> None:
-        self.clock.advance(seconds)
-        self.timers.run_due(self.clock.monotonic())
+from support.batches import PARTITION
+from support.hosting import World
 
 
 class Waiting:

@@ -1,0 +1,188 @@
+"""Requests of a connection that are alike and come one behind the other: appended one by one,
+answered together.
+
+A run lives for one loop turn at most. It holds the place of all its answers in the connection's
+queue, ends at the first request that is not alike, and is one thing to answer at the turn's end or,
+with acks=all, at the watermark: a turn's batches are flushed together. What is not good (a batch to
+be refused, a duplicate, a log that cannot be written) is no part of a run: it takes the general way
+of `broker.api.produce`, which knows every answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from broker.api.produce_shape import Shape, Shapes
+from broker.log.files import StorageFailed
+from broker.log.producer_state import SequenceRefused
+from broker.log.validation import BatchRefused, check_timestamps, validate
+from broker.network.connection import Connection
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.produce import ProduceResult, write_response
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+ALL: Final = -1
+_UNKNOWN_OFFSET: Final = -1
+_Part = tuple[Shape, int, int, int]
+"""Shape, correlation id, base offset, the offset behind the last record."""
+
+
+class Alike:
+    """What a connection remembers: the shapes of its producer, and the run that is open."""
+
+    __slots__ = ("run", "shapes")
+
+    def __init__(self) -> None:
+        self.shapes = Shapes()
+        self.run: Run | None = None
+
+
+class Run:
+    """Good requests of one connection within one turn, in their order; one answer for all."""
+
+    __slots__ = ("_alike", "_broker", "_connection", "_parts", "_slot", "acks", "shape")
+
+    def __init__(self, broker: Broker, connection: Connection, alike: Alike, shape: Shape) -> None:
+        self.shape = shape
+        self.acks = shape.acks
+        self._broker = broker
+        self._connection = connection
+        self._alike = alike
+        self._slot = connection.reserve()
+        self._parts: list[_Part] = []
+
+    def takes(self, shape: Shape) -> bool:
+        """Whether a request of a shape may be answered together with these.
+
+        With acks=all only those of one partition: no answer waits for another log's flush.
+        """
+        return shape is self.shape or (shape.acks == self.acks != ALL)
+
+    def add(self, part: _Part) -> None:
+        """One more request, whose batch is appended."""
+        if self._parts:
+            self._connection.reserve_in(self._slot)
+        self._parts.append(part)
+
+    def answer_written(self, broker: Broker) -> None:
+        """At the end of the turn, when the files have it: answers, or waits for the watermark."""
+        self._alike.run = None
+        if self._connection.closed:
+            return
+        if self.acks == ALL:
+            self._await_watermark(broker)
+        elif self.acks == 0:
+            self._answer_nothing()
+        else:
+            self._send([_when_written(part) for part in self._parts])
+
+    def try_complete(self) -> bool:
+        """Answers if all are past the watermark, or can never be."""
+        replica, end = self.shape.replica, self._parts[-1][3]
+        if replica.served and replica.log.written.offset >= end > replica.offset:
+            return False
+        self.expire()
+        return True
+
+    def expire(self) -> None:
+        """Answers with what is known: REQUEST_TIMED_OUT where the watermark did not come."""
+        if not self._connection.closed:
+            self._send([self._at_watermark(part) for part in self._parts])
+
+    def _answer_nothing(self) -> None:
+        if any(end > shape.replica.log.written.offset for shape, _, _, end in self._parts):
+            self._broker.loop.drop(self._connection, "acks_0_refused")
+        else:
+            self._broker.loop.fill(self._connection, self._slot, ())
+
+    def _await_watermark(self, broker: Broker) -> None:
+        if self.try_complete():
+            return
+        replica = self.shape.replica
+        deadline = broker.loop.now + max(self.shape.timeout_ms, 0) / 1000
+        broker.purgatory.watch(self, (replica.partition,), deadline)
+        broker.partitions.flush_if_due(replica)
+
+    def _at_watermark(self, part: _Part) -> bytes:
+        shape, correlation_id, base, end = part
+        replica = shape.replica
+        if replica.offset >= end:
+            return shape.answer(correlation_id, base)
+        if end > replica.log.written.offset:
+            return _failed(part, ErrorCode.KAFKA_STORAGE_ERROR)
+        if not replica.served:
+            return _failed(part, self._broker.why_not_served(*replica.partition))
+        return _failed(part, ErrorCode.REQUEST_TIMED_OUT)
+
+    def _send(self, answers: list[bytes]) -> None:
+        self._broker.loop.fill(self._connection, self._slot, (b"".join(answers),))
+
+
+def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> bool:
+    """Appends a good request that is like one before on this connection; False if it is not.
+
+    What it refuses it leaves as it was, for the general way to say why.
+    """
+    alike = connection.memo
+    if not isinstance(alike, Alike):
+        return False
+    run, alike.run = alike.run, None
+    matched = alike.shapes.match(frame)
+    if matched is None or broker.stopping:
+        return False
+    shape, correlation_id, records = matched
+    replica = shape.replica
+    if not replica.served:
+        return False
+    log = replica.log
+    config = log.config
+    if not config.contiguous:
+        return False
+    try:
+        header = validate(
+            records,
+            message_bytes_max=config.max_message_bytes,
+            produce_version=shape.version,
+        )
+        if config.bounds_timestamps:
+            check_timestamps(
+                header,
+                broker.now_ms,
+                before_max=config.timestamp_before_max_ms,
+                after_max=config.timestamp_after_max_ms,
+            )
+        base, last, duplicate = log.append(records, header, replica.leader_epoch, broker.now_ms)
+    except (BatchRefused, SequenceRefused, StorageFailed):
+        return False
+    if duplicate:
+        return False
+    counts = broker.counts
+    counts.batches += 1
+    counts.messages += header.count
+    counts.appended_bytes += len(records)
+    broker.partitions.touch(replica)
+    if run is None or not run.takes(shape):
+        run = Run(broker, connection, alike, shape)
+        broker.appended.append(run)
+    run.add((shape, correlation_id, base, last + 1))
+    alike.run = run
+    return True
+
+
+def _when_written(part: _Part) -> bytes:
+    shape, correlation_id, base, end = part
+    if end > shape.replica.log.written.offset:
+        return _failed(part, ErrorCode.KAFKA_STORAGE_ERROR)
+    return shape.answer(correlation_id, base)
+
+
+def _failed(part: _Part, code: ErrorCode) -> bytes:
+    shape, correlation_id, _, _ = part
+    topic, partition = shape.replica.partition
+    return bytes(
+        write_response(
+            correlation_id, shape.version, [ProduceResult(topic, partition, code, _UNKNOWN_OFFSET)]
+        )
+    )

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.api.produce_run import Alike, handle_alike
+from broker.api.produce_shape import learn
+from broker.metrics import Counts
+from broker.network.connection import Connection, Slot
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol import produce
+from skidway.kafka.protocol.fetch import Piece
+from skidway.kafka.protocol.frames import read_request_header
+from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers
+from support.batches import NOW_MS, PARTITION, batch
+from support.hosting import World
+
+VERSION = 7
+
+
+class Socket:
+    def fileno(self) -> int:
+        return 99
+
+    def close(self) -> None:
+        pass
+
+
+class Answers:
+    """The loop as handlers see it: keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.given: list[bytes] = []
+        self.dropped: list[str] = []
+
+    def fill(self, connection: Connection, slot: Slot, pieces: Sequence[Piece]) -> None:
+        connection.fill(slot, pieces)
+        self.given.append(b"".join(bytes(each) for each in pieces if isinstance(each, bytes)))
+
+    def drop(self, connection: Connection, reason: str) -> None:
+        connection.close()
+        self.dropped.append(reason)
+
+
+class Broker:
+    """What a run wants of the broker, around one partition."""
+
+    def __init__(self, directory: Path) -> None:
+        self.world = World(directory)
+        self.partitions = self.world.hosted
+        self.purgatory = self.world.purgatory
+        self.loop = Answers()
+        self.counts = Counts()
+        self.now_ms = NOW_MS
+        self.stopping = False
+        self.appended: list[Any] = []
+        self.connection = Connection(
+            Socket(),  # type: ignore[arg-type]
+            "test",
+            request_bytes_max=1 << 20,
+            requests_max=100,
+        )
+
+    def why_not_served(self, topic: str, partition: int) -> ErrorCode:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def learn(self, acks: int, timeout_ms: int = 1000) -> None:
+        view = frame(0, batch(), acks, timeout_ms)
+        _, body = read_request_header(view)
+        shape = learn(view, VERSION, produce.parse_request(body, VERSION), self.world.replica)
+        assert shape is not None
+        alike = self.connection.memo = Alike()
+        alike.shapes.add(shape)
+
+    def handle(self, number: int, data: bytearray, acks: int, timeout_ms: int = 1000) -> bool:
+        return handle_alike(self, self.connection, frame(number, data, acks, timeout_ms))  # type: ignore[arg-type]
+
+    def end_turn(self) -> None:
+        self.partitions.write()
+        appended, self.appended = self.appended, []
+        for each in appended:
+            each.answer_written(self)
+
+
+def frame(number: int, data: bytearray, acks: int, timeout_ms: int = 1000) -> memoryview:
+    pieces = produce.write_request(
+        number, "c", VERSION, acks, timeout_ms, [TopicBuffers(*PARTITION, (bytes(data),))]
+    )
+    return memoryview(bytearray(b"".join(bytes(each) for each in pieces)))[4:]
+
+
+def answer(number: int, base: int, code: int = 0, log_start: int = 0) -> bytes:
+    result = ProduceResult(*PARTITION, code, base, -1, log_start)
+    return bytes(produce.write_response(number, VERSION, [result]))
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Broker:
+    return Broker(tmp_path)
+
+
+def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
+    """Each with its own correlation id and offset, in their order, once the files have them."""
+    broker.learn(1)
+    for number in range(3):
+        assert broker.handle(number, batch(b"a", b"b"), 1)
+    assert broker.loop.given == []
+    broker.end_turn()
+    assert broker.loop.given == [b"".join(answer(number, 2 * number) for number in range(3))]
+    assert broker.counts.messages == 6
+    assert not broker.connection.is_busy or broker.connection.has_output
+
+
+def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
+    """Its answer comes between those of the runs around it."""
+    broker.learn(1)
+    assert broker.handle(0, batch(), 1)
+    assert not broker.handle(1, batch(), 1, timeout_ms=7)
+    between = broker.connection.reserve()
+    assert broker.handle(2, batch(), 1)
+    broker.end_turn()
+    assert broker.loop.given == [answer(0, 0), answer(2, 1)]
+    broker.connection.fill(between, [b"between"])
+    sent = [bytes(each) for each in broker.connection._outbox if isinstance(each, bytes)]
+    assert sent == [answer(0, 0), b"between", answer(2, 1)]
+
+
+def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
+    """Nothing of it is in the log, the run or the counts, and those around it are good."""
+    broker.learn(1)
+    bad = batch()
+    bad[-1] ^= 1
+    assert broker.handle(0, batch(), 1)
+    assert not broker.handle(1, bad, 1)
+    assert broker.handle(2, batch(), 1)
+    broker.end_turn()
+    assert broker.loop.given == [answer(0, 0), answer(2, 1)]
+    assert broker.counts.batches == 2
+
+
+def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
+    """It is answered with its first offset, which a run does not know."""
+    broker.learn(-1)
+    sent = batch(producer_id=1, epoch=0, sequence=0)
+    assert broker.handle(0, sent, -1)
+    assert not broker.handle(1, sent, -1)
+    assert broker.world.replica.log.log_end_offset == 1
+
+
+def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
+    """The watermark answers all of it at once; a second turn's run waits for its own flush."""
+    broker.learn(-1)
+    broker.handle(0, batch(), -1)
+    broker.handle(1, batch(), -1)
+    broker.end_turn()
+    broker.handle(2, batch(), -1)
+    broker.end_turn()
+    assert broker.loop.given == []
+    broker.world.worker.finish()
+    assert broker.loop.given == [answer(0, 0) + answer(1, 1)]
+    broker.world.worker.finish()
+    assert broker.loop.given[1:] == [answer(2, 2)]
+
+
+def test_acks_all_times_out(broker: Broker) -> None:
+    """A flush that does not come within the request's timeout: REQUEST_TIMED_OUT for each."""
+    broker.learn(-1, timeout_ms=500)
+    broker.handle(0, batch(), -1, timeout_ms=500)
+    broker.handle(1, batch(), -1, timeout_ms=500)
+    broker.end_turn()
+    broker.world.advance(1)
+    late = ErrorCode.REQUEST_TIMED_OUT
+    assert broker.loop.given == [answer(0, -1, late, -1) + answer(1, -1, late, -1)]
+    broker.world.worker.finish()
+    assert len(broker.loop.given) == 1
+
+
+def test_a_partition_dropped_answers_who_waits(broker: Broker) -> None:
+    """Nobody waits for a watermark that cannot come."""
+    broker.learn(-1)
+    broker.handle(0, batch(), -1)
+    broker.end_turn()
+    broker.partitions.drop(PARTITION)
+    assert broker.loop.given == [answer(0, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)]
+
+
+def test_acks_0_is_answered_by_nothing(broker: Broker) -> None:
+    """Its places in the queue are free again when it is written."""
+    broker.learn(0)
+    for number in range(3):
+        broker.handle(number, batch(), 0)
+    broker.end_turn()
+    assert broker.loop.given == [b""]
+    assert not broker.connection.is_busy
+    assert broker.world.replica.log.written.offset == 3
+
+
+@pytest.mark.parametrize("acks", [0, 1, -1])
+def test_a_write_that_failed_is_no_success(
+    broker: Broker, acks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KAFKA_STORAGE_ERROR for each; whoever wants no answer loses the connection."""
+    broker.learn(acks)
+    broker.handle(0, batch(), acks)
+    broker.handle(1, batch(), acks)
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "pwritev", full)
+        broker.end_turn()
+    failed = ErrorCode.KAFKA_STORAGE_ERROR
+    if acks == 0:
+        assert broker.loop.dropped == ["acks_0_refused"]
+    else:
+        assert broker.loop.given == [answer(0, -1, failed, -1) + answer(1, -1, failed, -1)]
+    assert broker.world.replica.log.log_end_offset == 0
+
+
+def test_a_client_that_has_gone_is_not_answered(broker: Broker) -> None:
+    """Its records stay; whoever waits for it is asked no more."""
+    broker.learn(-1)
+    broker.handle(0, batch(), -1)
+    broker.connection.close()
+    broker.end_turn()
+    assert len(broker.purgatory) == 0
+    assert broker.world.replica.log.written.offset == 1
