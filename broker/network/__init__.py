@@ -15,8 +15,8 @@ A turn::
 
 A frame is handled where the kernel put it: in the arena, one buffer for all connections that is
 emptied at the end of each turn; only what a receive cut is copied (`inbound`). The batches in it go
-from there to the file with one `pwritev`; on the way out the kernel copies from the page cache with `sendfile`. Nothing
-else touches a payload.
+from there to the file with one `pwritev`; on the way out the kernel copies from the page cache with
+`sendfile`. Nothing else touches a payload.
 
 Bounds: frames (`socket.request.max.bytes`), requests of one connection that are handled and not
 answered (`queued.max.requests`), answers in memory; a connection over a bound is not read from
