@@ -29,12 +29,18 @@ or read them. Each mutable state has one owner:
 
     state.database.State       the connection, the agent id       SQLite, `<state.dir>/agent.db`
     files.tracking.Tracker     every TrackedFile                  memory; `files` in the database
+    files.rotations.Rotations  what lay where at the last look    memory, made anew at start
     files.handles.Handles      descriptors of log files           memory
     files.reading.Reader       what is looked at next             memory, made anew at start
     delivery.replay.Replay     promises of before the start       memory, from `intents`
+    delivery.presses.Presses   recipes, a press for each          memory; `recipes`
     delivery.outbound.Outbound batches on their way               memory, made anew from intents
+    delivery.progress.Progress the last offset of each partition  memory; `offsets`
     accounts.mail.Mail         audit messages that wait           memory; `outbox`
     accounts.deltas.Deltas     numbers, counts in no delta yet    memory; `sums`, `losses`, `meta`
+    accounts.books.Books       the deltas; seals on their way     memory
+    topics.Topics              ids and last seals of topics       memory; `topics`
+    schedule.Schedule          when everything is looked through  memory
     loop.Loop                  the turn                           memory
 
 Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; `buffer.memory` of batches
@@ -46,5 +52,6 @@ way back of a restored state (it is refused), multi-line records, filters, compr
 recognizing the copy that copytruncate makes (patterns should leave such copies out).
 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
-files (host, tracked, tracking, reading), state, accounts, loop, then connection and program.
+files (host, tracked, tracking, rotations, reading), state, accounts, beginning, loop, then
+connection and program.
 """

@@ -7,6 +7,7 @@ One thread does all of it; watchdog's and the metrics' threads only hand over an
 
 from __future__ import annotations
 
+import gc
 import json
 import socket
 from collections.abc import Callable, Iterator
@@ -48,6 +49,9 @@ REFRESH_S = 30.0
 TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
 CLIENT_ID = "skidway-agent"
+GARBAGE_AFTER = 200_000
+"""Objects made before Python looks for cycles; there are hardly any, and a look makes many."""
+
 ASK_TIMEOUT_MS = 5_000
 """How long a question to the cluster may take; the loop stands still meanwhile."""
 
@@ -65,6 +69,7 @@ class _Status:
 
 def run(settings: AgentSettings, shutdown: Shutdown) -> int:
     """Runs until the shutdown. Raises SkidwayError for what a person has to decide."""
+    gc.set_threshold(GARBAGE_AFTER)
     status = _Status(Health(False, {"status": "starting"}))
     clock = SystemClock()
     with ExitStack() as stack:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import math
 import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,8 +26,9 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Median of ours over median of the peer's."""
-        return statistics.median(self.ours) / statistics.median(self.peer)
+        """Median of ours over median of the peer's; infinite where the peer's is nothing."""
+        peer = statistics.median(self.peer)
+        return statistics.median(self.ours) / peer if peer else math.inf
 
 
 @dataclass(slots=True)

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import agent, consume, loader, produce
+from bench import agent, consume, idle, loader, produce
 from bench.machine import describe
 from bench.measure import Table
 from bench.sites import both
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
-NAMES = ("produce", "consume", "agent", "loader")
+NAMES = ("produce", "consume", "agent", "idle", "loader")
 
 
 def main(names: list[str]) -> int:
@@ -49,7 +49,7 @@ def run(name: str) -> list[Table]:
     if name in ("produce", "consume"):
         with both() as brokers:
             return [{"produce": produce.run, "consume": consume.run}[name](brokers)]
-    return [{"agent": agent.run, "loader": loader.run}[name]()]
+    return [{"agent": agent.run, "idle": idle.run, "loader": loader.run}[name]()]
 
 
 if __name__ == "__main__":

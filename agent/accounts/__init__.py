@@ -2,8 +2,10 @@
 
     mail            the durable outbox: messages enter with the progress they stand for
     announcements   what a file id stands for, and when it is closed
+    register        file ids announced, announced again, closed
     deltas          counts of what the checkpoint passed, and declared losses, numbered
     sealing         until when everything that lay in the files is in deltas
+    books           deltas, losses and seals, each when it is due
 
 Nothing here sends: `audit.publisher` takes the messages out of the outbox in their order.
 """

@@ -4,9 +4,10 @@
     intents     which bytes of which file, promised before they are first sent
     routing     which partition a record goes to
     rejected    what a line that does not fit becomes
+    presses     recipes, and a press for each that is in use
     press       (recipe, intents, bytes) -> batches and what to count; a pure function
     outbound    batches on their way: sent, drained, sent again, halved when refused
-    progress    intents in flight per file; which of them the checkpoint may pass
+    progress    which flights the checkpoint passes; the last offset of each partition
 
 Sending a range again gives the same records, byte for byte, because `press` sees nothing else than
 the intent, the recipe that the intent names, and the bytes whose CRC the intent holds.

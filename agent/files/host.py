@@ -10,9 +10,11 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from agent.files.patterns import Pattern
+
+_LIMIT: Final = 1 << 63
 
 
 class FileKey(NamedTuple):
@@ -186,7 +188,10 @@ def _found(path: str, unreadable: list[tuple[str, str]]) -> Found | None:
 
 
 def _key(status: os.stat_result) -> FileKey:
-    return FileKey(_signed(status.st_dev), _signed(status.st_ino))
+    device, inode = status.st_dev, status.st_ino
+    if device < _LIMIT and inode < _LIMIT:
+        return FileKey(device, inode)
+    return FileKey(_signed(device), _signed(inode))
 
 
 def _signed(number: int) -> int:

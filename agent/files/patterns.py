@@ -52,8 +52,9 @@ class Pattern:
 
     def walk(self, unreadable: Unreadable) -> Iterator[str]:
         """Existing paths that match, sorted within each directory."""
-        parts = tuple(part for part in self.text.split("/") if part)
-        for path in _walk("/", parts, unreadable, ()):
+        root = self.root
+        rest = tuple(part for part in self.text[len(root) :].split("/") if part)
+        for path in _walk(root, rest, unreadable, ()):
             if not self.exclude or not self.excludes(path):
                 yield path
 

@@ -160,7 +160,7 @@ class Rotations:
         """
         by_directory: dict[str, dict[str, Found]] = {each: {} for each in self._places}
         for path, found in lay.items():
-            by_directory.setdefault(os.path.dirname(path), {})[path] = found
+            by_directory.setdefault(path.rpartition("/")[0] or "/", {})[path] = found
         for pattern in (pattern for source in sources for pattern in source.patterns):
             if not pattern.is_deep:
                 by_directory.setdefault(pattern.root, {})

@@ -227,7 +227,8 @@ class Tracker:
         if tracked.location != found.path:
             tracked.location = found.path
             self.note(tracked)
-        self._set_rotated(tracked, shown(found.path) != tracked.birth.path)
+        born_at = tracked.birth.path
+        self._set_rotated(tracked, found.path != born_at and shown(found.path) != born_at)
         if found.size < tracked.size:
             reason = f"it was cut to {found.size} bytes, {tracked.size} were there"
             self.replace(tracked, reason, now)

@@ -1,0 +1,194 @@
+"""Counts, losses and seals: what the agent vouches for, and when it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agent import events
+from agent.accounts import sealing
+from agent.accounts.deltas import Deltas
+from agent.accounts.mail import Mail
+from agent.accounts.sealing import Noted
+from agent.destinations import Destination
+from agent.files.reading import Reader
+from agent.files.rotations import Unseen
+from agent.files.tracking import SetApart, Tracker, shown
+from agent.identity import new_id
+from agent.settings import AgentSettings
+from agent.state.changes import Changes
+from agent.state.database import State
+from agent.topics import Topics
+from audit import bucket
+from audit.counts import Counts
+from audit.messages import Certainty, Loss, SealedTopic, Sender
+from skidway.kafka.types import TopicPartition
+
+LATENESS_MS = 120_000
+"""Event times of bytes that nobody saw are taken to be no older than this before the last seal."""
+
+
+class Books:
+    """Owns the deltas, which losses were declared, and the seals that are on their way."""
+
+    def __init__(
+        self, settings: AgentSettings, state: State, sender: Sender, topics: Topics, mail: Mail
+    ) -> None:
+        self._settings = settings
+        self._agent = state.agent
+        self._topics = topics
+        self._sender = sender
+        self._mail = mail
+        self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
+        self._noted: list[Noted] = []
+        self._cut_at = self._seal_at = self._life_at = 0.0
+        size = settings.audit_bucket_ms
+        self._deltas = Deltas(sender, state.number, size, mail, state.touched)
+
+    def open(self, state: State, now_ms: int, changes: Changes) -> None:
+        """What was counted before goes on; of buckets of another size, into deltas of its own."""
+        size = self._settings.audit_bucket_ms
+        sums, losses = state.sums(), state.losses(undeclared=True)
+        number = state.number
+        if state.bucket_ms != size:
+            before = state.bucket_ms or size
+            old = Deltas(self._sender, number, before, self._mail, state.touched, sums, losses)
+            old.cut(now_ms, changes)
+            number, sums, losses = old.number, [], []
+            changes.forget_touched()
+            changes.put_meta("bucket_ms", size)
+        self._deltas = Deltas(self._sender, number, size, self._mail, state.touched, sums, losses)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was counted and set apart is in deltas."""
+        return self._deltas.is_empty
+
+    def committed(self) -> None:
+        """The transaction is durable."""
+        self._deltas.committed()
+
+    def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
+        """The checkpoint of this transaction passed records with these counts."""
+        self._deltas.passed(counts, changes)
+
+    # --- losses ---------------------------------------------------------------------------------
+
+    def lose(self, range_: SetApart, now_ms: int, changes: Changes) -> None:
+        """Bytes that will not be delivered, or not surely once; each range is declared once."""
+        declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
+        if declared in self._declared:
+            return  # before a start that came in between
+        self._declared.add(declared)
+        events.set_apart(range_)
+        loss = Loss(
+            source=self._topics.source_of(range_.tracked),
+            agent=self._agent,
+            file=range_.tracked.file,
+            first=range_.first,
+            end=range_.end,
+            certainty=range_.certainty,
+            reason=range_.reason,
+            from_bucket=self._first_unsealed(range_.tracked.birth.topic),
+            to_bucket=self._bucket(now_ms),
+        )
+        self._deltas.lost(loss, now_ms, changes)
+
+    def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
+        """Files that never got an id; the one in the loss stands for all of them."""
+        events.unseen(unseen)
+        loss = Loss(
+            source=self._topics.named(unseen.topic, unseen.topic_id),
+            agent=self._agent,
+            file=new_id(),
+            first=0,
+            end=None,
+            certainty=Certainty.LOST,
+            reason=f"{shown(unseen.path)}: {unseen.reason}",
+            from_bucket=self._first_unsealed(unseen.topic),
+            to_bucket=self._bucket(now_ms),
+        )
+        self._deltas.lost(loss, now_ms, changes)
+
+    def _first_unsealed(self, topic: str) -> int | None:
+        """The first bucket that bytes which nobody saw can belong to; None: any."""
+        sealed_until = self._topics.sealed_until(topic)
+        return None if sealed_until is None else self._bucket(sealed_until - LATENESS_MS)
+
+    def _bucket(self, moment_ms: int) -> int:
+        return bucket.start_of(moment_ms, self._settings.audit_bucket_ms)
+
+    # --- deltas and heartbeats ------------------------------------------------------------------
+
+    def account(self, changes: Changes, now: float, now_ms: int, *, at_once: bool) -> None:
+        """Deltas when they are due; `at_once`: all there is."""
+        if now >= self._cut_at or at_once:
+            self._cut_at = now + self._settings.audit_interval_ms / 1000
+            self._deltas.cut(now_ms, changes)
+
+    def prove_life(self, number: int, now: float, now_ms: int) -> None:
+        """A heartbeat, if nothing was numbered behind `number` for a while."""
+        if self._deltas.number != number:
+            self._life_at = now + self._settings.heartbeat_interval_ms / 1000
+        elif now >= self._life_at:
+            self._life_at = now + self._settings.heartbeat_interval_ms / 1000
+            self._deltas.prove_life(now_ms)
+
+    @property
+    def number(self) -> int:
+        """The last one used of deltas and seals."""
+        return self._deltas.number
+
+    # --- seals ----------------------------------------------------------------------------------
+
+    def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
+        """W and `at`, noted before the patterns are looked through; None if no seal is due."""
+        if now < self._seal_at:
+            return None
+        self._seal_at = now + self._settings.seal_interval_ms / 1000
+        self._deltas.cut(now_ms, changes)
+        return now_ms, self._deltas.number
+
+    def note_sizes(
+        self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: Reader
+    ) -> None:
+        """How far each topic's files must be settled; a topic that waits keeps its older note."""
+        waiting = {noted.topic for noted in self._noted}
+        for topic in topics:
+            if topic in waiting or sealing.held_back_by(topic, tracker.unreadable):
+                continue
+            files = [
+                (tracked, reader.limit_of(tracked))
+                for tracked in tracker.files.values()
+                if tracked.birth.topic == topic
+            ]
+            doubts = tracker.doubts[topic]
+            self._noted.append(sealing.note(topic, wall_ms, at, doubts, files))
+
+    def seal(
+        self,
+        changes: Changes,
+        now_ms: int,
+        tracker: Tracker,
+        destinations: Mapping[str, Destination],
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        """Sends the seals whose noted bytes are settled and in deltas."""
+        files, doubts = tracker.files, tracker.doubts
+        self._noted = [n for n in self._noted if not sealing.is_void(n, files, doubts[n.topic])]
+        ready = [noted for noted in self._noted if sealing.is_complete(noted, files)]
+        if not ready:
+            return
+        self._deltas.cut(now_ms, changes)
+        self._noted = [noted for noted in self._noted if noted not in ready]
+        sealed: list[SealedTopic] = []
+        for noted in ready:
+            destination = destinations[noted.topic]
+            for source in (destination.data, destination.rejected):
+                last = tuple(
+                    (tp.partition, offset)
+                    for tp, offset in sorted(offsets.items())
+                    if tp.topic == source.topic
+                )
+                sealed.append(SealedTopic(source, noted.wall_ms, noted.at, last))
+            self._topics.seal(noted.topic, destination.data.topic_id, noted.wall_ms, changes)
+        self._deltas.seal(sealed, now_ms, changes)

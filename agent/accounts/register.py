@@ -1,0 +1,93 @@
+"""The register of file ids: each is announced before its first record, and closed at its end."""
+
+from __future__ import annotations
+
+from agent import events
+from agent.accounts import announcements
+from agent.accounts.mail import Mail
+from agent.files.handles import Handles
+from agent.files.reading import Reader
+from agent.files.tracked import FileState, TrackedFile
+from agent.files.tracking import Tracker
+from agent.identity import FINGERPRINT_BYTES, fingerprint_of
+from agent.topics import Topics
+
+REPEAT_S = 600.0
+"""How often it is looked which announcements are a day old."""
+
+
+class Register:
+    """Stages announcements, opening, repeated, grown and closing ones."""
+
+    def __init__(
+        self,
+        agent: int,
+        topics: Topics,
+        mail: Mail,
+        tracker: Tracker,
+        reader: Reader,
+        handles: Handles,
+    ) -> None:
+        self._agent = agent
+        self._topics = topics
+        self._mail = mail
+        self._tracker = tracker
+        self._reader = reader
+        self._handles = handles
+        self._repeat_at = 0.0
+
+    def announce(self, tracked: TrackedFile, now_ms: int) -> None:
+        """What the file id stands for."""
+        tracked.announced_ms = now_ms
+        source = self._topics.source_of(tracked)
+        self._mail.stage(announcements.announcement(tracked, self._agent, source, now_ms))
+
+    def announce_grown(self, tracked: TrackedFile, now_ms: int) -> None:
+        """With the fingerprint of a file that had fewer bytes when it was found."""
+        handle = self._handles.held(tracked.file)
+        if handle is None or tracked.birth.fingerprint.length == FINGERPRINT_BYTES:
+            return
+        try:
+            fingerprint = fingerprint_of(handle.read, FINGERPRINT_BYTES)
+        except OSError as error:
+            self._tracker.cannot_read(tracked, error)
+            return
+        source = self._topics.source_of(tracked)
+        self._mail.stage(
+            announcements.announcement(
+                tracked, self._agent, source, now_ms, fingerprint=fingerprint
+            )
+        )
+
+    def repeat(self, now: float, now_ms: int) -> None:
+        """Announces what was announced a day ago."""
+        if now < self._repeat_at:
+            return
+        self._repeat_at = now + REPEAT_S
+        for tracked in self._tracker.files.values():
+            if tracked.state is FileState.OPEN and announcements.is_due(tracked, now_ms):
+                self.announce(tracked, now_ms)
+                self._tracker.note(tracked)
+
+    def mind_published(self) -> None:
+        """A file may be read once the cluster has its announcement."""
+        for message in self._mail.take_published():
+            tracked = self._tracker.files.get(message.file) if message.file else None
+            if tracked is not None and not tracked.announced:
+                tracked.announced = True
+                self._tracker.note(tracked)
+                self._reader.wake(tracked)
+
+    def close_ended(self, now_ms: int) -> None:
+        """Says final lengths, in the transaction in which the positions stand there."""
+        for tracked in list(self._tracker.ended.values()):
+            if tracked.flights or tracked.position != tracked.length:
+                continue
+            tracked.state = FileState.CLOSED
+            del self._tracker.ended[tracked.file]
+            self._tracker.note(tracked)
+            source = self._topics.source_of(tracked)
+            self._mail.stage(
+                announcements.announcement(tracked, self._agent, source, now_ms, closing=True)
+            )
+            events.file_closed(tracked.birth.path, tracked.file, tracked.length)

@@ -1,0 +1,78 @@
+"""What a start finds in the state, what it refuses, and what it writes down first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from agent.accounts.mail import Mail
+from agent.delivery.intents import Intent
+from agent.delivery.recipe import Recipe
+from agent.destinations import Cluster, Destination
+from agent.files.tracked import FileState, TrackedFile
+from agent.state.changes import Changes
+from agent.state.database import State
+from skidway.errors import StateRefused
+
+
+def check_cluster(
+    state: State, cluster: Cluster, destinations: Sequence[Destination], open_topics: set[str]
+) -> None:
+    """Raises StateRefused where something unacknowledged belongs to another cluster or topic."""
+    if not open_topics:
+        return
+    if state.cluster_id and cluster.id and state.cluster_id != cluster.id:
+        raise StateRefused(
+            f"the state has lines on their way to cluster {state.cluster_id}, and "
+            f"bootstrap.servers leads to cluster {cluster.id}; let them arrive there first"
+        )
+    known = state.topics()
+    for destination in destinations:
+        for source in (destination.data, destination.rejected):
+            before = known.get(source.topic)
+            if before is None or destination.data.topic not in open_topics:
+                continue
+            if before.topic_id and source.topic_id and before.topic_id != source.topic_id:
+                raise StateRefused(
+                    f"topic {source.topic} was made again (its id was {before.topic_id}, is "
+                    f"{source.topic_id}) while lines were on their way to it; what became of them "
+                    "an operator has to decide"
+                )
+
+
+def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> set[str]:
+    """Data topics that something is on its way to."""
+    named = (recipes.get(intent.recipe) for intent in intents)
+    return {recipe.data.name for recipe in named if recipe is not None}
+
+
+def first_changes(
+    state: State, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
+) -> Changes:
+    """What a start writes down: the cluster, first starts, and what is not needed any more."""
+    changes = Changes()
+    changes.forget_recipes()
+    for topic in {each.data.topic for each in destinations} - state.since().keys():
+        changes.put_since(topic, now_ms)
+    if (state.cluster, state.cluster_id) != (cluster.name, cluster.id):
+        changes.put_meta("cluster", cluster.name)
+        changes.put_meta("cluster_id", cluster.id)
+    return changes
+
+
+def since(state: State) -> dict[str, int]:
+    """By topic: its last seal, or its first start (ms). Files changed since may be unknown."""
+    found = state.since()
+    for name, topic in state.topics().items():
+        if topic.sealed_until is not None:
+            found[name] = max(found.get(name, 0), topic.sealed_until)
+    return found
+
+
+def unannounced(files: Iterable[TrackedFile], mail: Mail) -> list[TrackedFile]:
+    """Open files whose announcement is neither acknowledged nor waiting in the outbox."""
+    waiting = mail.announced_files()
+    return [
+        tracked
+        for tracked in files
+        if tracked.state is FileState.OPEN and not tracked.announced and tracked.file not in waiting
+    ]

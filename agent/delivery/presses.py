@@ -1,0 +1,94 @@
+"""From promised readings to batches: recipes, and a press for each that is in use."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+
+from agent import events
+from agent.delivery.outbound import Outbound
+from agent.delivery.press import Press
+from agent.delivery.recipe import Recipe
+from agent.files.reading import Taken
+from agent.state.changes import Changes
+from agent.topics import Topics
+from skidway.kafka.compression import Codec
+
+PRESSES_MAX = 64
+
+
+class Presses:
+    """Owns the recipes, and which of them are durable."""
+
+    def __init__(
+        self,
+        agent: int,
+        codec: Codec,
+        bucket_ms: int,
+        topics: Topics,
+        recipes: Mapping[bytes, Recipe],
+        kept: set[bytes],
+    ) -> None:
+        """kept: fingerprints of the recipes that durable intents name."""
+        self._agent = agent
+        self._codec = codec
+        self._bucket_ms = bucket_ms
+        self._topics = topics
+        self._recipes = dict(recipes)
+        self._kept = set(kept)
+        self._presses: OrderedDict[bytes, Press] = OrderedDict()
+
+    def learn(self, recipe: Recipe) -> None:
+        """A recipe for what is read from now on."""
+        self._recipes[recipe.fingerprint] = recipe
+
+    def promise(self, changes: Changes, taken: Iterable[Taken]) -> None:
+        """Intents of new readings, behind the recipes that they name."""
+        new = [one.reading.intent for one in taken if one.is_new]
+        for fingerprint in {intent.recipe for intent in new} - self._kept:
+            changes.put_recipe(self._recipes[fingerprint])
+            self._kept.add(fingerprint)
+        changes.put_intents(new)
+
+    def press(self, taken: Iterable[Taken], outbound: Outbound) -> None:
+        """Makes batches of durable readings."""
+        for group in _groups(taken):
+            press = self._press_of(group[0].reading.intent.recipe)
+            recipe = press.recipe
+            sources = (
+                self._topics.source(recipe.data.name),
+                self._topics.source(recipe.rejected.name),
+            )
+            readings = [one.reading for one in group]
+            pressed = press.press(self._agent, readings, sources, self._bucket_ms)
+            events.pressed(pressed)
+            outbound.add(pressed, [one.flight for one in group], sources)
+
+    def _press_of(self, fingerprint: bytes) -> Press:
+        press = self._presses.get(fingerprint)
+        if press is None:
+            press = Press(self._recipes[fingerprint], self._codec)
+            self._presses[fingerprint] = press
+            if len(self._presses) > PRESSES_MAX:
+                self._presses.popitem(last=False)
+        self._presses.move_to_end(fingerprint)
+        return press
+
+
+def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
+    """Neighbours that can be pressed together: same recipe and moment; over-long lines alone."""
+    group: list[Taken] = []
+    for one in taken:
+        if group and not _go_together(group[-1], one):
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
+
+
+def _go_together(left: Taken, right: Taken) -> bool:
+    if left.reading.is_overlong or right.reading.is_overlong:
+        return False
+    a, b = left.reading.intent, right.reading.intent
+    return (a.recipe, a.read_ms) == (b.recipe, b.read_ms)

@@ -1,0 +1,38 @@
+"""When everything is looked through: often with few files, seldom with many, soon when asked."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SHARE: Final = 400
+"""Looking through the patterns may take one part of so many of the time."""
+
+SHARE_ASKED: Final = 20
+"""The same, where events ask for it."""
+
+INTERVAL_MIN_S: Final = 1.0
+ASKED_AFTER_S: Final = 0.1
+"""Events come in swarms: one look is for all of a swarm."""
+
+
+class Schedule:
+    """Owns the moment of the next look. Times are of the monotonic clock, in seconds."""
+
+    def __init__(self, longest_s: float) -> None:
+        self._longest_s = longest_s
+        self._at = 0.0
+        self._not_before = 0.0
+
+    def is_due(self, now: float) -> bool:
+        """Whether it is time."""
+        return now >= self._at
+
+    def ask(self, now: float) -> None:
+        """A look would be good soon."""
+        self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
+
+    def took(self, begin: float, end: float) -> None:
+        """A look began and ended: the next one is the later the longer it took."""
+        took_s = end - begin
+        self._at = begin + min(max(took_s * SHARE, INTERVAL_MIN_S), self._longest_s)
+        self._not_before = begin + took_s * SHARE_ASKED

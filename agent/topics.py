@@ -1,0 +1,58 @@
+"""What the agent knows of each topic: its id, and until when it is sealed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from agent.destinations import Cluster, Destination
+from agent.files.tracked import TrackedFile
+from agent.state.changes import Changes
+from agent.state.database import TopicState
+from skidway.kafka.source import Source
+
+
+class Topics:
+    """Owns the rows of `topics`."""
+
+    def __init__(self, cluster: Cluster, known: Mapping[str, TopicState]) -> None:
+        self._cluster = cluster
+        self._known = dict(known)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._known)
+
+    def take_ids(self, destinations: Sequence[Destination], changes: Changes) -> None:
+        """The ids that the cluster says; a topic that was made again begins anew."""
+        for destination in destinations:
+            for source in (destination.data, destination.rejected):
+                before = self._known.get(source.topic)
+                if before is not None and before.topic_id == source.topic_id:
+                    continue
+                changes.forget_offsets(source.topic)
+                self._put(source.topic, TopicState(source.topic_id, None), changes)
+
+    def seal(self, topic: str, topic_id: str, until_ms: int, changes: Changes) -> None:
+        """It is sealed until then."""
+        self._put(topic, TopicState(topic_id, until_ms), changes)
+
+    def sealed_until(self, topic: str) -> int | None:
+        """Until when (ms) it was sealed last; None if it never was."""
+        known = self._known.get(topic)
+        return None if known is None else known.sealed_until
+
+    def source(self, topic: str) -> Source:
+        """How audit messages call it."""
+        known = self._known.get(topic)
+        return self.named(topic, "" if known is None else known.topic_id)
+
+    def source_of(self, tracked: TrackedFile) -> Source:
+        """Where a file's lines go, as it was announced."""
+        return self.named(tracked.birth.topic, tracked.birth.topic_id)
+
+    def named(self, topic: str, topic_id: str) -> Source:
+        """A topic of this cluster by name and id."""
+        return Source(self._cluster.name, self._cluster.id, topic, topic_id)
+
+    def _put(self, topic: str, state: TopicState, changes: Changes) -> None:
+        self._known[topic] = state
+        changes.put_topic(topic, state.topic_id, state.sealed_until)

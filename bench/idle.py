@@ -1,0 +1,125 @@
+"""20,000 files that nobody writes to: what a shipper costs while nothing happens.
+
+Ours beside rsyslog's imfile (inotify), one after the other in one run, both with default settings.
+Each has delivered every line before it is measured, and has then been left alone for a while; CPU
+is that of the process over a minute, in percent of one core, read from /proc.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import yaml
+
+from bench.agent import provide_rsyslog, registry
+from bench.machine import cpu_seconds, resident_mb
+from bench.measure import Row, Table
+from bench.produce import create
+from bench.sites import Program, free_port, ours, skidway
+
+FILES = 20_000
+DIRECTORIES = 20
+LINES = 2
+SETTLE_S = 60.0
+MEASURE_S = 60.0
+WITHIN_S = 600.0
+
+Figures = tuple[float, float, float]
+"""CPU in percent of a core, resident megabytes, descriptors."""
+
+
+def run() -> Table:
+    """CPU, memory and descriptors of each side while 20,000 files lie still."""
+    provide_rsyslog()
+    table = Table(f"idle: {FILES:,} files, tailed and quiet, over {MEASURE_S:.0f} s")
+    with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
+        folder = Path(name)
+        write_files(folder / "logs")
+        with (
+            ours(folder) as (address, _, zookeeper),
+            registry(folder, zookeeper.address) as schemas,
+        ):
+            mine = agent(folder, address, schemas)
+            peer = rsyslog(folder, address)
+    units = (("CPU", "% of a core"), ("resident memory", "MB"), ("descriptors", ""))
+    for (what, unit), own, other in zip(units, mine, peer, strict=True):
+        table.add(Row(what, unit, (own,), (other,), "rsyslog imfile"))
+    return table
+
+
+def write_files(folder: Path) -> None:
+    """A few lines each, in directories as hosts with many services have them."""
+    for number in range(FILES):
+        directory = folder / f"service-{number % DIRECTORIES}"
+        directory.mkdir(parents=True, exist_ok=True)
+        text = "".join(f"line {line} of file {number}\n" for line in range(LINES))
+        (directory / f"{number}.log").write_text(text)
+
+
+def agent(folder: Path, address: str, schemas: str) -> Figures:
+    """`skidway agent run` with default settings."""
+    topic = "bench-idle-skidway"
+    create(address, topic)
+    config = folder / "agent.yml"
+    settings = {
+        "bootstrap.servers": address,
+        "schema.registry.url": schemas,
+        "state.dir": str(folder / "state"),
+        "metrics.listener": f"127.0.0.1:{free_port()}",
+        "sources": [{"topic": topic, "paths": [str(folder / "logs" / "*" / "*.log")]}],
+    }
+    config.write_text(yaml.safe_dump(settings))
+    program = Program(skidway("agent", "run", "--config", str(config)), folder / "agent.out")
+    program.start()
+    try:
+        return at_rest(address, topic, program)
+    finally:
+        program.stop()
+
+
+def rsyslog(folder: Path, address: str) -> Figures:
+    """rsyslog's imfile -> omkafka."""
+    topic = "bench-idle-rsyslog"
+    create(address, topic)
+    work = folder / topic
+    work.mkdir()
+    config = work / "rsyslog.conf"
+    config.write_text(f"""
+global(workDirectory="{work}")
+module(load="imfile" mode="inotify")
+module(load="omkafka")
+template(name="line" type="string" string="%msg%")
+input(type="imfile" File="{folder}/logs/*/*.log" Tag="bench" ruleset="ship")
+ruleset(name="ship") {{
+  action(type="omkafka" broker=["{address}"] topic="{topic}" template="line")
+}}
+""")
+    program = Program(["rsyslogd", "-n", "-f", str(config), "-i", str(work / "pid")], work / "out")
+    program.start()
+    try:
+        return at_rest(address, topic, program)
+    finally:
+        program.kill()
+
+
+def at_rest(address: str, topic: str, program: Program) -> Figures:
+    """Wait until every line has arrived and the program has calmed down, then measure it."""
+    from skidway.kafka.client import LATEST, Client
+    from skidway.kafka.types import TopicPartition
+
+    partition = TopicPartition(topic, 0)
+    deadline = time.monotonic() + WITHIN_S
+    with Client(address) as client:
+        while client.list_offsets({partition: LATEST})[partition].offset < FILES * LINES:
+            if not program.running or time.monotonic() > deadline:
+                raise RuntimeError(f"{topic}: the lines did not arrive\n{program.output()[-2000:]}")
+            time.sleep(0.5)
+    time.sleep(SETTLE_S)
+    before, begin = cpu_seconds(program.pid), time.monotonic()
+    time.sleep(MEASURE_S)
+    share = 100 * (cpu_seconds(program.pid) - before) / (time.monotonic() - begin)
+    descriptors = len(os.listdir(f"/proc/{program.pid}/fd"))
+    return share, resident_mb(program.pid), float(descriptors)
