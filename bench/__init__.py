@@ -1,12 +1,15 @@
 """Benchmarks: Skidway beside its peers, in turn in one run, medians, with the machine named.
 
-    python -m bench.run [produce] [consume] [agent] [loader]     (what `make bench` calls)
+    python -m bench.run [NAME ...]     (what `make bench` calls; all of them by default)
 
     machine       what this machine is
     measure       rounds in turn, medians, ratios, CSV and Markdown
     sites         our broker and the peers, started for a benchmark and stopped behind it
     produce       200-byte messages by librdkafka, batch 1 and 50, acks 0 and 1: Apache Kafka 4.1
     consume       the same messages back, by confluent-kafka and our columns: Apache Kafka 4.1
+    shapes        1 and 10 KB, acks, producers, codecs; CPU and memory a GB: Apache Kafka 4.1
+    latency       from produce to consume at a steady rate: Apache Kafka 4.1
+    fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1
     agent         raw and parsed lines from a file into a broker: rsyslog (imfile, omkafka)
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
 

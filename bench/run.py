@@ -7,13 +7,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import agent, consume, idle, loader, produce
+from bench import agent, consume, fleet, idle, latency, loader, produce, shapes
 from bench.machine import describe
 from bench.measure import Table
 from bench.sites import both
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
-NAMES = ("produce", "consume", "agent", "idle", "loader")
+ON_BROKERS = {
+    "produce": produce.run,
+    "consume": consume.run,
+    "shapes": shapes.run,
+    "latency": latency.run,
+    "fleet": fleet.run,
+}
+ALONE = {"agent": agent.run, "idle": idle.run, "loader": loader.run}
+NAMES = (*ON_BROKERS, *ALONE)
 
 
 def main(names: list[str]) -> int:
@@ -46,10 +54,10 @@ def write_page(tables: Sequence[Table], machine: str) -> None:
 
 
 def run(name: str) -> list[Table]:
-    if name in ("produce", "consume"):
+    if name in ON_BROKERS:
         with both() as brokers:
-            return [{"produce": produce.run, "consume": consume.run}[name](brokers)]
-    return [{"agent": agent.run, "idle": idle.run, "loader": loader.run}[name]()]
+            return [ON_BROKERS[name](brokers)]
+    return [ALONE[name]()]
 
 
 if __name__ == "__main__":

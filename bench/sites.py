@@ -21,7 +21,7 @@ class Brokers:
     """Both brokers at once, on the same machine; only one is under load at a time."""
 
     addresses: dict[str, str]
-    pids: dict[str, int]
+    programs: dict[str, Program]
 
 
 @contextlib.contextmanager
@@ -65,5 +65,5 @@ def both() -> Iterator[Brokers]:
         ):
             yield Brokers(
                 {"skidway": address, "kafka": kafka.address},
-                {"skidway": broker.pid, "kafka": kafka.program.pid},
+                {"skidway": broker, "kafka": kafka.program},
             )

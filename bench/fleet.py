@@ -1,0 +1,95 @@
+"""What a fleet looks like: 5,000 connections, 1-20 records a request, 200 partitions.
+
+An open loop at several rates, latencies from when a request was due; then the broker is restarted
+and all clients come back at once. Figures are milliseconds: the ratio is ours over the peer's, and
+less is better.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+from bench.fleet_load import PARTITIONS
+from bench.machine import cpu_seconds, resident_mb
+from bench.measure import Row, Table
+from bench.produce import create
+from bench.sites import Brokers
+
+CONNECTIONS = 5_000
+RATES = (1_000, 4_000)
+SECONDS = 15
+ROUNDS = 3
+QUANTILES = ("p50", "p99", "p99.9")
+PEER = "Apache Kafka 4.1"
+
+
+def run(brokers: Brokers) -> Table:
+    """Both brokers in turn, each rate; then a restart of each under all its clients."""
+    table = Table("fleet: 5,000 connections, 1-20 records of 200 bytes a request, 200 partitions")
+    topic = f"fleet-{time.time_ns()}"
+    for address in brokers.addresses.values():
+        create(address, topic, PARTITIONS)
+    for rate in RATES:
+        found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}
+        for _ in range(ROUNDS):
+            for name in brokers.addresses:
+                found[name].append(measured(brokers, name, topic, rate))
+        for what in QUANTILES:
+            add(table, f"{rate:,} requests/s, {what}", "ms", found, what)
+        add(table, f"{rate:,} requests/s, CPU of the broker", "ms a second", found, "cpu")
+        add(table, f"{rate:,} requests/s, memory", "MB", found, "rss")
+    back: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}
+    for _ in range(ROUNDS):
+        for name in brokers.addresses:
+            back[name].append(returned(brokers, name, topic))
+    for what in ("p50", "p99", "max"):
+        add(table, f"all clients back after a restart, {what}", "ms", back, what)
+    return table
+
+
+def add(
+    table: Table, name: str, unit: str, found: dict[str, list[dict[str, float]]], what: str
+) -> None:
+    ours, peer = (tuple(each[what] for each in found[side]) for side in ("skidway", "kafka"))
+    table.add(Row(name, unit, ours, peer, PEER))
+
+
+def measured(brokers: Brokers, name: str, topic: str, rate: int) -> dict[str, float]:
+    """One run at one rate, with what the broker used for it."""
+    pid = brokers.programs[name].pid
+    before = cpu_seconds(pid)
+    found = asked("load", brokers.addresses[name], topic, rate, SECONDS)
+    return found | {
+        "cpu": (cpu_seconds(pid) - before) / SECONDS * 1000,
+        "rss": resident_mb(pid),
+    }
+
+
+def returned(brokers: Brokers, name: str, topic: str) -> dict[str, float]:
+    """A clean restart while all clients try to come back."""
+    program = brokers.programs[name]
+    program.stop(60)
+    load = start("storm", brokers.addresses[name], topic)
+    program.start()
+    return result(load)
+
+
+def start(kind: str, address: str, topic: str, *more: object) -> subprocess.Popen[str]:
+    arguments = [kind, address, topic, str(CONNECTIONS), *map(str, more)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "bench.fleet_load", *arguments], stdout=subprocess.PIPE, text=True
+    )
+
+
+def result(load: subprocess.Popen[str]) -> dict[str, float]:
+    printed, _ = load.communicate(timeout=300)
+    if load.returncode:
+        raise RuntimeError(f"the load ended with {load.returncode}")
+    return dict(json.loads(printed))
+
+
+def asked(kind: str, address: str, topic: str, *more: object) -> dict[str, float]:
+    return result(start(kind, address, topic, *more))
