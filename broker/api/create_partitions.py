@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from broker.api.create_topics import Assignment, Refused, check_assigned, check_partition_count
+from broker.api.create_topics import (
+    PARTITIONS_MAX,
+    Assignment,
+    Refused,
+    check_assigned,
+    check_partition_count,
+    check_room,
+)
 from broker.api.errors import code_of
 from broker.api.exchange import Exchange
 from broker.api.registration import Api
@@ -31,9 +38,12 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     results: list[CreatePartitionsTopicResult | None] = [None] * len(request.topics)
     if not request.topics:
         exchange.reply(CreatePartitionsResponse(results=()))
+    room = PARTITIONS_MAX
     for at, wanted in enumerate(request.topics):
         try:
+            check_room(wanted.count, room)
             topic, assignment = _check(broker, wanted)
+            room -= len(assignment)
         except Refused as refused:
             result = CreatePartitionsTopicResult(
                 name=wanted.name, error_code=refused.code, error_message=str(refused)

@@ -11,6 +11,7 @@ Left out: more than one replica.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from broker.broker import Broker
 
 PARTITIONS_MAX = 10_000
-"""Of one topic; each is a directory and open files."""
+"""Of one topic, and of all that one request creates; each is a directory and open files."""
 
 Assignment = Mapping[int, tuple[int, ...]]
 
@@ -56,7 +57,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Checks all, creates those that are good, answers when the last is done."""
     request = exchange.decode(CreateTopicsRequest)
     results: list[CreatableTopicResult | None] = [None] * len(request.topics)
-    asked = [topic.name for topic in request.topics]
+    asked = Counter(topic.name for topic in request.topics)
+    room = PARTITIONS_MAX
 
     def finish(at: int, result: CreatableTopicResult) -> None:
         results[at] = result
@@ -66,9 +68,11 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         _answer(exchange, results)
     for at, topic in enumerate(request.topics):
         try:
-            if asked.count(topic.name) > 1:
+            if asked[topic.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")  # noqa: TRY301
+            check_room(_partitions_of(broker, topic), room)
             assignment = check(broker, topic)
+            room -= len(assignment)
         except Refused as refused:
             finish(at, _failed(topic.name, refused.code, str(refused)))
             continue
@@ -97,6 +101,22 @@ def check(broker: Broker, topic: CreatableTopic) -> Assignment:
     check_partition_count(count)
     _check_replicas(broker, topic.replication_factor)
     return assign(count, sorted(catalog.brokers), len(catalog.topics))
+
+
+def _partitions_of(broker: Broker, topic: CreatableTopic) -> int:
+    if topic.assignments:
+        return len(topic.assignments)
+    count = topic.num_partitions
+    return broker.settings.num_partitions if count == BROKER_DEFAULT else count
+
+
+def check_room(count: int, room: int) -> None:
+    """Raises Refused if so many more partitions are too many for what is left of one request."""
+    if room < count <= PARTITIONS_MAX:
+        raise Refused(
+            ErrorCode.POLICY_VIOLATION,
+            f"one request creates at most {PARTITIONS_MAX} partitions; send several",
+        )
 
 
 def check_partition_count(count: int) -> None:

@@ -1,7 +1,8 @@
 """DescribeConfigs (32). Versions 1-4: all settings of a topic or this broker, defaults included.
 
 A broker is described by itself only: clients send the request to the broker that they name. All its
-settings are read-only: they come from its configuration file.
+settings are read-only: they come from its configuration file. Whatever is asked for twice is
+answered once.
 
 Left out: synonyms of topic settings beyond the setting itself, broker loggers.
 """
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Describes each resource."""
     request = exchange.decode(DescribeConfigsRequest)
-    results = tuple(_describe(broker, each) for each in request.resources)
+    # Once each: a name of two bytes is answered with twenty thousand.
+    resources = {(each.resource_type, each.resource_name): each for each in request.resources}
+    results = tuple(_describe(broker, each) for each in resources.values())
     exchange.reply(DescribeConfigsResponse(results=results))
 
 

@@ -73,6 +73,11 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Answers at once if it may, else parks the request."""
     request = parse_request(exchange.body, exchange.version)
     broker.counts.fetches += 1
+    if len(request.wanted) > 1:
+        # A partition named twice is read once, as the last one says: Kafka's way, and a bound.
+        wanted = {(each.topic, each.partition): each for each in request.wanted}
+        if len(wanted) < len(request.wanted):
+            request = request._replace(wanted=list(wanted.values()))
     if request.session_id and request.session_epoch > 0:
         # Not one of ours: the client begins again without.
         code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND

@@ -5,12 +5,15 @@
     -3 max timestamp   the first record that has the largest timestamp (KIP-734)
     a time             the first record at or after it; none: -1, -1
 
+A partition that is asked for twice is answered with INVALID_REQUEST, as in Kafka.
+
 For a time one batch is decompressed, bounded, to look at its records' timestamps; nothing else in
 the broker looks into a batch.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from broker.api.errors import code_of
@@ -40,10 +43,18 @@ if TYPE_CHECKING:
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Looks every partition up."""
     request = exchange.decode(ListOffsetsRequest)
+    times = Counter(
+        (topic.name, each.partition_index) for topic in request.topics for each in topic.partitions
+    )
     topics = tuple(
         ListOffsetsTopicResponse(
             name=topic.name,
-            partitions=tuple(_partition(broker, topic.name, each) for each in topic.partitions),
+            partitions=tuple(
+                _partition(broker, topic.name, each)
+                if times[topic.name, each.partition_index] == 1
+                else _twice(each)
+                for each in topic.partitions
+            ),
         )
         for topic in request.topics
     )
@@ -77,6 +88,12 @@ def _partition(
         timestamp=found.timestamp,
         offset=found.offset,
         leader_epoch=replica.leader_epoch,
+    )
+
+
+def _twice(asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(
+        partition_index=asked.partition_index, error_code=ErrorCode.INVALID_REQUEST
     )
 
 

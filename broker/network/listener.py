@@ -14,7 +14,23 @@ ACCEPTS_MAX = 64
 """Connections accepted in one turn before others have theirs."""
 
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
-_PASSING = (errno.ECONNABORTED, errno.EPROTO, errno.ENOBUFS, errno.ENOMEM, errno.EPERM)
+_PASSING = (
+    errno.ECONNABORTED,
+    errno.ECONNRESET,
+    errno.EPROTO,
+    errno.ENOBUFS,
+    errno.ENOMEM,
+    errno.EPERM,
+    # Errors of the network that waited for this connection; see accept(2).
+    errno.ENETDOWN,
+    errno.ENETUNREACH,
+    errno.EHOSTDOWN,
+    errno.EHOSTUNREACH,
+    errno.ENONET,
+    errno.ENOPROTOOPT,
+    errno.EOPNOTSUPP,
+    errno.ETIMEDOUT,
+)
 
 
 class Listener:
@@ -64,10 +80,11 @@ class Listener:
                 if error.errno in _PASSING:
                     continue
                 raise
-            sock.setblocking(False)
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._send_buffer > 0:
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
+            try:
+                self._prepare(sock)
+            except OSError:
+                sock.close()  # gone already
+                continue
             yield sock, f"{address[0]}:{address[1]}"
 
     def close(self) -> None:
@@ -76,6 +93,12 @@ class Listener:
         if self._spare >= 0:
             os.close(self._spare)
             self._spare = -1
+
+    def _prepare(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._send_buffer > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
 
     def _turn_away(self) -> None:
         """Uses the spare descriptor to close one that waits: left so it would wake us forever."""

@@ -6,6 +6,7 @@ run on the disk worker; when one is done the high watermark moves and whoever wa
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -22,6 +23,9 @@ from skidway.clock import Clock
 from skidway.kafka.types import TopicPartition
 
 SLOW_FLUSH_S = 1.0
+FLUSH_AGAIN_S = 0.1
+_NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors of opening a file; no fsync ends with them, so what is to be synced is still there."""
 _log = log.get(__name__)
 
 
@@ -163,7 +167,11 @@ class HostedPartitions:
         partition = replica.partition
         if outcome.error is not None:
             self.flushes.failed += 1
-            if replica.served:
+            if replica.served and outcome.error.errno in _NOT_OPENED:
+                _log.error("flush_put_off", partition=str(partition), reason=str(outcome.error))
+                again = self._clock.monotonic() + FLUSH_AGAIN_S
+                self._timers.call_at(again, lambda: self._submit(replica, flush))
+            elif replica.served:
                 # Whatever the error: the pages may be gone, and a second fsync would not say so.
                 failure = StorageFailed("flush", replica.log.directory, outcome.error, final=True)
                 self.storage_failed(failure)

@@ -116,9 +116,19 @@ def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
 def job(**changes: Any) -> Job:
     """A job over TOPIC whose files of agent 7 are announced."""
     given: dict[str, Any] = {
-        "topic": TOPIC, "source": SOURCE, "load": 1, "uuid": "a" * 32, "output": "memory:",
-        "bootstrap_servers": "", "registry_url": "", "reader": SCHEMA, "bucket_ms": 60_000,
-        "compression": "zstd", "names": Names(), "unannounced": frozenset(), "patient": True,
+        "topic": TOPIC,
+        "source": SOURCE,
+        "load": 1,
+        "uuid": "a" * 32,
+        "output": "memory:",
+        "bootstrap_servers": "",
+        "registry_url": "",
+        "reader": SCHEMA,
+        "bucket_ms": 60_000,
+        "compression": "zstd",
+        "names": Names(),
+        "unannounced": frozenset(),
+        "patient": True,
         "gaps": {},
     }
     return Job(**(given | changes))
@@ -146,16 +156,18 @@ class Runner:
     registry: Registry = field(default_factory=Registry)
     attempts: int = 0
 
-    def __call__(
-        self, work: Sequence[tuple[Slice, Mapping[FileKey, int]]]
-    ) -> list[SliceResult]:
+    def __call__(self, work: Sequence[tuple[Slice, Mapping[FileKey, int]]]) -> list[SliceResult]:
         return [self.one(piece, marks) for piece, marks in work]
 
     def one(self, piece: Slice, marks: Mapping[FileKey, int] | None = None) -> SliceResult:
         self.attempts += 1
         load = SliceLoad(
-            self.job, piece, marks or {}, store=self.store,
-            decoder=Decoder(self.registry, self.job.reader), attempt=self.attempts,
+            self.job,
+            piece,
+            marks or {},
+            store=self.store,
+            decoder=Decoder(self.registry, self.job.reader),
+            attempt=self.attempts,
         )
         return load.run(fetched(self.partitions[piece.partition], piece.first))
 

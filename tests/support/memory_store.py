@@ -62,9 +62,9 @@ class MemoryStore:
 
     def names(self, path: str) -> list[str]:
         below = f"{path}/"
-        return sorted({
-            each[len(below):].split("/")[0] for each in self._files if each.startswith(below)
-        })
+        return sorted(
+            {each[len(below) :].split("/")[0] for each in self._files if each.startswith(below)}
+        )
 
     def delete(self, path: str) -> None:
         for each in [each for each in self._files if each == path or each.startswith(f"{path}/")]:

@@ -131,5 +131,3 @@ class StoreContract:
         writer.abandon()
         put(store, "file", b"whole")
         assert store.read("file") == b"whole"
-
-

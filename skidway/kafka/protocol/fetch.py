@@ -307,17 +307,19 @@ def _parse_plain(body: memoryview, version: int) -> Fetch:
     if version >= 7:
         session_id, session_epoch = _TWO.unpack_from(body, at)
         at += 8
-    topics, at = count_at(body, at, _TOPIC_BYTES_MIN)
+    topics, at = count_at(body, at, _TOPIC_BYTES_MIN, REQUEST_ELEMENTS_MAX)
     wanted: list[FetchTarget] = []
     for _ in range(topics):
         topic, at = text_at(body, at)
         at = _plain_targets(body, at, version, topic, wanted)
     forgotten: list[tuple[str, tuple[int, ...]]] = []
+    numbers = 0
     if version >= 7:
-        topics, at = count_at(body, at, _TOPIC_BYTES_MIN)
+        topics, at = count_at(body, at, _TOPIC_BYTES_MIN, REQUEST_ELEMENTS_MAX)
         for _ in range(topics):
             topic, at = text_at(body, at)
-            count, at = count_at(body, at, 4)
+            count, at = count_at(body, at, 4, REQUEST_ELEMENTS_MAX - numbers)
+            numbers += count
             forgotten.append((topic, Struct(f">{count}i").unpack_from(body, at)))
             at += 4 * count
     rack_id = ""
@@ -352,7 +354,9 @@ def _parse_flexible(body: memoryview) -> Fetch:
     (replica_id, max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch) = (
         _FRONT_SESSION.unpack_from(body)
     )
-    topics, at = compact_count_at(body, _FRONT_SESSION.size, _COMPACT_TOPIC_BYTES_MIN)
+    topics, at = compact_count_at(
+        body, _FRONT_SESSION.size, _COMPACT_TOPIC_BYTES_MIN, REQUEST_ELEMENTS_MAX
+    )
     wanted: list[FetchTarget] = []
     size = _TARGET_12.size
     for _ in range(topics):
@@ -363,11 +367,13 @@ def _parse_flexible(body: memoryview) -> Fetch:
             wanted.append(FetchTarget(topic, partition, offset, most, epoch, last, log_start))
             at = skip_tags_at(body, at + size)
         at = skip_tags_at(body, at)
-    topics, at = compact_count_at(body, at, _COMPACT_TOPIC_BYTES_MIN)
+    topics, at = compact_count_at(body, at, _COMPACT_TOPIC_BYTES_MIN, REQUEST_ELEMENTS_MAX)
     forgotten: list[tuple[str, tuple[int, ...]]] = []
+    numbers = 0
     for _ in range(topics):
         topic, at = compact_text_at(body, at)
-        count, at = compact_count_at(body, at, 4)
+        count, at = compact_count_at(body, at, 4, REQUEST_ELEMENTS_MAX - numbers)
+        numbers += count
         forgotten.append((topic, Struct(f">{count}i").unpack_from(body, at)))
         at = skip_tags_at(body, at + 4 * count)
     rack_id, at = compact_text_at(body, at)

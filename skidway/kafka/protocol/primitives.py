@@ -41,6 +41,9 @@ whole metadata at Kafka's largest (200,000 partitions of three replicas) stays b
 REQUEST_ELEMENTS_MAX: Final = 200_000
 """The same for a request: as many as such a cluster has partitions."""
 
+TAGS_MAX: Final = 1000
+"""Most tags in one section: Kafka's messages have a handful, and each is skipped one by one."""
+
 
 class Reader:
     """A position in a message; every method takes one value off its front."""
@@ -154,6 +157,8 @@ class Reader:
         count = self.uvarint()
         if count * 2 > self.left:
             raise _truncated(count * 2, self)
+        if count > TAGS_MAX:
+            raise BadValue(f"a section of {count} tags")
         seen: set[int] = set()
         for _ in range(count):
             tag = self.uvarint()

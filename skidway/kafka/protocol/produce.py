@@ -206,7 +206,7 @@ def _parse_plain(body: memoryview, version: int) -> Produce:
         if INT16.unpack_from(body)[0] != -1:
             transactional_id, at = text_at(body, 0)
     acks, timeout_ms = _FRONT.unpack_from(body, at)
-    topics, at = count_at(body, at + 6, _TOPIC_BYTES_MIN)
+    topics, at = count_at(body, at + 6, _TOPIC_BYTES_MIN, REQUEST_ELEMENTS_MAX)
     data: list[TopicRecords] = []
     for _ in range(topics):
         topic, at = text_at(body, at)
@@ -225,7 +225,7 @@ def _parse_flexible(body: memoryview) -> Produce:
     if body[0] != 0:
         transactional_id, at = compact_text_at(body, 0)
     acks, timeout_ms = _FRONT.unpack_from(body, at)
-    topics, at = compact_count_at(body, at + 6, _COMPACT_TOPIC_BYTES_MIN)
+    topics, at = compact_count_at(body, at + 6, _COMPACT_TOPIC_BYTES_MIN, REQUEST_ELEMENTS_MAX)
     data: list[TopicRecords] = []
     for _ in range(topics):
         topic, at = compact_text_at(body, at)

@@ -90,6 +90,23 @@ def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
     assert not world.worker.waiting
 
 
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
+def test_a_flush_without_a_descriptor_is_put_off(world: World, number: int) -> None:
+    """Nothing was synced, so nothing was lost: the same flush is tried again, nothing is shown."""
+    world.produce(b"a")
+    world.advance(0.05)
+    world.produce(b"b")
+    world.worker.finish(OSError(number, "Too many open files"))
+    assert world.hosted.get(PARTITION) is world.replica
+    assert (world.replica.offset, len(world.worker.waiting)) == (0, 0)
+    world.advance(0.1)
+    world.worker.finish()
+    assert world.replica.offset == 1
+    world.advance(0.05)
+    world.worker.finish()
+    assert world.replica.offset == 2
+
+
 def test_a_full_disk_leaves_the_directory_online(world: World) -> None:
     """A write that the disk had no room for is refused; the partition stays."""
     failure = StorageFailed("append to", Path("/x"), OSError(errno.ENOSPC, "full"))

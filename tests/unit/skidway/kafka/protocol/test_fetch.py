@@ -28,7 +28,7 @@ from skidway.kafka.protocol.fetch import (
     FileSlice,
     Piece,
 )
-from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX
+from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX, put_uvarint
 from support.messages import messages, wire
 
 every_version = pytest.mark.parametrize("version", range(4, 13))
@@ -277,6 +277,31 @@ def test_partitions_are_bounded() -> None:
     topic = b"\0\x01t" + struct.pack(">i", each) + bytes(16 * each)
     with pytest.raises(BadValue):
         fetch.parse_request(memoryview(front + topic * 2), 4)
+
+
+@pytest.mark.parametrize(
+    ("version", "least"), [(4, b"\0\0\0\0\0\0"), (9, b"\0\0\0\0\0\0"), (12, b"\1\1\0")]
+)
+def test_empty_topics_are_bounded(version: int, least: bytes) -> None:
+    """More topics than a cluster has are refused, though they name no partition."""
+    count = bytearray()
+    front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + bytes(8 if version >= 7 else 0)
+    if version >= 12:
+        put_uvarint(count, REQUEST_ELEMENTS_MAX + 2)
+    else:
+        count += struct.pack(">i", REQUEST_ELEMENTS_MAX + 1)
+    with pytest.raises(BadValue):
+        fetch.parse_request(memoryview(front + count + least * (REQUEST_ELEMENTS_MAX + 1)), version)
+
+
+def test_forgotten_partitions_are_bounded() -> None:
+    """More partitions to forget than a cluster has are refused, all topics together."""
+    each = REQUEST_ELEMENTS_MAX // 2 + 1
+    front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + bytes(8) + struct.pack(">i", 0)
+    topic = b"\0\x01t" + struct.pack(">i", each) + bytes(4 * each)
+    body = front + struct.pack(">i", 2) + topic * 2
+    with pytest.raises(BadValue):
+        fetch.parse_request(memoryview(body), 7)
 
 
 FRONT = "ffffffff 000001f4 00000001 03200000 00"

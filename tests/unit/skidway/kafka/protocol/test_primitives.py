@@ -251,3 +251,11 @@ def test_values_that_do_not_fit(attempt: Callable[[bytearray], None]) -> None:
     """A value that the wire cannot hold is the writer's mistake."""
     with pytest.raises(ValueError):
         attempt(bytearray())
+
+
+def test_tags_are_bounded() -> None:
+    """A section of more tags than any message has is refused before they are skipped."""
+    data = bytearray()
+    wire.put_uvarint(data, 1001)
+    with pytest.raises(BadValue):
+        Reader(memoryview(data + b"\0\0" * 1001)).tags()

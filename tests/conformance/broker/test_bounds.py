@@ -1,0 +1,153 @@
+"""Small requests that ask for much: none holds up the others, or costs memory without measure."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from broker.network.listener import Listener
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol import RESPONSES, fetch, produce
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
+from skidway.kafka.protocol.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    ResourceType,
+)
+from skidway.kafka.protocol.frames import request_frame, response_body
+from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest
+from skidway.kafka.protocol.list_offsets import (
+    LATEST,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from skidway.kafka.protocol.messages import Request, decode, encode
+from support.batches import batch
+from support.broker_core import BrokerCore, broker_core
+
+pytestmark = pytest.mark.conformance
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Iterator[BrokerCore]:
+    with broker_core(tmp_path) as made:
+        ask(made, CreateTopicsRequest(topics=(CreatableTopic(name="logs"),)), 7)
+        yield made
+
+
+def ask(core: BrokerCore, request: Request, version: int) -> Any:
+    client = core.connect()
+    answer = client.ask(request_frame(request.API, version, 1, "test", encode(request, version)))
+    client.close()
+    assert answer is not None
+    body = response_body(memoryview(answer), request.API, version)
+    return decode(RESPONSES[request.API], body, version)
+
+
+def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) -> None:
+    """Topics that go beyond are refused by name, also when they are only validated."""
+    topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=6000) for number in range(3000))
+    request = CreateTopicsRequest(topics=topics, validate_only=True)
+    codes = Counter(each.error_code for each in ask(core, request, 7).topics)
+    assert codes == {ErrorCode.NONE: 1, ErrorCode.POLICY_VIOLATION: 2999}
+    wanted = tuple(CreatePartitionsTopic(name="logs", count=6000) for _ in range(1000))
+    more = CreatePartitionsRequest(topics=wanted, timeout_ms=1, validate_only=True)
+    codes = Counter(each.error_code for each in ask(core, more, 3).results)
+    assert codes == {ErrorCode.NONE: 1, ErrorCode.POLICY_VIOLATION: 999}
+
+
+def test_settings_are_described_once(core: BrokerCore) -> None:
+    """Ten thousand times the same name, in 70 kB, is not answered with a gigabyte."""
+    own = str(core.broker.settings.broker_id)
+    one = DescribeConfigsResource(
+        resource_type=ResourceType.BROKER, resource_name=own, configuration_keys=None
+    )
+    answer = ask(core, DescribeConfigsRequest(resources=(one,) * 10_000), 4)
+    assert len(answer.results) == 1
+
+
+def test_a_partition_is_looked_up_once(core: BrokerCore) -> None:
+    """A partition asked for twice is INVALID_REQUEST, as in Kafka; the others are answered."""
+    twice, once = (ListOffsetsPartition(partition_index=at, timestamp=LATEST) for at in (0, 1))
+    topics = (
+        ListOffsetsTopic(name="logs", partitions=(twice, once)),
+        ListOffsetsTopic(name="logs", partitions=(twice,)),
+    )
+    answer = ask(core, ListOffsetsRequest(topics=topics), 7)
+    codes = [[each.error_code for each in topic.partitions] for topic in answer.topics]
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert codes == [[ErrorCode.INVALID_REQUEST, unknown], [ErrorCode.INVALID_REQUEST]]
+
+
+def produced(core: BrokerCore, data: bytearray) -> produce.ProduceResult:
+    client = core.connect()
+    buffers = [produce.TopicBuffers("logs", 0, (bytes(data),))]
+    pieces = produce.write_request(1, "test", 9, -1, 1000, buffers)
+    answer = client.ask(b"".join(bytes(each) for each in pieces))
+    client.close()
+    assert answer is not None
+    return produce.parse_response(response_body(memoryview(answer), ApiKey.PRODUCE, 9), 9).results[
+        0
+    ]
+
+
+def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
+    """Twenty thousand times the same partition is read once, as the last one says."""
+    for value in (b"first", b"second"):
+        assert produced(core, batch(value)).error_code == 0
+    wanted = [fetch.FetchTarget("logs", 0, 0, 1 << 20)] * 20_000
+    wanted.append(fetch.FetchTarget("logs", 0, 1, 1 << 20))
+    client = core.connect()
+    answer = client.ask(fetch.write_request(1, "test", 11, fetch.Fetch(wanted, 0, 1, 1 << 20)))
+    assert answer is not None
+    body = response_body(memoryview(answer), ApiKey.FETCH, 11)
+    [found] = fetch.parse_response(body, 11).partitions
+    assert b"second" in bytes(found.records)
+    assert b"first" not in bytes(found.records)
+    client.close()
+
+
+def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) -> None:
+    """Whoever claims the last id there is cannot stop the broker from giving out the next."""
+    stored = produced(core, batch(b"x", producer_id=(1 << 63) - 1, epoch=0, sequence=0))
+    assert stored.error_code == 0
+    for _ in range(2):
+        given = ask(core, InitProducerIdRequest(transactional_id=None), 4)
+        assert given.error_code == 0
+        assert 0 <= given.producer_id < 1 << 62
+
+
+@pytest.mark.parametrize(
+    "number", [errno.ECONNABORTED, errno.ENETDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT]
+)
+def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: int) -> None:
+    """Linux reports a new connection's errors by accept(2): the listener goes on to the next."""
+    listener = Listener("127.0.0.1", 0, send_buffer=-1, receive_buffer=-1)
+    ours, theirs = socket.socketpair()
+    answers: list[Any] = [OSError(number, os.strerror(number)), (theirs, ("peer", 1))]
+
+    def accept() -> Any:
+        answer = answers.pop(0) if answers else BlockingIOError()
+        if isinstance(answer, OSError):
+            raise answer
+        return answer
+
+    real, fake = listener.socket, SimpleNamespace(accept=accept)
+    listener.socket = fake  # type: ignore[assignment]
+    # A pair of local sockets knows no TCP_NODELAY: refused by the kernel, closed, passed over.
+    assert list(listener.accept()) == []
+    assert theirs.fileno() == -1
+    listener.socket = real
+    listener.close()
+    ours.close()

@@ -1,0 +1,156 @@
+"""Damaged requests of stock clients, and batches whose headers lie, on a broker without a network.
+
+The broker answers or closes that one connection; it makes no mistake of its own ("failed"), and
+serves the others as before. What it stored of it can be read, searched and recovered.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import pytest
+
+from broker.api import create_partitions, create_topics
+from skidway.kafka.batch import CRC_START, HEADER_BYTES, headers
+from skidway.kafka.protocol import fetch, produce
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.frames import request_frame, response_body
+from skidway.kafka.protocol.list_offsets import (
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from skidway.kafka.protocol.messages import decode, encode
+from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
+from support.batches import NOW_MS, batch, recover_in
+from support.broker_core import BrokerCore, broker_core
+from support.mutations import EXTREMES, Recorded, cut_everywhere, mutated, recorded
+
+pytestmark = pytest.mark.conformance
+
+RECORDED = recorded()
+TRIALS = 150
+
+
+@pytest.fixture
+def core(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokerCore]:
+    for module in (create_topics, create_partitions):
+        monkeypatch.setattr(module, "PARTITIONS_MAX", 8)  # directories of a lucky mutation
+    with broker_core(tmp_path) as made:
+        create(made, "recorded")
+        yield made
+
+
+def create(core: BrokerCore, name: str) -> None:
+    client = core.connect()
+    request = MetadataRequest(topics=(MetadataRequestTopic(name=name),))
+    for _ in range(2):
+        assert client.ask(request_frame(ApiKey.METADATA, 5, 1, "test", encode(request, 5)))
+    client.close()
+
+
+def send(core: BrokerCore, data: bytes | bytearray, topic: str = "recorded") -> Any:
+    """Produces a batch on a connection of its own; the result."""
+    pieces = produce.write_request(
+        1, "test", 9, -1, 1000, [produce.TopicBuffers(topic, 0, (bytes(data),))]
+    )
+    client = core.connect()
+    answer = client.ask(b"".join(bytes(each) for each in pieces))
+    client.close()
+    assert answer is not None
+    body = response_body(memoryview(answer), ApiKey.PRODUCE, 9)
+    return produce.parse_response(body, 9).results[0]
+
+
+def is_well(core: BrokerCore) -> None:
+    """A client that does nothing wrong gets what it asks for."""
+    assert core.closed_for("failed") == 0
+    create(core, "well")
+    assert send(core, batch(b"well"), "well").error_code == 0
+
+
+@pytest.mark.parametrize("one", RECORDED, ids=lambda one: f"{one.client}-{one.key}-{one.version}")
+def test_damaged_requests_are_answered_or_closed(core: BrokerCore, one: Recorded) -> None:
+    """Flipped, cut, stretched, with lengths that lie: no request breaks anything but itself."""
+    chance = random.Random(f"{one.client} {one.key} {one.version}")
+    damaged = [mutated(one.frame, chance) for _ in range(TRIALS)]
+    for frame in [one.frame, *cut_everywhere(one.frame), *damaged]:
+        client = core.connect()
+        answer = client.ask(frame)
+        may_be_silent = one.key == ApiKey.PRODUCE
+        assert answer is not None or client.is_closed or may_be_silent
+        client.close()
+    is_well(core)
+
+
+def lying(chance: random.Random) -> bytes:
+    """A batch whose CRC is right, and whose header or records are not."""
+    made = batch(*[b"v%d" % n for n in range(3)], timestamps=[NOW_MS, NOW_MS + 5, NOW_MS + 1])
+    for _ in range(chance.randint(1, 3)):
+        at = chance.randint(HEADER_BYTES if chance.random() < 0.4 else CRC_START, len(made) - 1)
+        extreme = chance.choice(EXTREMES)
+        made[at : at + len(extreme)] = extreme[: len(made) - at]
+    struct.pack_into(">I", made, 17, google_crc32c.value(bytes(made[CRC_START:])))
+    return bytes(made)
+
+
+def listed(core: BrokerCore, timestamp: int) -> Any:
+    asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    topics = (ListOffsetsTopic(name="recorded", partitions=(asked,)),)
+    client = core.connect()
+    request = encode(ListOffsetsRequest(topics=topics), 7)
+    answer = client.ask(request_frame(ApiKey.LIST_OFFSETS, 7, 1, "test", request))
+    client.close()
+    assert answer is not None
+    body = response_body(memoryview(answer), ApiKey.LIST_OFFSETS, 7)
+    return decode(ListOffsetsResponse, body, 7).topics[0].partitions[0]
+
+
+def contiguous(core: BrokerCore) -> int:
+    """Fetches all that there is; the offset behind it."""
+    offset = 0
+    while True:
+        wanted = [fetch.FetchTarget("recorded", 0, offset, 1 << 20)]
+        client = core.connect()
+        frame = fetch.write_request(1, "test", 11, fetch.Fetch(wanted, 0, 1, 1 << 20))
+        answer = client.ask(frame)
+        client.close()
+        assert answer is not None
+        body = response_body(memoryview(answer), ApiKey.FETCH, 11)
+        found = fetch.parse_response(body, 11).partitions[0]
+        assert found.error_code == 0
+        if not found.records:
+            return offset
+        for _, header in headers(found.records):
+            assert header.base_offset == offset
+            offset = header.last_offset + 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_batches_that_lie_are_refused_or_read_back(
+    tmp_path: Path, core: BrokerCore, seed: int
+) -> None:
+    """Whatever a producer says: offsets stay without holes, look-ups end, a restart finds all."""
+    chance = random.Random(seed)
+    for _ in range(60):
+        sent = lying(chance)
+        result = send(core, sent)
+        if result.error_code == 0:
+            assert listed(core, LATEST).offset > result.base_offset
+    end = contiguous(core)
+    assert listed(core, EARLIEST).offset == 0
+    for timestamp in (MAX_TIMESTAMP, 0, NOW_MS, NOW_MS + 3, (1 << 63) - 1):
+        assert -1 <= listed(core, timestamp).offset <= end
+    is_well(core)
+    log = next(each for tp, each in core.broker.logs.logs.items() if tp.topic == "recorded")
+    assert log.flushed.offset == log.log_end_offset == end
+    assert recover_in(tmp_path / "recorded-0").log.log_end_offset == end

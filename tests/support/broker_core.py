@@ -1,0 +1,242 @@
+"""A broker without a process, a network or a ZooKeeper: its loop, its logs, its handlers.
+
+Clients are one end of a pair of sockets, whose other end the loop has accepted. Turns are made by
+the test, time passes when the test says so, the disk works at once, and ZooKeeper is a dictionary.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from kazoo.exceptions import BadVersionError, NoNodeError
+
+from broker.broker import Broker
+from broker.coordination import store
+from broker.coordination.producer_ids import ProducerIds
+from broker.log.flusher import Outcome, timed
+from broker.log.log_manager import LogManager
+from broker.network.loop import Limits, Loop
+from broker.partitions.hosted import HostedPartitions
+from broker.purgatory import Purgatory
+from broker.settings import BrokerSettings
+from broker.topics.administration import Topics
+from broker.topics.catalog import BrokerAddress, Catalog
+from skidway.coordination import Versioned
+from skidway.errors import SkidwayError
+from support.clock import ManualClock
+
+REQUEST_BYTES_MAX = 1 << 20
+TURNS = 8
+
+
+class MemoryZooKeeper:
+    """The nodes, and what the broker's store asks of a coordinator and of kazoo's client."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, tuple[bytes, int]] = {}
+        self.connect = "memory:2181"
+        self.client = self
+
+    def retry(self, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        return call(*args, **options)
+
+    def ensure_path(self, path: str) -> None:
+        self.nodes.setdefault(path, (b"", 0))
+
+    def exists(self, path: str) -> object:
+        return self.nodes.get(path)
+
+    def get(self, path: str) -> Versioned | None:
+        found = self.nodes.get(path)
+        return None if found is None else Versioned(*found)
+
+    def children(self, path: str) -> list[str]:
+        inside = {each[len(path) + 1 :] for each in self.nodes if each.startswith(f"{path}/")}
+        return sorted({each.partition("/")[0] for each in inside})
+
+    def create_if_absent(self, path: str, data: bytes = b"", **_options: object) -> bool:
+        is_new = path not in self.nodes
+        self.nodes.setdefault(path, (data, 0))
+        return is_new
+
+    def set_versioned(self, path: str, data: bytes, version: int) -> bool:
+        if path not in self.nodes or self.nodes[path][1] != version:
+            return False
+        self.nodes[path] = (data, version + 1)
+        return True
+
+    def delete(self, path: str, version: int = -1, recursive: bool = False) -> None:
+        if path not in self.nodes:
+            raise NoNodeError
+        if version not in (-1, self.nodes[path][1]):
+            raise BadVersionError
+        for each in [each for each in self.nodes if each == path or each.startswith(f"{path}/")]:
+            del self.nodes[each]
+
+    def transaction(self) -> Any:
+        wanted: list[tuple[str, bytes]] = []
+
+        def commit() -> list[object]:
+            if any(path in self.nodes for path, _ in wanted):
+                return [NoNodeError() for _ in wanted]
+            self.nodes |= {path: (data, 0) for path, data in wanted}
+            return [path for path, _ in wanted]
+
+        return SimpleNamespace(create=lambda path, data: wanted.append((path, data)), commit=commit)
+
+
+class MemorySession:
+    """Does jobs when the loop next looks for what was posted to it."""
+
+    is_connected = True
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self.zookeeper: Any = MemoryZooKeeper()
+
+    def submit(self, work: Callable[[Any], Any], done: Callable[[Any], None]) -> None:
+        try:
+            outcome = work(self.zookeeper)
+        except SkidwayError as error:
+            outcome = error
+        self._loop.post(lambda: done(outcome))
+
+
+class AtOnce:
+    """A disk that has done what it is asked for by the next turn."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+
+    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+        outcome = timed(work)
+        self._loop.post(lambda: done(outcome))
+
+
+class CoreClient:
+    """One end of a connection; nothing here waits."""
+
+    def __init__(self, core: BrokerCore, sock: socket.socket) -> None:
+        self._core = core
+        self._socket = sock
+        self._received = b""
+        self.is_closed = False
+
+    def send(self, data: bytes) -> None:
+        """Bytes as they are, in turns if they are many."""
+        left = memoryview(data)
+        while left and not self.is_closed:
+            try:
+                left = left[self._socket.send(left) :]
+            except BlockingIOError:
+                self._core.turn()
+            except (BrokenPipeError, ConnectionResetError):
+                self.is_closed = True
+
+    def answers(self) -> list[bytes]:
+        """The frames that have come, without their lengths."""
+        while not self.is_closed:
+            try:
+                data = self._socket.recv(1 << 20)
+            except BlockingIOError:
+                break
+            except ConnectionResetError:
+                data = b""
+            self.is_closed = not data
+            self._received += data
+        found = []
+        while len(self._received) >= 4:
+            end = 4 + int.from_bytes(self._received[:4], "big")
+            if end > len(self._received):
+                break
+            found.append(self._received[4:end])
+            self._received = self._received[end:]
+        return found
+
+    def ask(self, data: bytes) -> bytes | None:
+        """The one answer to a request, waited for as long as the broker may; None if there is none.
+
+        What is left of a request that is not whole is not waited for.
+        """
+        self.send(data)
+        for seconds in (0.0, 0.1, 61.0):
+            self._core.advance(seconds)
+            found = self.answers()
+            if found or self.is_closed:
+                return found[0] if found else None
+        return None
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class BrokerCore:
+    """A broker with topics that it makes itself; see the module."""
+
+    def __init__(self, directory: Path, settings: BrokerSettings) -> None:
+        self.clock = ManualClock()
+        limits = Limits(
+            request_bytes_max=REQUEST_BYTES_MAX,
+            requests_max=100,
+            connections_max=1000,
+            idle_ms_max=1 << 40,
+        )
+        self.loop = Loop(self.clock, limits)
+        worker = AtOnce(self.loop)
+        logs = LogManager(self.clock, worker)
+        logs.open_directories([directory])
+        purgatory = Purgatory(self.loop.timers)
+        partitions = HostedPartitions(logs, purgatory, worker, self.loop.timers, self.clock)
+        own = BrokerAddress(settings.broker_id, "127.0.0.1", 9092)
+        catalog = Catalog("cluster", {own.broker_id: own}, {}, own.broker_id)
+        topics = Topics(own, settings.log_defaults(), self.loop, logs, partitions, catalog)
+        session: Any = MemorySession(self.loop)
+        topics.use(session)
+        topics.load(logs.discover())
+
+        def take_block(taken: Callable[[Any], None]) -> None:
+            above = logs.highest_producer_id()
+            session.submit(lambda zk: store.producer_id_block(zk, own.broker_id, above), taken)
+
+        self.broker = Broker(
+            settings, self.clock, self.loop, logs, partitions, purgatory, topics,
+            ProducerIds(take_block),
+        )  # fmt: skip
+        self.loop.serve(self.broker)
+
+    def connect(self) -> CoreClient:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        theirs.setblocking(False)
+        listener: Any = SimpleNamespace(accept=lambda: iter([(theirs, "test")]))
+        self.loop._accept(listener)
+        return CoreClient(self, ours)
+
+    def turn(self) -> None:
+        """A turn that does not wait."""
+        self.loop.post(lambda: None)
+        self.loop.turn()
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass, and the loop do what is due then and what follows from it."""
+        self.clock.advance(seconds)
+        for _ in range(TURNS):
+            self.turn()
+
+    def closed_for(self, reason: str) -> int:
+        return self.loop.traffic.closed.get(reason, 0)
+
+
+@contextlib.contextmanager
+def broker_core(directory: Path, **settings: Any) -> Iterator[BrokerCore]:
+    core = BrokerCore(directory, BrokerSettings(**settings))
+    try:
+        yield core
+    finally:
+        core.loop.close()
+        core.broker.logs.release()

@@ -1,0 +1,72 @@
+"""Requests that stock clients have sent, and what is left of them after damage.
+
+`tests/data/requests/recorded.txt` has one frame a line: client, API key, version, bytes in hex.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+RECORDED = Path(__file__).parent.parent / "data" / "requests" / "recorded.txt"
+EXTREMES = (
+    b"\xff", b"\x7f", b"\x80", b"\0", b"\x01", b"\x02",
+    b"\xff\xff", b"\x7f\xff", b"\x80\0", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff",
+    b"\x80\0\0\0", b"\0\0\0\x02", b"\xff\xff\xff\xfe", b"\xff\xff\xff\xff\x0f",
+    b"\x7f" + b"\xff" * 7, b"\x80" + b"\0" * 7, b"\xff" * 8,
+)  # fmt: skip
+"""Lengths, counts, offsets and times as nobody sends them."""
+_HEAD = 12  # length, key, version, correlation id
+_LENGTH = struct.Struct(">i")
+
+
+class Recorded(NamedTuple):
+    """A request as a client sent it, its length in front."""
+
+    client: str
+    key: int
+    version: int
+    frame: bytes
+
+
+def recorded() -> list[Recorded]:
+    """All of them."""
+    found = []
+    for line in RECORDED.read_text("ascii").splitlines():
+        client, key, version, frame = line.split(" ")
+        found.append(Recorded(client, int(key), int(version), bytes.fromhex(frame)))
+    return found
+
+
+def mutated(frame: bytes, chance: random.Random) -> bytes:
+    """The frame with up to four places damaged; its length tells how long it is now."""
+    body = bytearray(frame[_HEAD:])
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randint(0, len(body))
+        damage = chance.randrange(6)
+        if damage == 0 and at < len(body):
+            body[at] ^= 1 << chance.randrange(8)
+        elif damage <= 2:
+            extreme = chance.choice(EXTREMES)
+            body[at : at + len(extreme)] = extreme
+        elif damage == 3:
+            del body[at : at + chance.randint(1, 8)]
+        elif damage == 4:
+            body[at:at] = body[at : at + chance.randint(1, 40)] * chance.randint(1, 20)
+        else:
+            body[at:at] = chance.randbytes(chance.randint(1, 8))
+    return framed(frame[4:_HEAD] + bytes(body))
+
+
+def cut_everywhere(frame: bytes) -> Iterator[bytes]:
+    """The frame as a whole one that ends early, at every byte behind its head."""
+    for end in range(_HEAD, len(frame)):
+        yield framed(frame[4:end])
+
+
+def framed(content: bytes) -> bytes:
+    """A frame of its true length."""
+    return _LENGTH.pack(len(content)) + content
