@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.machine import cpu_seconds
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -73,6 +75,28 @@ def in_turn(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, 
         for name, measure in sides.items():
             values[name].append(measure())
     return {name: tuple(found) for name, found in values.items()}
+
+
+def with_cost(
+    sides: Mapping[str, Callable[[], float]], pids: Mapping[str, int], rounds: int, work: float
+) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
+    """What `in_turn` finds, and beside it the CPU seconds of each side's server per unit of work.
+
+    The second tells the servers apart where their common client is what limits the first.
+    """
+    costs: dict[str, list[float]] = {name: [] for name in sides}
+
+    def counted(name: str) -> Callable[[], float]:
+        def measure() -> float:
+            before = cpu_seconds(pids[name])
+            found = sides[name]()
+            costs[name].append((cpu_seconds(pids[name]) - before) / work)
+            return found
+
+        return measure
+
+    found = in_turn({name: counted(name) for name in sides}, rounds)
+    return found, {name: tuple(values) for name, values in costs.items()}
 
 
 def line(row: Row) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bench.measure import Row, Table, in_turn
+from bench.measure import Row, Table, with_cost
 from bench.sites import Brokers
 
 MESSAGE = b"x" * 200
 CASES = ((1, 0, 60_000), (1, 1, 60_000), (50, 0, 1_500_000), (50, 1, 1_500_000))
-ROUNDS = 3
+ROUNDS = 5
 
 
 def run(brokers: Brokers) -> Table:
@@ -26,12 +26,14 @@ def run(brokers: Brokers) -> Table:
         ) -> float:
             return produce(address, f"{name}-{batch}-{acks}", batch, acks, count)
 
-        found = in_turn(
+        found, costs = with_cost(
             {
                 name: (lambda name=name, address=address: measure(address, name))
                 for name, address in brokers.addresses.items()
             },
+            brokers.pids,
             ROUNDS,
+            count / 1e6,
         )
         table.add(
             Row(
@@ -39,6 +41,15 @@ def run(brokers: Brokers) -> Table:
                 "msg/s",
                 found["skidway"],
                 found["kafka"],
+                "Apache Kafka 4.1",
+            )
+        )
+        table.add(
+            Row(
+                "the same, cost (less is better)",
+                "broker CPU s/M",
+                costs["skidway"],
+                costs["kafka"],
                 "Apache Kafka 4.1",
             )
         )

@@ -7,7 +7,7 @@ each of its operations whether it can complete now; at its deadline an operation
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Protocol
 
 from broker.network.timers import Timer, Timers
@@ -17,8 +17,12 @@ from skidway.kafka.types import TopicPartition
 class Delayed(Protocol):
     """An operation that waits. Identity is its key."""
 
-    def try_complete(self) -> bool:
-        """Completes if it can; whether it is complete (then nothing is asked again)."""
+    def try_complete(self, changed: TopicPartition) -> bool:
+        """Completes if it can; whether it is complete (then nothing is asked again).
+
+        Only that partition has changed since the last time: whoever watches many need not look at
+        the others.
+        """
         ...
 
     def expire(self) -> None:
@@ -32,13 +36,13 @@ class Purgatory:
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
         self._watched: dict[TopicPartition, dict[Delayed, None]] = {}
-        self._waiting: dict[Delayed, tuple[Sequence[TopicPartition], Timer]] = {}
+        self._waiting: dict[Delayed, tuple[Collection[TopicPartition], Timer]] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def watch(
-        self, operation: Delayed, partitions: Sequence[TopicPartition], deadline: float
+        self, operation: Delayed, partitions: Collection[TopicPartition], deadline: float
     ) -> None:
         """Keeps an operation until it completes, or expires at `deadline` (monotonic seconds)."""
         timer = self._timers.call_at(deadline, lambda: self._expire(operation))
@@ -53,7 +57,7 @@ class Purgatory:
     def check(self, partition: TopicPartition) -> None:
         """Asks the partition's operations whether they can complete now."""
         for operation in tuple(self._watched.get(partition, ())):
-            if operation in self._waiting and operation.try_complete():
+            if operation in self._waiting and operation.try_complete(partition):
                 self.forget(operation)
 
     def forget(self, operation: Delayed) -> None:

@@ -14,7 +14,7 @@ aborted transactions (there are none), followers of the replication protocol.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from broker.api.exchange import Exchange
@@ -45,20 +45,39 @@ _UNKNOWN = -1
 
 
 class DelayedFetch:
-    """A request for which there is too little; records which partitions it waits for."""
+    """A request for which there is too little: what is there of each partition, and in all."""
 
-    __slots__ = ("_broker", "_exchange", "_request")
+    __slots__ = ("_broker", "_exchange", "_found", "_request", "_targets", "_total")
 
-    def __init__(self, broker: Broker, exchange: Exchange, request: Fetch) -> None:
+    def __init__(
+        self, broker: Broker, exchange: Exchange, request: Fetch, found: dict[TopicPartition, int]
+    ) -> None:
         self._broker = broker
         self._exchange = exchange
         self._request = request
+        self._found = found
+        self._total = sum(found.values())
+        self._targets: dict[TopicPartition, tuple[FetchTarget, ...]] = {}
+        for target in request.wanted:
+            partition = TopicPartition(target.topic, target.partition)
+            self._targets[partition] = (*self._targets.get(partition, ()), target)
 
-    def try_complete(self) -> bool:
-        """Answers if there is enough, or an error to tell of."""
+    @property
+    def partitions(self) -> Collection[TopicPartition]:
+        """What it waits for."""
+        return self._targets.keys()
+
+    def try_complete(self, changed: TopicPartition) -> bool:
+        """Answers if there is enough, or an error to tell of; looks at what has changed only."""
         if self._exchange.connection.closed:
             return True
-        if not enough(self._broker, self._request):
+        least_bytes = self._request.min_bytes
+        found = sum(
+            available(self._broker, changed, each, least_bytes) for each in self._targets[changed]
+        )
+        self._total += found - self._found.get(changed, 0)
+        self._found[changed] = found
+        if self._total < least_bytes:
             return False
         self.expire()
         return True
@@ -85,42 +104,52 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             write_response(exchange.correlation_id, exchange.version, (), error_code=code)
         )
         return
-    if request.max_wait_ms <= 0 or not request.wanted or enough(broker, request):
+    found: dict[TopicPartition, int] = {}
+    if request.max_wait_ms <= 0 or not request.wanted or enough(broker, request, found):
         _send(exchange, _read_all(broker, request))
         return
-    delayed = DelayedFetch(broker, exchange, request)
-    partitions = [TopicPartition(each.topic, each.partition) for each in request.wanted]
+    delayed = DelayedFetch(broker, exchange, request, found)
     wait_s = min(request.max_wait_ms, WAIT_MS_MAX) / 1000
-    broker.purgatory.watch(delayed, partitions, broker.loop.now + wait_s)
-    for partition in partitions:
+    broker.purgatory.watch(delayed, delayed.partitions, broker.loop.now + wait_s)
+    for partition in delayed.partitions:
         replica = broker.partitions.get(partition)
         if replica is not None and replica.log.unflushed_messages:
             broker.partitions.flush_if_due(replica)
 
 
-def enough(broker: Broker, request: Fetch) -> bool:
-    """Whether there are min_bytes, or an error."""
-    total = 0
+def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
+    """Whether there are min_bytes, or an error; `found` gets what there is of each partition."""
+    total, least_bytes = 0, request.min_bytes
+    if least_bytes <= 0:
+        return True
     for target in request.wanted:
-        replica = broker.partitions.replicas.get(TopicPartition(target.topic, target.partition))
-        if replica is None or _epoch_error(replica, target):
-            return True
-        log = replica.log
-        if target.offset < replica.offset:
-            if target.offset < log.log_start_offset:
+        partition = TopicPartition(target.topic, target.partition)
+        size = available(broker, partition, target, least_bytes)
+        if size:
+            total += size
+            if total >= least_bytes:
                 return True
-            try:
-                available = log.bytes_between(
-                    target.offset, replica.high_watermark, request.min_bytes
-                )
-            except (StorageFailed, DamagedLog):
-                return True
-            total += min(available, target.max_bytes) if target.max_bytes > 0 else available
-            if total >= request.min_bytes:
-                return True
-        elif target.offset > log.log_end_offset:
-            return True
+            found[partition] = found.get(partition, 0) + size
     return False
+
+
+def available(
+    broker: Broker, partition: TopicPartition, target: FetchTarget, least_bytes: int
+) -> int:
+    """Bytes that may be read there now; at least `least_bytes` if there is an error to tell of."""
+    replica = broker.partitions.replicas.get(partition)
+    if replica is None or _epoch_error(replica, target):
+        return least_bytes
+    log = replica.log
+    if target.offset >= replica.offset:
+        return least_bytes if target.offset > log.log_end_offset else 0
+    if target.offset < log.log_start_offset:
+        return least_bytes
+    try:
+        size = log.bytes_between(target.offset, replica.high_watermark, least_bytes)
+    except (StorageFailed, DamagedLog):
+        return least_bytes
+    return min(size, target.max_bytes) if target.max_bytes > 0 else size
 
 
 def _read_all(broker: Broker, request: Fetch) -> list[FetchResult]:

@@ -86,8 +86,12 @@ class DelayedProduce:
         self._broker = broker
         self._request = request
 
-    def try_complete(self) -> bool:
+    def try_complete(self, changed: TopicPartition) -> bool:
         """Answers if every partition is past the watermark, or not served any more."""
+        return self.try_at_once()
+
+    def try_at_once(self) -> bool:
+        """The same before anything has changed."""
         if any(_waits(each) for each in self._request.appended):
             return False
         self._answer()
@@ -197,7 +201,7 @@ def _refusal(version: int, request: Produce) -> ErrorCode | None:
 
 def _await_watermark(broker: Broker, request: Appending) -> None:
     delayed = DelayedProduce(broker, request)
-    if delayed.try_complete():
+    if delayed.try_at_once():
         return
     partitions = [replica.partition for replica, *_ in request.appended]
     deadline = broker.loop.now + max(request.timeout_ms, 0) / 1000

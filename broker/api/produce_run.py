@@ -19,6 +19,7 @@ from broker.log.validation import BatchRefused, check_timestamps, validate
 from broker.network.connection import Connection
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.produce import ProduceResult, write_response
+from skidway.kafka.types import TopicPartition
 
 if TYPE_CHECKING:
     from broker.broker import Broker
@@ -78,7 +79,7 @@ class Run:
         else:
             self._send([_when_written(part) for part in self._parts])
 
-    def try_complete(self) -> bool:
+    def try_complete(self, changed: TopicPartition) -> bool:
         """Answers if all are past the watermark, or can never be."""
         replica, end = self.shape.replica, self._parts[-1][3]
         if replica.served and replica.log.written.offset >= end > replica.offset:
@@ -98,9 +99,9 @@ class Run:
             self._broker.loop.fill(self._connection, self._slot, ())
 
     def _await_watermark(self, broker: Broker) -> None:
-        if self.try_complete():
-            return
         replica = self.shape.replica
+        if self.try_complete(replica.partition):
+            return
         deadline = broker.loop.now + max(self.shape.timeout_ms, 0) / 1000
         broker.purgatory.watch(self, (replica.partition,), deadline)
         broker.partitions.flush_if_due(replica)

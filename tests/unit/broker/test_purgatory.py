@@ -12,7 +12,7 @@ class Operation:
         self.ready = False
         self.asked = self.completed = self.expired = 0
 
-    def try_complete(self) -> bool:
+    def try_complete(self, changed: TopicPartition) -> bool:
         self.asked += 1
         self.completed += self.ready
         return self.ready
@@ -59,7 +59,7 @@ def test_an_operation_may_come_back_while_it_is_asked() -> None:
     later = Operation()
 
     class Chain(Operation):
-        def try_complete(self) -> bool:
+        def try_complete(self, changed: TopicPartition) -> bool:
             purgatory.watch(later, [A], 20.0)
             return True
 

@@ -9,6 +9,7 @@ from broker.log.config import LogConfig
 from broker.log.files import StorageFailed
 from broker.log.partition_log import LogPosition
 from broker.partitions.flush_policy import Flushing, must_flush
+from skidway.kafka.types import TopicPartition
 from support.batches import PARTITION
 from support.hosting import World
 
@@ -17,7 +18,7 @@ class Waiting:
     def __init__(self) -> None:
         self.asked = 0
 
-    def try_complete(self) -> bool:
+    def try_complete(self, changed: TopicPartition) -> bool:
         self.asked += 1
         return False
 

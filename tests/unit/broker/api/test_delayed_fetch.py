@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.api.fetch import DelayedFetch, enough
+from broker.partitions.replica import Replica
+from skidway.kafka.protocol.fetch import Fetch, FetchTarget
+from skidway.kafka.types import TopicPartition
+from support.batches import PARTITION, batch, open_in, put
+from support.hosting import World
+
+OTHER = TopicPartition("other", 0)
+BATCH_BYTES = len(batch())
+
+
+class Exchange:
+    """Counts its answers."""
+
+    correlation_id, version = 1, 11
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self.connection = self
+        self.closed = False
+
+    def send(self, pieces: Any) -> None:
+        self.answers += 1
+
+
+class Broker:
+    """What a fetch wants of the broker, around two partitions."""
+
+    def __init__(self, directory: Path) -> None:
+        self.world = World(directory)
+        self.partitions = self.world.hosted
+        (directory / "other-0").mkdir()
+        log = open_in(directory / "other-0")
+        self.other = Replica(OTHER, uuid.uuid4(), log, 0)
+        self.partitions.host(self.other)
+        self.settings = self
+        self.counts = self
+        self.fetch_bytes_max = 1 << 20
+        self.fetched_bytes = 0
+        self.exchange = Exchange()
+
+    def why_not_served(self, topic: str, partition: int) -> int:
+        return 6
+
+    def parked(self, min_bytes: int, *partitions: TopicPartition, offset: int = 0) -> DelayedFetch:
+        wanted = [FetchTarget(*each, offset, 1 << 20) for each in partitions]
+        request, found = Fetch(wanted, 1000, min_bytes, 1 << 20), {}
+        assert not enough(self, request, found)  # type: ignore[arg-type]
+        delayed = DelayedFetch(self, self.exchange, request, found)  # type: ignore[arg-type]
+        self.world.purgatory.watch(delayed, delayed.partitions, 1.0)
+        return delayed
+
+    def grow(self, replica: Replica) -> None:
+        """A batch, flushed: the watermark moves, and whoever waits is asked."""
+        put(replica.log, batch())
+        self.partitions.touch(replica)
+        self.partitions.write()
+        if not replica.log.flush_running:
+            self.partitions.flush_all(lambda: None)
+        self.world.worker.finish()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Broker:
+    return Broker(tmp_path)
+
+
+def test_what_comes_to_several_partitions_adds_up(broker: Broker) -> None:
+    """Answered once there is min_bytes of all of them together, and only once."""
+    broker.parked(3 * BATCH_BYTES, PARTITION, OTHER)
+    broker.grow(broker.world.replica)
+    broker.grow(broker.other)
+    assert broker.exchange.answers == 0
+    broker.grow(broker.world.replica)
+    assert broker.exchange.answers == 1
+    broker.grow(broker.other)
+    assert broker.exchange.answers == 1
+
+
+def test_what_was_there_before_counts(broker: Broker) -> None:
+    """A request is parked with what it has found."""
+    broker.grow(broker.world.replica)
+    broker.parked(2 * BATCH_BYTES, PARTITION, OTHER)
+    broker.grow(broker.other)
+    assert broker.exchange.answers == 1
+
+
+def test_only_the_partition_that_changed_is_looked_at(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request for thousands of partitions costs no walk through them whenever one moves."""
+    broker.grow(broker.other)
+    broker.parked(10 * BATCH_BYTES, PARTITION, OTHER)
+    with monkeypatch.context() as patched:
+        patched.setattr(broker.other, "log", None)
+        broker.grow(broker.world.replica)
+    assert broker.exchange.answers == 0
+
+
+def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
+    """As often as it will be in the answer."""
+    broker.parked(2 * BATCH_BYTES, PARTITION, PARTITION)
+    broker.grow(broker.world.replica)
+    assert broker.exchange.answers == 1
+
+
+def test_a_partition_that_is_dropped_is_told_at_once(broker: Broker) -> None:
+    """An error is worth more than any number of bytes."""
+    broker.parked(1 << 20, PARTITION, OTHER)
+    broker.partitions.drop(OTHER)
+    assert broker.exchange.answers == 1
+
+
+def test_a_client_that_has_gone_is_forgotten(broker: Broker) -> None:
+    """Nobody is answered, and nothing is kept."""
+    broker.parked(1 << 20, PARTITION)
+    broker.exchange.closed = True
+    broker.grow(broker.world.replica)
+    assert broker.exchange.answers == 0
+    assert len(broker.world.purgatory) == 0
