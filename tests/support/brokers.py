@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from support.processes import Program, answers, free_port, running, skidway
+from support.processes import Program, answers, free_port, skidway
 from support.zookeeper import ZooKeeper
 
 
@@ -72,6 +72,11 @@ class SkidwayBroker:
         assert self.program.stop() == 0, self.program.output()
         self.start()
 
+    def end(self) -> None:
+        """Whichever of its processes runs ends now."""
+        if self.program.running:
+            self.program.kill()
+
     def crash(self) -> None:
         """kill -9, and a start on the same files."""
         self.program.kill()
@@ -85,8 +90,10 @@ def skidway_broker(
     """One broker for a module's tests, with the settings of a default installation."""
     folder = tmp_path_factory.mktemp("broker")
     broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}")
-    with running(broker.program, broker.ready):
-        yield broker
+    try:
+        yield broker.start()
+    finally:
+        broker.end()
 
 
 @pytest.fixture
@@ -94,5 +101,4 @@ def own_broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
     """A broker of this test's own, not started yet."""
     broker = SkidwayBroker(tmp_path, zookeeper)
     yield broker
-    if broker.program.running:
-        broker.program.kill()
+    broker.end()

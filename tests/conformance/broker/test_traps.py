@@ -178,3 +178,19 @@ def _metadata(client: RawClient, topic: str) -> Any:
     return client.ask(
         MetadataRequest(topics=(MetadataRequestTopic(name=topic),)), 11, MetadataResponse
     )
+
+
+def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBroker) -> None:
+    """Cluster id, controller, topic ids and leader epochs are those of before a clean stop."""
+    broker = own_broker.start()
+    topic = create(broker, 2)
+    pictures = []
+    for _ in range(2):
+        with RawClient(broker.port) as client:
+            answer = _metadata(client, topic)
+            [found] = answer.topics
+            epochs = [(each.leader_id, each.leader_epoch) for each in found.partitions]
+            pictures.append((answer.cluster_id, answer.controller_id, found.topic_id, epochs))
+        broker.restart()
+    assert pictures[0] == pictures[1]
+    assert None not in pictures[0]

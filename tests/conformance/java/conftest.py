@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from support.brokers import SkidwayBroker, own_broker
+from support.brokers import SkidwayBroker, own_broker, skidway_broker
 from support.java_clients import JavaClients
 from support.kafka import topic_name
-from support.zookeeper import ZooKeeper
 
-__all__ = ["own_broker"]
+__all__ = ["own_broker", "skidway_broker"]
 
 
 @pytest.fixture(scope="session")
@@ -23,20 +22,9 @@ def java_clients(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaClien
     clients.stop()
 
 
-@pytest.fixture(scope="session")
-def java_broker(
-    tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
-) -> Iterator[SkidwayBroker]:
-    folder = tmp_path_factory.mktemp("java-broker")
-    broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}")
-    broker.start()
-    yield broker
-    broker.program.kill()
-
-
 @pytest.fixture
-def bootstrap(java_broker: SkidwayBroker) -> str:
-    return java_broker.address
+def bootstrap(skidway_broker: SkidwayBroker) -> str:
+    return skidway_broker.address
 
 
 @pytest.fixture

@@ -121,21 +121,21 @@ def test_a_poll_waits_for_what_comes(java_clients: JavaClients, bootstrap: str, 
 
 
 def test_a_consumer_goes_on_after_a_restart(
-    java_clients: JavaClients, java_broker: SkidwayBroker
+    java_clients: JavaClients, skidway_broker: SkidwayBroker
 ) -> None:
     """kill -9 of the broker between two polls: the next records are those that follow."""
     name = topic_name("restarted")
-    with java_clients.admin(java_broker.address) as admin:
+    with java_clients.admin(skidway_broker.address) as admin:
         java_clients.create(admin, name)
-    fill(java_clients, java_broker.address, name, range(20))
+    fill(java_clients, skidway_broker.address, name, range(20))
     tp = java_clients.tp(name)
     settings = {"max_poll_records": 5, "fetch_max_bytes": 50, "reconnect_backoff_ms": 20}
-    with java_clients.consumer(java_broker.address, **settings) as consumer:
+    with java_clients.consumer(skidway_broker.address, **settings) as consumer:
         consumer.assign([tp])
         consumer.seekToBeginning([tp])
         found = java_clients.poll(consumer, 5)
-        java_broker.crash()
-        fill(java_clients, java_broker.address, name, range(20, 40))
+        skidway_broker.crash()
+        fill(java_clients, skidway_broker.address, name, range(20, 40))
         found += java_clients.poll(consumer, 40 - len(found))
     assert values_of(found) == [b"%d" % n for n in range(40)]
 

@@ -95,27 +95,27 @@ def test_too_large_a_record_is_refused_alone(
 
 
 def test_a_killed_broker_costs_nothing(
-    java_clients: JavaClients, java_broker: SkidwayBroker
+    java_clients: JavaClients, skidway_broker: SkidwayBroker
 ) -> None:
     """kill -9 while the default (idempotent) producer sends: each record once, in order."""
     name = topic_name("killed")
-    with java_clients.admin(java_broker.address) as admin:
+    with java_clients.admin(skidway_broker.address) as admin:
         java_clients.create(admin, name)
     values = [b"%d" % n for n in range(3_000)]
     settings = {"linger_ms": 1, "batch_size": 300, "reconnect_backoff_ms": 20}
-    with java_clients.producer(java_broker.address, **settings) as producer:
+    with java_clients.producer(skidway_broker.address, **settings) as producer:
         futures = []
         for number, value in enumerate(values):
             futures.append(producer.send(java_clients.record(name, value)))
             if number in (1_000, 2_000):
-                java_broker.crash()
+                skidway_broker.crash()
         offsets = [java_clients.wait(each).offset() for each in futures]
     assert offsets == list(range(3_000))
-    with java_clients.consumer(java_broker.address) as consumer:
+    with java_clients.consumer(skidway_broker.address) as consumer:
         consumer.assign([java_clients.tp(name)])
         consumer.seekToBeginning([java_clients.tp(name)])
         assert values_of(java_clients.poll(consumer, 3_000)) == values
-    assert end_of(java_broker.address, name) == 3_000
+    assert end_of(skidway_broker.address, name) == 3_000
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])

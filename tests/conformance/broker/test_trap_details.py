@@ -1,0 +1,283 @@
+"""More of what has made clients hang or fail on other brokers, byte by byte on a broker core."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import pytest
+
+from broker.api import registry
+from skidway.kafka.batch import CRC_START, Codec, EncodedBatch, headers, seal
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol import RESPONSES, fetch, produce
+from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
+from skidway.kafka.protocol.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from skidway.kafka.protocol.frames import request_frame, response_body
+from skidway.kafka.protocol.list_offsets import (
+    MAX_TIMESTAMP,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from skidway.kafka.protocol.messages import NO_ID, Request, decode, encode
+from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
+from support.batches import NOW_MS, batch
+from support.broker_core import BrokerCore, CoreClient, broker_core
+
+pytestmark = pytest.mark.conformance
+
+UNKNOWN_OPERATIONS = -(1 << 31)
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Iterator[BrokerCore]:
+    with broker_core(tmp_path) as made:
+        ask(made, CreateTopicsRequest(topics=(CreatableTopic(name="logs", num_partitions=1),)), 7)
+        yield made
+
+
+@pytest.fixture
+def client(core: BrokerCore) -> Iterator[CoreClient]:
+    made = core.connect()
+    yield made
+    made.close()
+
+
+def ask(core: BrokerCore, request: Request, version: int) -> Any:
+    client = core.connect()
+    answer = client.ask(request_frame(request.API, version, 7, "test", encode(request, version)))
+    client.close()
+    assert answer is not None
+    body = response_body(memoryview(answer), request.API, version)
+    return decode(RESPONSES[request.API], body, version)
+
+
+def produced(
+    client: CoreClient, data: bytes | bytearray, *, version: int = 9, acks: int = -1
+) -> produce.ProduceResult:
+    buffers = [produce.TopicBuffers("logs", 0, (bytes(data),))]
+    pieces = produce.write_request(1, "test", version, acks, 1000, buffers)
+    answer = client.ask(b"".join(bytes(each) for each in pieces))
+    assert answer is not None
+    body = response_body(memoryview(answer), ApiKey.PRODUCE, version)
+    return produce.parse_response(body, version).results[0]
+
+
+def fetched(client: CoreClient, offset: int, version: int, isolation: int = 0) -> Any:
+    wanted = [fetch.FetchTarget("logs", 0, offset, 1 << 20)]
+    request = fetch.Fetch(wanted, 0, 1, 1 << 20, isolation_level=isolation)
+    answer = client.ask(fetch.write_request(1, "test", version, request))
+    assert answer is not None
+    body = response_body(memoryview(answer), ApiKey.FETCH, version)
+    return fetch.parse_response(body, version).partitions[0]
+
+
+@pytest.mark.parametrize("version", [4, 5, 99, 32767])
+def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, version: int) -> None:
+    """Error 35 in a body of version 0, with every range: the client picks one and asks again."""
+    answer = client.ask(request_frame(ApiKey.API_VERSIONS, version, 99, "x", b"\xff" * 7))
+    assert answer is not None
+    assert answer[:4] == struct.pack(">i", 99)
+    told = decode(ApiVersionsResponse, memoryview(answer)[4:], 0)
+    assert told.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert told.ranges() == registry.ranges()
+    assert ApiKey.API_VERSIONS in told.ranges()
+
+
+@pytest.mark.parametrize("name", ["", "-x", "x-", "a b", "ü", "x/1"])
+def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) -> None:
+    """INVALID_REQUEST, and no more: the name would become part of a metric elsewhere."""
+    request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
+    assert ask(core, request, 3).error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> None:
+    """In the header, in the request, in a structure of it; the client id stays a legacy string."""
+    tags = b"\x02" + b"\x63\x03abc" + b"\xe4\x07\x00"
+    head = struct.pack(">hhih", ApiKey.METADATA, 9, 5, 4) + b"test" + tags
+    body = b"\x02" + b"\x05logs" + tags + b"\x00\x00\x00" + tags
+    frame = head + body
+    answer = client.ask(struct.pack(">i", len(frame)) + frame)
+    assert answer is not None
+    found: Any = decode(
+        RESPONSES[ApiKey.METADATA], response_body(memoryview(answer), ApiKey.METADATA, 9), 9
+    )
+    assert [(each.name, each.error_code) for each in found.topics] == [("logs", 0)]
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_a_batch_comes_back_as_it_was_sent(client: CoreClient, codec: Codec) -> None:
+    """Only base offset and leader epoch are stamped, which the CRC does not cover."""
+    assert produced(client, batch(b"before")).base_offset == 0
+    sent = bytes(batch(b"a", b"b", codec=codec, timestamps=[NOW_MS, NOW_MS + 1]))
+    assert produced(client, sent).base_offset == 1
+    got = bytes(fetched(client, 2, 11).records)
+    assert got[:8] == struct.pack(">q", 1)
+    assert got[8:12] == sent[8:12]
+    assert got[12:16] == struct.pack(">i", 0)
+    assert got[16:] == sent[16:]
+
+
+def changed(at: int, content: bytes) -> bytes:
+    """A batch of two records with some bytes changed and a CRC that is right."""
+    made = batch(b"a", b"b")
+    made[at : at + len(content)] = content
+    struct.pack_into(">I", made, 17, google_crc32c.value(bytes(made[CRC_START:])))
+    return bytes(made)
+
+
+FAULTS = {
+    "base-offset": changed(0, b"\0" * 7 + b"\x05"),
+    "control": changed(21, b"\0\x20"),
+    "transactional": changed(21, b"\0\x10"),
+    "codec-5": changed(21, b"\0\x05"),
+    "codec-7": changed(21, b"\0\x07"),
+    "delete-horizon": changed(21, b"\0\x40"),
+    "more-records": changed(57, struct.pack(">i", 3)),
+    "fewer-records": changed(57, struct.pack(">i", 1)),
+    "no-records": changed(23, struct.pack(">i", -1))[:57] + b"\0\0\0\0",
+    "negative-count": changed(57, struct.pack(">i", -2)),
+    "no-sequence": changed(43, struct.pack(">qhi", 5, 0, -1)),
+    "no-epoch": changed(43, struct.pack(">qhi", 5, -1, 0)),
+    "longer": bytes(batch(b"a")) + b"\0",
+    "two": bytes(batch(b"a") + batch(b"b")),
+    "empty": b"",
+    "short": bytes(batch(b"a"))[:60],
+    "length": changed(8, struct.pack(">i", 48)),
+    "magic": changed(16, b"\x03"),
+}
+
+
+@pytest.mark.parametrize("data", FAULTS.values(), ids=FAULTS.keys())
+def test_batches_that_kafka_refuses_are_refused(client: CoreClient, data: bytes) -> None:
+    """Each by an error for good, nothing of it stored, the next batch at the offset it had."""
+    found = produced(client, data)
+    assert found.error_code in {ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE}
+    assert found.base_offset == -1
+    assert produced(client, batch(b"good")).base_offset == 0
+
+
+@pytest.mark.parametrize("version", range(3, 10))
+def test_zstd_needs_a_client_that_knows_it(client: CoreClient, version: int) -> None:
+    """Before Produce 7 a zstd batch is UNSUPPORTED_COMPRESSION_TYPE (KIP-110)."""
+    code = 0 if version >= 7 else ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    data = batch(b"x", codec=Codec.ZSTD)
+    assert produced(client, data, version=version).error_code == code
+
+
+@pytest.mark.parametrize("acks", [2, -2, 32767, -32768])
+def test_acks_that_do_not_exist_are_refused(client: CoreClient, acks: int) -> None:
+    """INVALID_REQUIRED_ACKS, and nothing is stored."""
+    assert produced(client, batch(b"x"), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    assert produced(client, batch(b"x")).base_offset == 0
+
+
+@pytest.mark.parametrize("version", range(4, 13))
+def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, version: int) -> None:
+    """read_committed reads to the watermark with an empty list of aborted ones; no replica: -1."""
+    produced(client, batch(b"x"))
+    committed, uncommitted = (fetched(client, 0, version, isolation) for isolation in (1, 0))
+    assert (committed.aborted, uncommitted.aborted) == ((), None)
+    assert committed.last_stable_offset == committed.high_watermark == 1
+    assert committed.preferred_read_replica == -1
+    assert bytes(committed.records) == bytes(uncommitted.records)
+
+
+def test_topics_are_not_fetched_by_their_ids(core: BrokerCore) -> None:
+    """Fetch ends at 12, the last version with names: who sees 13 sends ids alone."""
+    assert registry.ranges()[ApiKey.FETCH].highest == 12
+    assert registry.ranges()[ApiKey.PRODUCE].lowest == 0
+
+
+def test_a_topic_made_again_has_another_id(core: BrokerCore) -> None:
+    """Deleted and created: neither the old id nor none at all; the old one is unknown."""
+    ids = []
+    for _ in range(3):
+        [topic] = ask(core, MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), 11).topics
+        assert (topic.error_code, len(topic.partitions)) == (0, 1)
+        ids.append(topic.topic_id)
+        deletion = DeleteTopicsRequest(topics=(DeleteTopicState(name=None, topic_id=ids[-1]),))
+        codes = [ask(core, deletion, 6).responses[0].error_code for _ in range(2)]
+        assert codes == [0, ErrorCode.UNKNOWN_TOPIC_ID]
+        wanted = CreateTopicsRequest(topics=(CreatableTopic(name="logs", num_partitions=1),))
+        assert ask(core, wanted, 7).topics[0].error_code == 0
+    assert len({*ids, NO_ID}) == 4
+
+
+def listed(core: BrokerCore, timestamp: int, version: int) -> tuple[int, int]:
+    asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    topics = (ListOffsetsTopic(name="logs", partitions=(asked,)),)
+    [found] = ask(core, ListOffsetsRequest(topics=topics), version).topics[0].partitions
+    assert found.error_code == 0
+    return found.timestamp, found.offset
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_times_are_found_within_batches(
+    core: BrokerCore, client: CoreClient, codec: Codec, version: int
+) -> None:
+    """The first record at or after a time, in offset order; none: -1 and -1; -3 the latest."""
+    produced(client, batch(b"a", b"b", b"c", timestamps=[30, 10, 40], codec=codec))
+    produced(client, batch(b"d", timestamps=[20], codec=codec))
+    assert [listed(core, at, version) for at in (0, 31, 40, 41)] == [
+        (30, 0), (40, 2), (40, 2), (-1, -1),
+    ]  # fmt: skip
+    if version >= 7:
+        assert listed(core, MAX_TIMESTAMP, version) == (40, 2)
+
+
+@pytest.mark.parametrize("version", [8, 9, 10])
+def test_nobody_is_told_what_he_may_do(core: BrokerCore, version: int) -> None:
+    """Authorized operations are INT32_MIN: not asked for, not computed."""
+    answer = ask(core, MetadataRequest(topics=None), version)
+    assert answer.cluster_authorized_operations == UNKNOWN_OPERATIONS
+    assert {each.topic_authorized_operations for each in answer.topics} == {UNKNOWN_OPERATIONS}
+
+
+def sequenced(number: int, *, epoch: int = 3, count: int = 1, text: bytes = b"") -> bytes:
+    values = [text + b"%d" % number] * count
+    return bytes(batch(*values, producer_id=77, epoch=epoch, sequence=number))
+
+
+def test_the_last_five_batches_are_known_again(client: CoreClient) -> None:
+    """Told the original offset, stored once; the sixth, a gap, other bytes: OUT_OF_ORDER (45)."""
+    for number in range(7):
+        assert produced(client, sequenced(number)).base_offset == number
+    for number in (2, 6, 4, 3, 5):
+        again = produced(client, sequenced(number))
+        assert (again.error_code, again.base_offset) == (0, number)
+    for wrong in (sequenced(1), sequenced(8), sequenced(6, text=b"other")):
+        found = produced(client, wrong)
+        assert found.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert produced(client, sequenced(7)).base_offset == 7
+
+
+def test_an_older_epoch_is_fenced_and_a_newer_begins_at_0(client: CoreClient) -> None:
+    """INVALID_PRODUCER_EPOCH (47) for who was replaced; 45 for who goes on with old sequences."""
+    assert produced(client, sequenced(0)).base_offset == 0
+    assert produced(client, sequenced(1, epoch=2)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+    out_of_order = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert produced(client, sequenced(1, epoch=4)).error_code == out_of_order
+    assert produced(client, sequenced(0, epoch=4)).base_offset == 1
+    assert produced(client, sequenced(1)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+def test_sequences_wrap_behind_int32(client: CoreClient) -> None:
+    """The record behind sequence 2^31-1 has sequence 0, within a batch and between two."""
+    last = (1 << 31) - 1
+    assert produced(client, sequenced(last - 1, count=1)).base_offset == 0
+    across = EncodedBatch(bytes(batch(b"x", b"y", b"z"))[61:], Codec.NONE, 3, NOW_MS, NOW_MS, 9)
+    over = seal(across, 77, 3, last)
+    assert produced(client, over).base_offset == 1
+    assert produced(client, over).base_offset == 1
+    assert produced(client, sequenced(2)).base_offset == 4
+    assert [header.base_sequence for _, header in headers(fetched(client, 0, 11).records)] == [
+        last - 1, last, 2,
+    ]  # fmt: skip
