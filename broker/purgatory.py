@@ -30,6 +30,11 @@ class Delayed(Protocol):
         ...
 
 
+WATCHED_MAX = 1_000_000
+"""Partitions that all operations together wait for: some 200 MB. Operations outlive the connections
+that they came from, so the number of connections is no bound."""
+
+
 class Purgatory:
     """All operations that wait; owned by the loop."""
 
@@ -37,9 +42,14 @@ class Purgatory:
         self._timers = timers
         self._watched: dict[TopicPartition, dict[Delayed, None]] = {}
         self._waiting: dict[Delayed, tuple[Collection[TopicPartition], Timer]] = {}
+        self._watched_count = 0
 
     def __len__(self) -> int:
         return len(self._waiting)
+
+    def has_room(self, partitions: int) -> bool:
+        """Whether an operation may wait for so many partitions more; else it completes now."""
+        return self._watched_count + partitions <= WATCHED_MAX
 
     def watch(
         self, operation: Delayed, partitions: Collection[TopicPartition], deadline: float
@@ -47,6 +57,7 @@ class Purgatory:
         """Keeps an operation until it completes, or expires at `deadline` (monotonic seconds)."""
         timer = self._timers.call_at(deadline, lambda: self._expire(operation))
         self._waiting[operation] = (partitions, timer)
+        self._watched_count += len(partitions)
         for partition in partitions:
             self._watched.setdefault(partition, {})[operation] = None
 
@@ -67,6 +78,7 @@ class Purgatory:
             return
         partitions, timer = found
         self._timers.cancel(timer)
+        self._watched_count -= len(partitions)
         for partition in partitions:
             watched = self._watched.get(partition)
             if watched is not None:

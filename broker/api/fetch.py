@@ -105,7 +105,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         )
         return
     found: dict[TopicPartition, int] = {}
-    if request.max_wait_ms <= 0 or not request.wanted or enough(broker, request, found):
+    may_wait = request.max_wait_ms > 0 and broker.purgatory.has_room(len(request.wanted))
+    if not may_wait or not request.wanted or enough(broker, request, found):
         _send(exchange, _read_all(broker, request))
         return
     delayed = DelayedFetch(broker, exchange, request, found)

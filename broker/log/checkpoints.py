@@ -87,7 +87,7 @@ def read_meta(directory: Path) -> MetaProperties | None:
     """The mark of a log directory; None if it has none yet. Raises StateRefused."""
     path = directory / names.META_PROPERTIES
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return None
     pairs = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
@@ -109,7 +109,7 @@ def read_partition_metadata(directory: Path) -> uuid.UUID | None:
     """The topic id of a partition's directory; None if it is not noted. Raises StateRefused."""
     path = directory / names.PARTITION_METADATA
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_text("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return None
     pairs = dict(line.split(": ", 1) for line in lines if ": " in line)

@@ -140,7 +140,13 @@ class LogManager:
                     other = found[partition].directory.path
                     raise StateRefused(f"{partition} lies in both {other} and {home.path}")
                 else:
-                    found[partition] = Found(home, checkpoints.read_partition_metadata(entry))
+                    try:
+                        topic_id = checkpoints.read_partition_metadata(entry)
+                    except StateRefused as error:  # one partition's trouble, not everybody's
+                        self._homes[partition] = home
+                        self.stop(partition, str(error))
+                    else:
+                        found[partition] = Found(home, topic_id)
         return found
 
     def adopt(self, partition: TopicPartition, found: Found, topic_id: uuid.UUID) -> None:
@@ -387,8 +393,8 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     made: list[Path] = []
     try:
         for path, topic_id in places:
-            made.append(path)
             path.mkdir()
+            made.append(path)  # one that was there is not ours to remove
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)
         for parent in {path.parent for path, _ in places}:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from broker.network.timers import Timers
-from broker.purgatory import Purgatory
+from broker.purgatory import WATCHED_MAX, Purgatory
 from skidway.kafka.types import TopicPartition
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
@@ -78,3 +78,17 @@ def test_a_stop_completes_everything() -> None:
     purgatory.expire_all()
     assert [each.expired for each in operations] == [1, 1, 1]
     assert len(purgatory) == 0
+
+
+def test_what_waits_is_bounded() -> None:
+    """Operations outlive their connections: the room that they take is counted, and given back."""
+    timers = Timers()
+    purgatory, operation = Purgatory(timers), Operation()
+    assert purgatory.has_room(WATCHED_MAX)
+    purgatory.watch(operation, [A, B], 10.0)
+    assert purgatory.has_room(WATCHED_MAX - 2)
+    assert not purgatory.has_room(WATCHED_MAX - 1)
+    purgatory.forget(operation)
+    purgatory.forget(operation)
+    assert purgatory.has_room(WATCHED_MAX)
+    assert not purgatory.has_room(WATCHED_MAX + 1)

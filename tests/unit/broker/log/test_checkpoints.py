@@ -60,3 +60,26 @@ def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
     (tmp_path / "partition.metadata").write_text("version: 0\n")
     with pytest.raises(StateRefused):
         checkpoints.read_partition_metadata(tmp_path)
+
+
+@pytest.mark.parametrize("at", range(22))
+def test_a_damaged_byte_is_refused_or_another_name(tmp_path: Path, at: int) -> None:
+    """What is no text, or no id, is refused by name; nothing else is ever raised."""
+    topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
+    checkpoints.write_partition_metadata(tmp_path, topic_id)
+    checkpoints.write_meta(tmp_path, MetaProperties(3, "cluster", "directory"))
+    for name, read in (
+        ("partition.metadata", checkpoints.read_partition_metadata),
+        ("meta.properties", checkpoints.read_meta),
+    ):
+        path = tmp_path / name
+        good = path.read_bytes()
+        for mask in (0x80, 0xFF, 0x10):
+            broken = bytearray(good)
+            broken[-1 - at] ^= mask
+            path.write_bytes(broken)
+            try:
+                found: object = read(tmp_path)
+            except StateRefused as error:
+                found = str(error)
+            assert found is not None

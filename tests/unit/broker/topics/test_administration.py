@@ -257,3 +257,28 @@ def test_a_stopped_partition_goes_with_its_topic(tmp_path: Path) -> None:
     world.topics.apply(catalog(topic(uuid.uuid4())))
     world.session.jobs.pop()({0: LED})
     assert world.hosted.get(LOGS) is not None
+
+
+def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -> None:
+    """Damaged partition.metadata: that partition is named and untouched, the others are served."""
+    two = Topic("logs", uuid.uuid4(), {n: TopicPartitionInfo((1,), LED) for n in range(2)})
+    for number in range(2):
+        (tmp_path / f"logs-{number}").mkdir()
+        write_partition_metadata(tmp_path / f"logs-{number}", two.topic_id)
+    (tmp_path / "logs-1" / "partition.metadata").write_bytes(b"topic_id: \xff\xfe")
+    world = World(tmp_path, catalog(two))
+    world.start()
+    assert world.hosted.get(LOGS) is not None
+    assert "partition.metadata" in world.logs.stopped[TopicPartition("logs", 1)]
+    assert (tmp_path / "logs-1").exists()
+
+
+def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> None:
+    """A new partition in the place of data that nobody knows: refused, and the data stays."""
+    world = World(tmp_path, catalog())
+    world.start()
+    (tmp_path / "logs-0").mkdir()
+    (tmp_path / "logs-0" / "00000000000000000000.log").write_bytes(b"precious")
+    world.topics.apply(catalog(topic(uuid.uuid4())))
+    assert world.hosted.get(LOGS) is None
+    assert (tmp_path / "logs-0" / "00000000000000000000.log").read_bytes() == b"precious"
