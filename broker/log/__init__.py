@@ -35,6 +35,7 @@ Layers, none looks up::
     partition_log    segments in order: append, roll, read, flush
     recovery         from files to a PartitionLog, after a stop of any kind
     retention        which segments are expired: pure
+    retention_clock  the time for whoever deletes by age: without jumps forward
     checkpoints      Kafka's checkpoint files, meta.properties
     flusher          the threads that wait for the disk
     log_manager      all logs of all log directories

@@ -24,6 +24,7 @@ from broker.log.files import DamagedLog, StorageFailed
 from broker.log.flusher import DiskWorker, Outcome
 from broker.log.partition_log import PartitionLog
 from broker.log.recovery import Opening, Recovered, open_log
+from broker.log.retention_clock import RetentionClock
 from broker.log.segment import Segment
 from skidway import log
 from skidway.clock import Clock
@@ -69,6 +70,7 @@ class LogManager:
 
     def __init__(self, clock: Clock, worker: DiskWorker) -> None:
         self._clock = clock
+        self._retention_clock = RetentionClock(clock)
         self._worker = worker
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
@@ -286,7 +288,7 @@ class LogManager:
 
         The files renamed, which the caller has removed later, and what went wrong on the way.
         """
-        now_ms = self._clock.time_ms()
+        now_ms = self._retention_clock.now_ms()
         renamed: list[Path] = []
         failures: list[StorageFailed] = []
         for partition, each in self.logs.items():

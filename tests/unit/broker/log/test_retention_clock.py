@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from broker.log.config import LogConfig
+from broker.log.flusher import Outcome, timed
+from broker.log.log_manager import LogManager
+from broker.log.retention_clock import RetentionClock
+from support.batches import PARTITION, append, batch, flush, open_in
+from support.clock import ManualClock
+
+DAY_S = 86_400
+DAY_MS = DAY_S * 1000
+
+
+def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
+    """Every hour is an hour, and a second that NTP adds or takes is taken over."""
+    clock = ManualClock()
+    ages = RetentionClock(clock)
+    for correction_ms in (0, 900, -1500, 0):
+        clock.advance(3600)
+        clock.set_time_ms(clock.time_ms() + correction_ms)
+        assert ages.now_ms() == clock.time_ms()
+
+
+def test_a_jump_forward_is_made_up_for_at_twice_the_speed() -> None:
+    """A week ahead: after a day it is two days later, after a week the clock is right again."""
+    clock = ManualClock()
+    ages, start = RetentionClock(clock), clock.time_ms()
+    clock.set_time_ms(start + 7 * DAY_MS)
+    assert ages.now_ms() == start
+    clock.advance(DAY_S)
+    assert ages.now_ms() == start + 2 * DAY_MS
+    clock.advance(6 * DAY_S)
+    assert ages.now_ms() == clock.time_ms()
+
+
+def test_a_jump_back_is_followed_at_once() -> None:
+    """What looks younger than it is stays; and when the clock is set right, nothing is in haste."""
+    clock = ManualClock()
+    ages, start = RetentionClock(clock), clock.time_ms()
+    clock.set_time_ms(start - DAY_MS)
+    assert ages.now_ms() == start - DAY_MS
+    clock.advance(10)
+    clock.set_time_ms(start + 10_000)
+    assert ages.now_ms() == start - DAY_MS + 20_000
+
+
+class Worker:
+    def submit(self, work: object, done: object) -> None:
+        assert callable(work)
+        assert callable(done)
+        outcome: Outcome = timed(work)
+        done(outcome)
+
+
+def test_a_clock_set_ahead_deletes_and_forgets_nothing(tmp_path: Path) -> None:
+    """A year ahead for an hour: segments are there, and a retry is still known as one."""
+    clock = ManualClock()
+    logs = LogManager(clock, Worker())
+    logs.open_directories([tmp_path])
+    (tmp_path / "logs-0").mkdir()
+    log = open_in(tmp_path / "logs-0", LogConfig(segment_bytes=100))
+    logs.logs[PARTITION] = log
+    sent = [batch(b"%d" % n * 50, producer_id=1, epoch=0, sequence=n) for n in range(3)]
+    for each in sent:
+        append(log, bytearray(each), clock.time_ms())
+    flush(log)
+    assert len(log.segments) == 3
+    clock.set_time_ms(clock.time_ms() + 365 * DAY_MS)
+    for _ in range(12):
+        clock.advance(300)
+        logs.expire(lambda _: None, DAY_MS)
+    assert (len(log.segments), log.log_start_offset) == (3, 0)
+    assert append(log, bytearray(sent[2]), clock.time_ms()) == 2
+    logs.release()
