@@ -51,6 +51,7 @@ def first_changes(
     """What a start writes down: the cluster, first starts, and what is not needed any more."""
     changes = Changes()
     changes.forget_recipes()
+    changes.forget_losses()
     for topic in {each.data.topic for each in destinations} - state.since().keys():
         changes.put_since(topic, now_ms)
     if (state.cluster, state.cluster_id) != (cluster.name, cluster.id):

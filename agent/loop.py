@@ -50,6 +50,9 @@ LOOK_AGAIN_S = 0.05
 PATIENCE_S = 0.2
 """The longest sleep of a turn."""
 
+PATIENCE_QUIET_S = 1.0
+"""The same while nothing is read, sent or due: what happens wakes the loop, or comes with time."""
+
 
 @dataclass(slots=True)
 class _Turn:
@@ -78,7 +81,7 @@ class Loop:
         self._clock = clock
         intents, recipes, files = state.intents(), state.recipes(), state.files()
         self.mail = Mail(state.outbox())
-        self._topics = Topics(cluster, state.topics())
+        self._topics = Topics(cluster, state.topics(), same_cluster=state.cluster_id == cluster.id)
         beginning.check_cluster(
             state, cluster, destinations, beginning.open_topics(intents, recipes)
         )
@@ -118,7 +121,6 @@ class Loop:
         )
         self.tracker.news.born += beginning.unannounced(files, self.mail)
         self._unwritten: _Turn | None = None
-        self._by_topic: dict[str, Destination] = {}
         self.update(destinations)
         self._looks = Schedule(settings.reconcile_interval_ms / 1000)
         self._checkpoint_at = self._look_at = self._read_at = 0.0
@@ -132,9 +134,8 @@ class Loop:
     def update(self, destinations: Sequence[Destination]) -> None:
         """Topics may have more partitions now: new recipes for what is read from here on."""
         self.tracker.sources = [destination.tailed() for destination in destinations]
-        self._by_topic = {}
+        self._sealed = self._topics.sealed(destinations)
         for destination in destinations:
-            self._by_topic.setdefault(destination.data.topic, destination)
             self._presses.learn(destination.recipe)
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
@@ -165,6 +166,8 @@ class Loop:
         now = self._clock.monotonic()
         if self._unwritten is not None:
             return PATIENCE_S
+        if self.is_settled and self.reader.is_quiet and not self.is_stopping:
+            return min(max(self._looks.in_s(now), 0.0), PATIENCE_QUIET_S)
         if self.outbound.has_room and not self.is_stopping:
             if self._replay.can_go_on:
                 return 0.0
@@ -275,7 +278,7 @@ class Loop:
         number = self._books.number
         self._books.account(changes, now, now_ms, at_once=self.is_stopping)
         self._register.repeat(now, now_ms)
-        self._books.seal(changes, now_ms, self.tracker, self._by_topic, self._progress.offsets)
+        self._books.seal(changes, now_ms, self.tracker, self._sealed, self._progress.offsets)
         self._books.prove_life(number, now, now_ms)
 
     # --- files ----------------------------------------------------------------------------------
@@ -285,7 +288,7 @@ class Loop:
         self.tracker.reconcile(now, now_ms)
         self._name_unreadable()
         if noted is not None:
-            self._books.note_sizes(*noted, self._by_topic, self.tracker, self.reader)
+            self._books.note_sizes(*noted, self._sealed, self.tracker, self.reader)
         self.pending_bytes = sum(t.pending for t in self.tracker.files.values())
         open_ids = sum(t.state is FileState.OPEN for t in self.tracker.files.values())
         unreadable = sum(len(paths) for paths in self.tracker.unreadable.values())
@@ -314,4 +317,4 @@ class Loop:
             self._books.lose(range_, now_ms, changes)
         for unseen in news.unseen:
             self._books.lose_unseen(unseen, now_ms, changes)
-        changes.forget_files(news.forgotten)
+        self._books.forget(set(news.forgotten), changes)

@@ -49,6 +49,9 @@ REFRESH_S = 30.0
 TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
 CLIENT_ID = "skidway-agent"
+LIMITS_EVERY_S = 0.2
+"""How often it is looked whether `read.until` is there."""
+
 GARBAGE_AFTER = 200_000
 """Objects made before Python looks for cycles; there are hardly any, and a look makes many."""
 
@@ -218,7 +221,10 @@ class RunningAgent:
             self._turn()
 
     def _turn(self, *wake: int) -> None:
-        timeout_ms = round(self._loop.patience_s() * 1000)
+        patience_s = self._loop.patience_s()
+        if self._settings.read_until is not None:
+            patience_s = min(patience_s, LIMITS_EVERY_S)
+        timeout_ms = round(patience_s * 1000)
         deliveries = self._producer.poll(timeout_ms, *wake)
         self._publisher.poll(0)
         paths, everything, events = self._watch.inbox.take()
@@ -231,7 +237,7 @@ class RunningAgent:
 
     def _mind(self, now: float) -> None:
         if self._settings.read_until is not None and now >= self._limits_at:
-            self._limits_at = now + 0.2
+            self._limits_at = now + LIMITS_EVERY_S
             self._read_limits(self._settings.read_until)
         if now >= self._status_at:
             self._status_at = now + 1.0

@@ -27,6 +27,10 @@ class Schedule:
         """Whether it is time."""
         return now >= self._at
 
+    def in_s(self, now: float) -> float:
+        """How long it is till the next look."""
+        return self._at - now
+
     def ask(self, now: float) -> None:
         """A look would be good soon."""
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from agent.destinations import Cluster, Destination
 from agent.files.tracked import TrackedFile
+from agent.settings import REJECTED_SUFFIX
 from agent.state.changes import Changes
 from agent.state.database import TopicState
 from skidway.kafka.source import Source
@@ -14,12 +15,13 @@ from skidway.kafka.source import Source
 class Topics:
     """Owns the rows of `topics`."""
 
-    def __init__(self, cluster: Cluster, known: Mapping[str, TopicState]) -> None:
+    def __init__(
+        self, cluster: Cluster, known: Mapping[str, TopicState], *, same_cluster: bool
+    ) -> None:
+        """same_cluster: whether `known` are topics of this cluster."""
         self._cluster = cluster
         self._known = dict(known)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        self._former = set(known) if same_cluster else set()
 
     def take_ids(self, destinations: Sequence[Destination], changes: Changes) -> None:
         """The ids that the cluster says; a topic that was made again begins anew."""
@@ -30,6 +32,21 @@ class Topics:
                     continue
                 changes.forget_offsets(source.topic)
                 self._put(source.topic, TopicState(source.topic_id, None), changes)
+
+    def sealed(self, destinations: Sequence[Destination]) -> dict[str, tuple[Source, Source]]:
+        """Data topics to seal, each with the audit sources of itself and of its rejected topic.
+
+        Those whose source was taken out of the settings are among them: the agent has no file of
+        theirs any more, what was unread is declared, and nobody may wait for it.
+        """
+        found = {}
+        for topic in self._former:
+            rejected = topic + REJECTED_SUFFIX
+            if rejected in self._former:
+                found[topic] = self.source(topic), self.source(rejected)
+        for destination in destinations:
+            found[destination.data.topic] = destination.data, destination.rejected
+        return found
 
     def seal(self, topic: str, topic_id: str, until_ms: int, changes: Changes) -> None:
         """It is sealed until then."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from agent import events
 from agent.accounts import sealing
 from agent.accounts.deltas import Deltas
 from agent.accounts.mail import Mail
 from agent.accounts.sealing import Noted
-from agent.destinations import Destination
 from agent.files.reading import Reader
 from agent.files.rotations import Unseen
 from agent.files.tracking import SetApart, Tracker, shown
@@ -21,6 +20,7 @@ from agent.topics import Topics
 from audit import bucket
 from audit.counts import Counts
 from audit.messages import Certainty, Loss, SealedTopic, Sender
+from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
 LATENESS_MS = 120_000
@@ -109,6 +109,13 @@ class Books:
         )
         self._deltas.lost(loss, now_ms, changes)
 
+    def forget(self, files: Collection[int], changes: Changes) -> None:
+        """Nothing can come from these file ids any more."""
+        if files:
+            changes.forget_files(files)
+            changes.forget_losses()
+            self._declared = {each for each in self._declared if each[0] not in files}
+
     def _first_unsealed(self, topic: str) -> int | None:
         """The first bucket that bytes which nobody saw can belong to; None: any."""
         sealed_until = self._topics.sealed_until(topic)
@@ -169,7 +176,7 @@ class Books:
         changes: Changes,
         now_ms: int,
         tracker: Tracker,
-        destinations: Mapping[str, Destination],
+        topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
         """Sends the seals whose noted bytes are settled and in deltas."""
@@ -182,13 +189,13 @@ class Books:
         self._noted = [noted for noted in self._noted if noted not in ready]
         sealed: list[SealedTopic] = []
         for noted in ready:
-            destination = destinations[noted.topic]
-            for source in (destination.data, destination.rejected):
+            for source in topics[noted.topic]:
                 last = tuple(
                     (tp.partition, offset)
                     for tp, offset in sorted(offsets.items())
                     if tp.topic == source.topic
                 )
                 sealed.append(SealedTopic(source, noted.wall_ms, noted.at, last))
-            self._topics.seal(noted.topic, destination.data.topic_id, noted.wall_ms, changes)
+            data, _ = topics[noted.topic]
+            self._topics.seal(noted.topic, data.topic_id, noted.wall_ms, changes)
         self._deltas.seal(sealed, now_ms, changes)

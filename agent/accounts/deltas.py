@@ -3,6 +3,9 @@
 Sums become durable in the transaction that moves the checkpoint; every `audit.interval.ms` they are
 cut into numbered deltas in a transaction of their own turn. The database holds the same sums as the
 memory here, so a crash between the two loses and doubles nothing.
+
+Which delta touched a bucket last is kept for good, a row of some 100 bytes for each bucket that
+ever had a line: a late line names that number; without it the bucket's chain is broken for ever.
 """
 
 from __future__ import annotations

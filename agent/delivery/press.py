@@ -29,7 +29,7 @@ from audit.counts import Counts
 from schemas.codec import NOT_UTF8, Codec
 from schemas.wire import add_prefix
 from skidway.errors import ConfigurationRefused
-from skidway.kafka import compression
+from skidway.kafka import compression, partitioning
 from skidway.kafka.batch import HEADER_BYTES, EncodedBatch
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX, Origins, cuts, encode
 from skidway.kafka.source import Source
@@ -247,7 +247,7 @@ class Press:
         if self.recipe.partitioning == "file" or count == 1:
             return _file_partitions(records, self.recipe.data)
         if self.recipe.partitioning == "key" and records.keys is not None:
-            by_key = routing.of_key(records.keys.fill_null(b""), count)
+            by_key = partitioning.of_keys(records.keys.fill_null(b""), count)
             if not records.keys.null_count:
                 return by_key
             missing = np.asarray(records.keys.is_null())

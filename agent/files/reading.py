@@ -78,6 +78,11 @@ class Reader:
         return bool(self._ready)
 
     @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is to be looked at, now or later."""
+        return not (self._ready or self._active or self._due)
+
+    @property
     def is_active(self) -> bool:
         """Whether files were read lately."""
         return bool(self._active)

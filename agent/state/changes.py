@@ -147,6 +147,13 @@ class Changes:
         """Those without a number are in that delta."""
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
+    def forget_losses(self) -> None:
+        """Those in a delta whose file id is forgotten: nothing can declare them again."""
+        self._do(
+            "DELETE FROM losses WHERE number IS NOT NULL AND file NOT IN (SELECT file FROM files)",
+            (),
+        )
+
     def put_message(
         self, id: int, value: bytes, *, number: int | None = None, file: int | None = None
     ) -> None:

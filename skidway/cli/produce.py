@@ -25,6 +25,7 @@ from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.kafka.batch import EncodedBatch
 from skidway.kafka.client import Client, Delivery, Drained, Producer
 from skidway.kafka.columns import cuts, encode
+from skidway.kafka.partitioning import of_keys
 from skidway.kafka.types import TopicPartition
 
 BATCH_BYTES = 900_000
@@ -191,25 +192,28 @@ class Sender:
 
     def _by_partition(self, lines: list[bytes]) -> dict[int, tuple[list[bytes], list[bytes]]]:
         """Keys and values of each partition, in the order of the lines."""
-        groups: dict[int, tuple[list[bytes], list[bytes]]] = {}
         if not lines:
-            return groups
+            return {}
         self._turn += 1
-        in_turn = self._partitions[self._turn % len(self._partitions)]
-        for line in lines:
-            self._lines += 1
-            if self._separator is None:
-                groups.setdefault(in_turn, ([], []))[1].append(line)
-                continue
-            key, found, value = line.partition(self._separator)
-            if not found:
-                self._lines -= 1
-                raise UsageError(f"line {self._lines + 1} has no {self._separator.decode()!r}")
-            partition = self._partitions[partition_of(key, len(self._partitions))]
-            keys, values = groups.setdefault(partition, ([], []))
+        if self._separator is None:
+            self._lines += len(lines)
+            return {self._partitions[self._turn % len(self._partitions)]: ([], lines)}
+        pairs = [self._split(line, self._separator) for line in lines]
+        column = pa.array([key for key, _ in pairs], pa.binary())
+        groups: dict[int, tuple[list[bytes], list[bytes]]] = {}
+        chosen = of_keys(column, len(self._partitions)).tolist()
+        for number, (key, value) in zip(chosen, pairs, strict=True):
+            keys, values = groups.setdefault(self._partitions[number], ([], []))
             keys.append(key)
             values.append(value)
         return groups
+
+    def _split(self, line: bytes, separator: bytes) -> tuple[bytes, bytes]:
+        key, found, value = line.partition(separator)
+        if not found:
+            raise UsageError(f"line {self._lines + 1} has no {separator.decode()!r}")
+        self._lines += 1
+        return key, value
 
     def _hear(self, deliveries: list[Delivery]) -> None:
         now = time.monotonic()
@@ -228,20 +232,6 @@ class Sender:
         if now - self._heard_at > self._timeout_s:
             trouble = next(iter(self._producer.troubles.values()), "no broker answers")
             raise Unreachable(f"nothing was acknowledged for {self._timeout_s:g} s: {trouble}")
-
-
-def partition_of(key: bytes, count: int) -> int:
-    """The partition of a key, as Kafka's own producers choose it (murmur2, seed 0x9747b28c)."""
-    mask, m = 0xFFFFFFFF, 0x5BD1E995
-    h = 0x9747B28C ^ len(key)
-    whole = len(key) & ~3
-    for at in range(0, whole, 4):
-        k = int.from_bytes(key[at : at + 4], "little") * m & mask
-        h = (h * m & mask) ^ ((k ^ k >> 24) * m & mask)
-    if rest := key[whole:]:
-        h = (h ^ int.from_bytes(rest, "little")) * m & mask
-    h = (h ^ h >> 13) * m & mask
-    return ((h ^ h >> 15) & 0x7FFFFFFF) % count
 
 
 def _readable(descriptor: int) -> bool:

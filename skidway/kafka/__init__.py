@@ -8,6 +8,7 @@ Reading order, low to high:
     compression     codecs, bounded on the way back
     columns         records of a batch as Arrow and NumPy columns, there and back; on
                     record_layout, record_encoding, record_decoding
+    partitioning    the partition of a key, for columns of keys
     protocol/       requests and responses as data, frames
     client/         producer, fetcher, metadata: a core without I/O and two drivers
     source          which cluster and topic a record was first written to, across mirrors

@@ -385,6 +385,22 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
     assert loss.from_bucket is not None
 
 
+def test_losses_of_files_that_are_gone_are_forgotten(world: World) -> None:
+    """Once they are in a delta and their file id is closed and gone; the state does not grow."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.kill()
+    world.files.delete(A)
+    world.start()
+    world.settle(5)
+    assert len(losses(world)) == len(State(world.connection).losses()) == 1
+    world.clock.advance(4_000)
+    world.settle(5)
+    assert (world.ledger(), State(world.connection).losses()) == ([], [])
+    assert len(losses(world)) == 1
+
+
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
     """copytruncate: the same inode, other bytes."""
     world.files.append(A, b"first line of the old content\n")
@@ -479,6 +495,28 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
     (loss,) = losses(world)
     assert "no source" in loss.reason
     assert world.ledger()[0]["lost"] == 2
+
+
+def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
+    """Other hosts may write to it still: nobody waits for an agent that has nothing more to say."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.kill()
+    world.settings = settings(raw("other", "/other/*.log"))
+    world.brokers.partitions.update({"other": 1, "other.rejected": 1})
+    world.start()
+    world.settle(5)
+    sealed = {each.source.topic: each for each in world.of(Seal)[-1].topics}
+    assert sealed.keys() == {"logs", "logs.rejected", "other", "other.rejected"}
+    assert sealed["logs"].sealed_until == sealed["other"].sealed_until
+    assert sealed["logs"].source.topic_id == "id-logs"
+    assert losses(world) == []
+    world.kill()
+    world.cluster_id = "cluster-2"
+    world.start()
+    world.settle(5)
+    assert {each.source.topic for each in world.of(Seal)[-1].topics} == {"other", "other.rejected"}
 
 
 def test_another_topic_means_another_id(world: World) -> None:
@@ -767,6 +805,21 @@ def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: Wor
     assert [a.source.topic_id for a in world.of(Announcement) if a.length is None] == [
         "id-logs", "made-again-logs"
     ]  # fmt: skip
+
+
+def test_a_quiet_agent_sleeps_longer() -> None:
+    """Nothing is read, sent or due: it wakes for the next look, or for what happens."""
+    world = World(settings(raw(), reconcile_interval_ms=60_000, seal_interval_ms=60_000))
+    world.files.append(A, b"1\n")
+    world.start()
+    world.tick()
+    assert world.agent.patience_s() <= 0.2
+    world.settle(20)
+    while not world.agent.is_settled:
+        world.turn()
+    assert 0.2 < world.agent.patience_s() <= 1.0
+    world.agent.touch([], everything=True)
+    assert world.agent.patience_s() == pytest.approx(0.1)
 
 
 def test_a_settled_agent_says_so(world: World) -> None:

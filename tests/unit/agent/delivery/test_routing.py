@@ -1,29 +1,7 @@
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from agent.delivery import routing
-
-KAFKA = {
-    b"21": -973932308,
-    b"foobar": -790332482,
-    b"a-little-bit-long-string": -985981536,
-    b"a-little-bit-longer-string": -1486304829,
-    b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
-    b"abc": 479470107,
-}
-"""Hashes that Kafka's own client gives, as signed numbers."""
-
-
-def test_keys_are_hashed_as_kafka_does() -> None:
-    """A record of ours and one of a stock client with the same key meet in one partition."""
-    column = pa.array([b"first", *KAFKA], pa.binary())[1:]
-    assert routing.murmur2(column).view(np.int32).tolist() == list(KAFKA.values())
-    expected = [(number & 0x7FFFFFFF) % 7 for number in KAFKA.values()]
-    assert routing.of_key(column, 7).tolist() == expected
-    assert routing.of_key(pa.array([b""], pa.binary()), 7).tolist() == [
-        (int(routing.murmur2(pa.array([b""], pa.binary()))[0]) & 0x7FFFFFFF) % 7
-    ]
 
 
 def test_a_file_stays_in_its_partition() -> None:

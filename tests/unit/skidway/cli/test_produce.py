@@ -6,24 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skidway.cli.produce import Input, partition_of
-
-
-@pytest.mark.parametrize(
-    ("key", "murmur2"),
-    [
-        (b"21", -973932308),
-        (b"foobar", -790332482),
-        (b"a-little-bit-long-string", -985981536),
-        (b"a-little-bit-longer-string", -1486304829),
-        (b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
-        (b"abc", 479470107),
-    ],
-)
-def test_partition_of_a_key_is_kafkas(key: bytes, murmur2: int) -> None:
-    """Our lines and a Java producer's with the same key meet (values of Kafka's own hash)."""
-    assert partition_of(key, 1 << 31) == murmur2 & 0x7FFFFFFF
-    assert partition_of(key, 7) == (murmur2 & 0x7FFFFFFF) % 7
+from skidway.cli.produce import Input
 
 
 @pytest.fixture

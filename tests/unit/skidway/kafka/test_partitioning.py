@@ -1,0 +1,25 @@
+import numpy as np
+import pyarrow as pa
+
+from skidway.kafka import partitioning
+
+KAFKA = {
+    b"21": -973932308,
+    b"foobar": -790332482,
+    b"a-little-bit-long-string": -985981536,
+    b"a-little-bit-longer-string": -1486304829,
+    b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+    b"abc": 479470107,
+}
+"""Hashes that Kafka's own client gives, as signed numbers."""
+
+
+def test_keys_are_hashed_as_kafka_does() -> None:
+    """A record of ours and one of a stock client with the same key meet in one partition."""
+    column = pa.array([b"first", *KAFKA], pa.binary())[1:]
+    assert partitioning.murmur2(column).view(np.int32).tolist() == list(KAFKA.values())
+    expected = [(number & 0x7FFFFFFF) % 7 for number in KAFKA.values()]
+    assert partitioning.of_keys(column, 7).tolist() == expected
+    assert partitioning.of_keys(pa.array([b""], pa.binary()), 7).tolist() == [
+        (int(partitioning.murmur2(pa.array([b""], pa.binary()))[0]) & 0x7FFFFFFF) % 7
+    ]
