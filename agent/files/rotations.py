@@ -103,12 +103,18 @@ class Rotations:
         host: Host,
         directories: Directories,
         is_known: Callable[[FileKey], bool],
+        is_another: Callable[[Found, Sequence[str]], bool],
         changed_times: Callable[[str], set[int]],
     ) -> None:
-        """changed_times: when the known files of a directory changed last, ns."""
+        """changed_times: when the known files of a directory changed last, ns.
+
+        is_another: whether what lies at a path is another file under the inode of a deleted one,
+        and none of the files beside it (paths) is a copy of that one.
+        """
         self._host = host
         self._directories = directories
         self._is_known = is_known
+        self._is_another = is_another
         self._changed_times = changed_times
         self._places: dict[str, _Place] = {}
         self._looked_ms: int | None = None
@@ -223,10 +229,14 @@ class Rotations:
         anchors = {path: found for path, found in before.items() if path not in here}
         look = _Look(directory, before, reborn, known, since_ms)
         for base, names in _by_base(members).items():
-            if base not in here or base in elsewhere:
-                newest = self._judge(look, base, names, sources, findings, now)
-                if newest is not None and base not in here:
-                    anchors[base] = newest
+            if base in here and base not in elsewhere:
+                beside = [os.path.join(directory, n) for n, m in names.items() if m.plain is None]
+                if not self._is_another(here[base], beside):
+                    continue
+                reborn.add(base)
+            newest = self._judge(look, base, names, sources, findings, now)
+            if newest is not None and base not in here:
+                anchors[base] = newest
         inodes = {inode for _, inode in self._directories.names(directory)}
         anchors = {path: each for path, each in anchors.items() if each.key.inode in inodes}
         is_clean = changed_ns < (now_ms - CLEAN_AFTER_MS) * 1_000_000

@@ -80,7 +80,10 @@ class Tracker:
         self._host_name = host_name
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._directories = Directories(host)
-        self._rotations = Rotations(host, self._directories, self._is_known, self._changed_times)
+        self._rotations = Rotations(
+            host, self._directories, self._is_known, self._is_another, self._changed_times
+        )
+        self._replaced: dict[str, TrackedFile] = {}  # in this look, not held open: path: the old
         self._reborn: set[str] = set()
         self._forget_at = 0.0
         self._serial = 0
@@ -195,6 +198,7 @@ class Tracker:
             visible = {**self._rotations.below(hidden), **lay}
         reborn, self._reborn = self._reborn, set()
         findings = self._rotations.look(visible, reborn, self.sources, now, now_ms)
+        self._replaced.clear()
         for found, index in findings.generations:
             self._see(found, index, now)
         for topic, path, reason in findings.unreadable:
@@ -280,6 +284,8 @@ class Tracker:
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
         """The file is another one now: its id ends, what it had unread is lost, its end unseen."""
+        if self._handles.held(tracked.file) is None:
+            self._replaced[tracked.location] = tracked
         self._lose(tracked, reason)
         index = tracked.source
         try:
@@ -576,6 +582,38 @@ class Tracker:
     def _is_known(self, key: FileKey) -> bool:
         tracked = self._by_key.get(key)
         return tracked is not None and not tracked.is_deleted
+
+    def _is_another(self, found: Found, beside: Sequence[str]) -> bool:
+        """Whether another file lies there under the inode of a deleted one: no truncation.
+
+        The kernel gives a deleted file's inode to the next one. A file that is held open cannot be
+        deleted so; a truncated one differs too, but then a copy of it may lie beside it.
+        """
+        old = self._replaced.get(found.path)
+        if old is None:
+            old = self._by_key.get(found.key)
+            if old is None or self._handles.held(old.file) is not None:
+                return False
+            if self._looks_like(found.path, old):
+                return False
+        return bool(old.position) and not any(self._looks_like(path, old) for path in beside)
+
+    def _looks_like(self, path: str, old: TrackedFile) -> bool:
+        """Whether a file begins with what was read of another; if nobody can know, it does."""
+        point, print_ = old.checkpoint, old.birth.fingerprint
+        try:
+            handle = self._host.open(path)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        try:
+            size = handle.status().size
+            return identity.doubt(handle.read, size, point.position, print_, point.guard) is None
+        except OSError:
+            return True
+        finally:
+            handle.close()
 
     def _changed_times(self, directory: str) -> set[int]:
         """When the known files of a directory changed last, as far as anybody looked."""

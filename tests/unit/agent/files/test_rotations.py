@@ -299,6 +299,32 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
     assert sorted(world.values()) == ["second", "seen", "third"]
 
 
+@pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
+def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
+    """The agent was down, so nobody held it: its content says that the path leads elsewhere."""
+    inode = world.files.by_path[APP].inode
+    world.kill()
+    lines = generations(world, 3, keep=2)
+    rotate(world, keep=2)
+    world.files.append(APP, last.encode()).inode = inode
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines[1:], last.strip()])
+    assert losses(world)
+
+
+def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None:
+    """The copy beside it shows what became of it: nothing of it is read twice."""
+    world.kill()
+    world.files.append(f"{APP}.1", b"seen\nmore\n")
+    world.files.truncate(APP)
+    world.files.append(APP, b"another beginning\n")
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == ["another beginning", "seen"]
+    assert [loss.end for loss in losses(world)] == [None]
+
+
 def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
