@@ -8,6 +8,7 @@ from typing import Any
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bench.machine import warm_memory
 from bench.measure import Row, Table, with_cost
 from bench.sites import Brokers
 
@@ -72,6 +73,7 @@ def produce(address: str, topic: str, batch: int, acks: int, count: int) -> floa
     )
     producer.produce(name, MESSAGE)
     producer.flush()
+    warm_memory(4 * count * len(MESSAGE))
     begin = time.perf_counter()
     for _ in range(count):
         try:
