@@ -2,7 +2,9 @@
 
 A bucket is named by its start, in ms since the epoch, and holds the event times of
 [start, start + size). Starts are multiples of the size, also before 1970, so that every tier cuts
-time alike without having to agree on anything but the size.
+time alike without having to agree on anything but the size. Event times farther than FARTHEST_MS
+from 1970 are counted in the outermost bucket, so that every start is a number that all stores can
+hold and be asked for.
 """
 
 from __future__ import annotations
@@ -11,13 +13,24 @@ import numpy as np
 import numpy.typing as npt
 
 DEFAULT_BUCKET_MS = 60_000
+FARTHEST_MS = 1 << 60
+"""36 million years: no clock says so, but a timestamp is any 64 bit number."""
 
 
 def start(timestamps_ms: npt.NDArray[np.int64], size_ms: int) -> npt.NDArray[np.int64]:
     """The bucket of each event time."""
-    return timestamps_ms - timestamps_ms % size_ms
+    times = np.clip(timestamps_ms, *_span(size_ms))
+    return times - times % size_ms
 
 
 def start_of(timestamp_ms: int, size_ms: int) -> int:
     """The bucket of one event time."""
-    return timestamp_ms - timestamp_ms % size_ms
+    first, last = _span(size_ms)
+    time_ms = min(max(timestamp_ms, first), last)
+    return time_ms - time_ms % size_ms
+
+
+def _span(size_ms: int) -> tuple[int, int]:
+    """Starts of the outermost buckets of this size."""
+    farthest = FARTHEST_MS - FARTHEST_MS % size_ms
+    return -farthest, farthest

@@ -5,9 +5,9 @@ from __future__ import annotations
 from prometheus_client import Counter as Metric
 
 from audit import topic
-from audit.ledger import Ledger
+from audit.ledger import Ledger, Position
 from skidway.clock import Clock
-from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.client import Client, Fetcher, Topic
 from skidway.kafka.types import TopicPartition
 
 REFRESH_S = 5.0
@@ -25,6 +25,7 @@ class Collection:
         self._ledger = ledger
         self._clock = clock
         self._begins: dict[TopicPartition, int] = {}
+        self._topic_ids: dict[str, str] = {}
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
@@ -36,26 +37,44 @@ class Collection:
         values = [value for _, _, value in read]
         positions = self._fetcher.positions
         if positions != self._begins:
-            self._ledger.take(values, positions, self._clock.time_ms())
+            reached = {
+                tp: Position(at, self._topic_ids.get(tp.topic, "")) for tp, at in positions.items()
+            }
+            self._ledger.take(values, reached, self._clock.time_ms())
             self._begins = dict(positions)
             _MESSAGES.inc(len(values))
         return len(values)
 
     def refresh(self) -> None:
-        """Finds audit topics that are new, such as those of a cluster mirrored from now on."""
+        """Finds audit topics that are new, such as those of a cluster mirrored from now on, and
+        those that were made again: offsets of the old one say nothing about them."""
         found = self._client.metadata().topics
         known = self._ledger.positions()
         for name in filter(topic.is_audit_topic, found):
+            topic_id = _id(found[name])
+            again = topic_id != self._topic_ids.setdefault(name, topic_id)
+            self._topic_ids[name] = topic_id
             for partition in found[name].partitions:
                 tp = TopicPartition(name, partition.index)
-                if tp not in self._begins:
-                    self._begins[tp] = known.get(tp, 0)
+                if again or tp not in self._begins:
+                    self._begins[tp] = _begin(known.get(tp), topic_id)
                     self._fetcher.seek(tp, self._begins[tp])
 
     @property
     def partitions(self) -> int:
         """Partitions that are read."""
         return len(self._begins)
+
+
+def _id(found: Topic) -> str:
+    return "" if found.topic_id is None else found.topic_id.hex
+
+
+def _begin(known: Position | None, topic_id: str) -> int:
+    """Where to read on. What was read of a topic whose id nobody told is taken for this one's."""
+    if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
+        return 0
+    return known.next_offset
 
 
 def collect_all(client: Client, ledger: Ledger, clock: Clock) -> None:

@@ -17,6 +17,7 @@ import uvicorn
 from prometheus_client import Gauge
 
 from audit.collection import Collection
+from audit.database import failures
 from audit.ledger import DATABASE, Ledger
 from audit.reconcile import verdicts
 from audit.settings import AuditSettings
@@ -58,6 +59,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
     with contextlib.ExitStack() as stack:
         stack.enter_context(DirectoryLock(settings.store_dir))
         path = settings.store_dir / DATABASE
+        stack.enter_context(failures(path))
         ledger, reader = Ledger(path), Ledger(path)
         stack.callback(ledger.close)
         stack.callback(reader.close)

@@ -61,7 +61,12 @@ def at_batch(following: Following, header: BatchHeader) -> Step:
     if header.base_offset == expected:
         return Step(after, counts=True)
     gap = (expected, header.base_offset)
-    return Step(after, counts=True, gap=gap, reason="these offsets are not in the log")
+    return Step(
+        after,
+        counts=True,
+        gap=gap,
+        reason="these offsets are not in the log, and no mirror named them",
+    )
 
 
 def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
@@ -80,7 +85,7 @@ def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
             reason="the batch below could not be compared any more",
         )
     after = Following(Position(log_start))
-    reason = "these offsets expired before they were counted"
+    reason = "these offsets expired before they were counted, and no mirror named them"
     return Step(after, gap=(position.next_offset, log_start), reason=reason)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
@@ -33,6 +33,7 @@ from audit.settings import CounterSettings
 from skidway import log
 from skidway.clock import Clock
 from skidway.errors import Unreachable
+from skidway.kafka import gaps
 from skidway.kafka.batch import CorruptBatch, read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
 from skidway.kafka.columns import decode_headers
@@ -219,9 +220,13 @@ class Counter:
                 self._count_batch(part.tp, counted, batch)
             except CorruptBatch as error:
                 self._stop(part.tp, counted, f"a batch is damaged: {error}")
+            except (Unreachable, KafkaError) as error:  # nobody could say what is missing here
+                self._fetcher.remove(part.tp)
+                self._failed(error)
+                return
 
     def _count_batch(self, tp: TopicPartition, counted: _Counted, batch: memoryview) -> None:
-        step = continuity.at_batch(counted.following, read_header(batch))
+        step = self._explained(tp, continuity.at_batch(counted.following, read_header(batch)))
         if not step.counts:
             self._take(tp, counted, step)
             return
@@ -244,6 +249,14 @@ class Counter:
         repeats = int(walked.repeat.sum())
         _RECORDS.inc(len(offsets) - repeats)
         _REPEATS.inc(repeats)
+
+    def _explained(self, tp: TopicPartition, step: Step) -> Step:
+        """The step with the mirror's own reason, where it named the offsets that are missing."""
+        if step.gap is None or step.gap[0] == step.gap[1]:
+            return step
+        known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]
+        named = gaps.reason(known, tp.partition, *step.gap)
+        return step if named is None else replace(step, reason=f"the mirror named them: {named}")
 
     def _take(self, tp: TopicPartition, counted: _Counted, step: Step) -> None:
         """Moves a partition on by one step, and notes what has to be said about it."""
@@ -272,13 +285,14 @@ class Counter:
             return
         try:
             asked = {at: self._client.list_offsets({error.tp: at})[error.tp] for at in _BOUNDS}
+            first, end = (asked[at].offset for at in _BOUNDS)
+            found = continuity.out_of_range(counted.following, first, end)
+            step = self._explained(error.tp, found)
         except (Unreachable, KafkaError) as failure:
             self._failed(failure)
             if isinstance(failure, Unreachable):
                 raise
             return
-        first, end = (asked[at].offset for at in _BOUNDS)
-        step = continuity.out_of_range(counted.following, first, end)
         self._take(error.tp, counted, step)
         if not counted.stopped:
             self._fetcher.seek(error.tp, counted.following.fetch_offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 from audit import topic
 from audit.counter import Counter
 from audit.counter_state import CounterState
+from audit.database import failures
 from audit.messages import TOPIC, Tier
 from audit.publisher import Publisher, check_restored, newest_own
 from audit.settings import CounterSettings
@@ -48,16 +50,15 @@ def run_counter(
             clock=clock,
         ) as client,
     ):
-        state = CounterState(settings.state_dir / DATABASE)
-        try:
+        path = settings.state_dir / DATABASE
+        with failures(path), contextlib.closing(CounterState(path)) as state:
             settings = _named(settings, client)
             partitions = topic.ensure(client, clock, shutdown.wait)
             _settle_epoch(settings, client, state, clock, new_epoch=new_epoch)
+            state.settle_bucket(settings.bucket_ms)
             name = settings.producer_name
             partition = TopicPartition(TOPIC, topic.partition_of(name, partitions))
             return _Running(settings, client, state, partition, clock).until(shutdown)
-        finally:
-            state.close()
 
 
 def _named(settings: CounterSettings, client: Client) -> CounterSettings:

@@ -4,7 +4,7 @@
     marks        per partition and (agent, file): the highest end byte seen
     touched      per (source topic, agent, bucket): the last delta that touched it
     outbox       deltas that are not published yet
-    meta         epoch, and the last number used
+    meta         epoch, the last number used, and the size of the buckets that are counted
 
 Offsets, marks, numbers and deltas move together or not at all: after a crash the counter counts the
 same records again from where the last transaction ended, and gives them the same numbers.
@@ -21,13 +21,17 @@ from audit.counts import BucketKey
 from audit.database import open_database, transaction
 from audit.marks import FileKey
 from audit.messages import Delta, encode
+from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import Source
 
-FORMAT = 1
+FORMAT = 2
+_UPGRADES = {1: "ALTER TABLE meta ADD COLUMN bucket_ms INTEGER"}
 
 _SCHEMA = """
-CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER, number INTEGER);
-INSERT INTO meta VALUES (1, 1, 0);
+CREATE TABLE meta (
+    one INTEGER PRIMARY KEY CHECK (one = 1), epoch INTEGER, number INTEGER, bucket_ms INTEGER
+);
+INSERT INTO meta VALUES (1, 1, 0, NULL);
 CREATE TABLE sources (
     id INTEGER PRIMARY KEY, cluster TEXT, cluster_id TEXT, topic TEXT, topic_id TEXT,
     UNIQUE (cluster, cluster_id, topic, topic_id)
@@ -81,7 +85,7 @@ class CounterState:
 
     def __init__(self, path: Path | str) -> None:
         self._path = path
-        self._connection = open_database(path, _SCHEMA, FORMAT)
+        self._connection = open_database(path, _SCHEMA, FORMAT, _UPGRADES)
         self._sources: dict[Source, int] = {}
         for number, *parts in self._connection.execute("SELECT * FROM sources"):
             self._sources[Source(*parts)] = number
@@ -104,6 +108,19 @@ class CounterState:
     def number(self) -> int:
         """The last number used in this epoch; 0 for none."""
         return int(self._meta()[1])
+
+    def settle_bucket(self, bucket_ms: int) -> None:
+        """Notes the size of the buckets in this epoch. ConfigurationRefused for another size."""
+        (known,) = self._connection.execute("SELECT bucket_ms FROM meta").fetchone()
+        if known is None:
+            with transaction(self._connection) as database:
+                database.execute("UPDATE meta SET bucket_ms = ?", (bucket_ms,))
+        elif known != bucket_ms:
+            raise ConfigurationRefused(
+                f"bucket.ms is {bucket_ms}, but {self._path} counts buckets of {known}, and buckets"
+                " of two sizes are never complete. Set it to what it was, or count everything again"
+                " from the beginning of every log: `skidway audit count --new-epoch`."
+            )
 
     def position(self, partition: PartitionId) -> Position:
         """Where the counting of a partition stands; at its beginning if it was never counted."""
@@ -159,7 +176,7 @@ class CounterState:
         with transaction(self._connection) as database:
             for table in ("partitions", "marks", "touched", "outbox"):
                 database.execute(f"DELETE FROM {table}")  # noqa: S608 - names from above
-            database.execute("UPDATE meta SET epoch = ?, number = 0", (epoch,))
+            database.execute("UPDATE meta SET epoch = ?, number = 0, bucket_ms = NULL", (epoch,))
 
     # The outbox, for the publisher.
 

@@ -1,38 +1,74 @@
 """SQLite as this package uses it: one file, one writer, durable at every commit.
 
 WAL with synchronous=FULL: a committed transaction survives a power cut, and readers never wait for
-the writer. A database that is damaged or of another version is refused, never started over.
+the writer. A database that is damaged or of another version is refused, never started over. One
+that cannot grow (a full disk) ends the program with a sentence: its last transaction stands, and
+what was behind it is read again at the next start.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from skidway.errors import StateRefused
+from skidway.errors import SkidwayError, StateRefused
 
 BUSY_TIMEOUT_S = 10.0
 IN_MEMORY = ":memory:"
 
 
-def open_database(path: Path | str, schema: str, version: int) -> sqlite3.Connection:
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_READONLY)
+
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class DatabaseFailed(SkidwayError):
+    """The database cannot be read or written now; its last transaction stands."""
+
+
+def open_database(
+    path: Path | str, schema: str, version: int, upgrades: Mapping[int, str] | None = None
+) -> sqlite3.Connection:
     """Opens the database, or makes it. Transactions are begun by `transaction` only.
 
-    Raises StateRefused when the file is no such database, damaged, or of another version.
+    upgrades: version -> statements that make the next version of it. Raises StateRefused when the
+    file is no such database, damaged, or of another version; DatabaseFailed when there is no room.
     """
     try:
         connection = sqlite3.connect(
             path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        _check(connection, path, schema, version)
+        with failures(path):
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            _check(connection, path, schema, version, upgrades or {})
     except sqlite3.Error as error:
         raise StateRefused(f"The database {path} cannot be used: {error}.") from error
     return connection
+
+
+@contextmanager
+def failures(path: Path | str) -> Iterator[None]:
+    """Says in one sentence that the disk under the database is full or broken, or its content is.
+
+    Raises DatabaseFailed or StateRefused in place of what SQLite raises.
+    """
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more exactly what
+        if code in _DAMAGED:
+            raise StateRefused(f"The database {path} is damaged: {error}.") from error
+        if code not in _NO_ROOM:
+            raise
+        raise DatabaseFailed(
+            f"The database {path} cannot be used now: {error}. Nothing is lost: make room, or mend"
+            " what is wrong with the disk, and start the program again; it goes on behind its last"
+            " transaction."
+        ) from error
 
 
 @contextmanager
@@ -41,23 +77,37 @@ def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection
+        connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # a full disk may have ended it already
+            connection.execute("ROLLBACK")
         raise
-    connection.execute("COMMIT")
 
 
-def _check(connection: sqlite3.Connection, path: Path | str, schema: str, version: int) -> None:
+def _check(
+    connection: sqlite3.Connection,
+    path: Path | str,
+    schema: str,
+    version: int,
+    upgrades: Mapping[int, str],
+) -> None:
     (found,) = connection.execute("PRAGMA user_version").fetchone()
     if found == 0:
-        with transaction(connection):
-            for statement in schema.split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {version}")
-    elif found != version:
+        _change(connection, schema, version)
+    while found in upgrades and 0 < found < version:
+        _change(connection, upgrades[found], found + 1)
+        found += 1
+    if found not in (0, version):
         raise StateRefused(
             f"The database {path} has format {found}, but this version reads format {version}."
         )
     (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":
         raise StateRefused(f"The database {path} is damaged: {verdict}.")
+
+
+def _change(connection: sqlite3.Connection, statements: str, version: int) -> None:
+    with transaction(connection):
+        for statement in statements.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {version}")

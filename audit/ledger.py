@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from audit import checksum, ledger_evidence, messages
 from audit.counts import Sums
@@ -32,7 +33,8 @@ from skidway import log
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
-FORMAT = 1
+FORMAT = 2
+_UPGRADES = {1: "ALTER TABLE positions ADD COLUMN topic_id TEXT NOT NULL DEFAULT ''"}
 DATABASE = "audit.db"
 """Name of the file in the collector's store."""
 
@@ -91,7 +93,8 @@ CREATE TABLE files (
     PRIMARY KEY (source, host, device, inode, length, fingerprint, agent, file)
 ) WITHOUT ROWID;
 CREATE TABLE positions (
-    topic TEXT, partition INTEGER, next_offset INTEGER, PRIMARY KEY (topic, partition)
+    topic TEXT, partition INTEGER, next_offset INTEGER, topic_id TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (topic, partition)
 ) WITHOUT ROWID;
 CREATE INDEX tallies_by_bucket ON tallies (bucket);
 CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), refused INTEGER, taken INTEGER);
@@ -114,11 +117,18 @@ ON CONFLICT DO UPDATE SET first = min(first, excluded.first), end = max(end, exc
 """
 
 
+class Position(NamedTuple):
+    """How far a partition was read. topic_id: of the topic that was read, "" where not known."""
+
+    next_offset: int
+    topic_id: str = ""
+
+
 class Ledger:
     """One database. A writer and readers in other threads each open their own."""
 
     def __init__(self, path: Path | str = IN_MEMORY) -> None:
-        self._connection = open_database(path, _SCHEMA, FORMAT)
+        self._connection = open_database(path, _SCHEMA, FORMAT, _UPGRADES)
         self._connection.create_function("add64", 2, checksum.add, deterministic=True)
         self._sources: dict[Source, int] = {}
         self._senders: dict[SenderKey, int] = {}
@@ -132,7 +142,7 @@ class Ledger:
     def take(
         self,
         values: Iterable[bytes],
-        positions: Mapping[TopicPartition, int] | None = None,
+        positions: Mapping[TopicPartition, Position] | None = None,
         now_ms: int = 0,
     ) -> None:
         """Takes records of the audit topics, and how far these were read, in one transaction."""
@@ -142,17 +152,19 @@ class Ledger:
                     self._take(value)
                 self._connection.execute("UPDATE meta SET taken = ?", (now_ms,))
                 self._connection.executemany(
-                    "INSERT OR REPLACE INTO positions VALUES (?, ?, ?)",
-                    ((tp.topic, tp.partition, at) for tp, at in (positions or {}).items()),
+                    "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
+                    ((tp.topic, tp.partition, *at) for tp, at in (positions or {}).items()),
                 )
         except BaseException:  # ids given in the lost transaction do not exist
             self._sources, self._senders = {}, {}
             raise
 
-    def positions(self) -> dict[TopicPartition, int]:
+    def positions(self) -> dict[TopicPartition, Position]:
         """How far each partition of an audit topic was read."""
-        rows = self._connection.execute("SELECT topic, partition, next_offset FROM positions")
-        return {TopicPartition(topic, partition): at for topic, partition, at in rows}
+        rows = self._connection.execute(
+            "SELECT topic, partition, next_offset, topic_id FROM positions"
+        )
+        return {TopicPartition(name, partition): Position(*at) for name, partition, *at in rows}
 
     @property
     def refused_count(self) -> int:

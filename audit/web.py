@@ -11,6 +11,7 @@ security policy allows nothing else. Text from outside is escaped by the templat
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -79,7 +80,11 @@ class Dashboard:
         ]
         return Starlette(
             routes=routes,
-            exception_handlers={HTTPException: _failure, SkidwayError: _failure},
+            exception_handlers={
+                HTTPException: _failure,
+                SkidwayError: _failure,
+                sqlite3.OperationalError: _failure,
+            },
         )
 
     # What the pages show.

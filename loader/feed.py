@@ -1,8 +1,9 @@
-"""What the loader reads from `_skidway_audit`: announcements, gaps of mirrors, its own messages.
+"""What the loader reads from `_skidway_audit`: announcements, and its own messages.
 
 Read are the audit topic of the cluster that is loaded from and the mirrored ones of the sources,
-each from where the newest manifest left off. Announcements are kept beside the marks, gaps only for
-the load that reads them (a gap that is passed is written into the manifest).
+each from where the newest manifest left off. Announcements are kept beside the marks. Gaps are not
+taken from here: what a counter could not have may still have been in the mirror, so only the mirror
+itself names them (`skidway.kafka.gaps`).
 """
 
 from __future__ import annotations
@@ -10,20 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
+from uuid import UUID
 
 from audit import topic
 from audit.marks import FileKey
 from audit.messages import (
     TOPIC,
     Announcement,
-    Delta,
     Heartbeat,
     Message,
     MessageRefused,
     Tier,
     decode,
 )
-from loader.manifest import Gap
 from loader.side import Place
 from skidway import log
 from skidway.clock import Clock
@@ -35,16 +35,12 @@ REJECTED_SUFFIX: Final = ".rejected"
 
 _log = log.get(__name__)
 
-GapKey = tuple[Source, int]
-"""Source topic and partition."""
-
 
 @dataclass(slots=True)
 class Feed:
-    """What was read. positions: `topic/partition` -> next offset."""
+    """What was read. positions: `topic/partition/topic id` -> next offset."""
 
     names: dict[tuple[str, str], dict[FileKey, Place]] = field(default_factory=dict)
-    gaps: dict[GapKey, list[Gap]] = field(default_factory=dict)
     numbers: dict[tuple[str, int], int] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
 
@@ -54,14 +50,6 @@ class Feed:
         return self.names.get((source.cluster, source.topic), {}) | self.names.get(
             (source.cluster, base), {}
         )
-
-    def gaps_of(self, source: Source) -> dict[int, tuple[Gap, ...]]:
-        """Gaps that a mirror named in a source topic, by partition."""
-        return {
-            partition: tuple(gaps)
-            for (named, partition), gaps in self.gaps.items()
-            if _same(named, source)
-        }
 
     def number(self, producer: str, epoch: int) -> int:
         """The highest number that an output published in an epoch, as far as it was read."""
@@ -76,17 +64,6 @@ class Feed:
         elif not isinstance(message, Heartbeat) and message.sender.tier is Tier.HDFS:
             key = message.sender.producer, message.sender.epoch
             self.numbers[key] = max(message.number, self.numbers.get(key, 0))
-        elif isinstance(message, Delta) and message.sender.tier is Tier.MIRROR:
-            for gap in message.gaps:
-                named = self.gaps.setdefault((gap.source, gap.partition), [])
-                named.append(Gap(gap.first, gap.end, gap.reason))
-
-
-def _same(named: Source, source: Source) -> bool:
-    """Whether a gap's topic is this one, and not another of the same name before or after it."""
-    return (named.cluster, named.topic) == (source.cluster, source.topic) and (
-        not named.topic_id or not source.topic_id or named.topic_id == source.topic_id
-    )
 
 
 def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str]) -> list[str]:
@@ -98,19 +75,23 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
     """Everything between the feed's positions (log start where there is none) and the watermarks
-    now. An audit topic that is shorter than the position was made again and is read from its start.
-    """
+    now. An audit topic that was made again has another id, or is shorter than the position: it is
+    read from its start."""
+    names = sorted(topics)
+    ids = client.metadata(names).topics if names else {}  # first: an old id is the cautious one
+    found = topic.bounds(client, names)
+    keys = {tp: _key(tp, ids[tp.topic].topic_id) for tp in found}
     ranges = {}
-    for tp, (first, end) in topic.bounds(client, topics).items():
-        position = feed.positions.get(_key(tp), 0)
+    for tp, (first, end) in found.items():
+        position = feed.positions.get(keys[tp], 0)
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, offset, value)
-    feed.positions.update({_key(tp): end for tp, (_, end) in ranges.items()})
+    feed.positions = {keys[tp]: end for tp, (_, end) in ranges.items()}
 
 
-def _key(tp: TopicPartition) -> str:
-    return f"{tp.topic}/{tp.partition}"
+def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
+    return f"{tp.topic}/{tp.partition}/{'' if topic_id is None else topic_id.hex}"
 
 
 def _take(feed: Feed, tp: TopicPartition, offset: int, value: bytes) -> None:

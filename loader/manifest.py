@@ -18,7 +18,7 @@
       "schema": {"subject": "hdfs-logs-value", "version": 3, "id": 12},
       "schema_ids": {"12": 900},
       "side": {"marks": ["path", ...], "names": [...], "buckets": [...]},
-      "audit_positions": {"dc1._skidway_audit/0": 17},
+      "audit_positions": {"dc1._skidway_audit/0/topic id in 32 hex": 17},
       "audit": {"bucket_ms": 60000, "counts": [{... as in audit.avsc ...}], "gaps": [...]}
     }
 

@@ -1,9 +1,9 @@
 """What a load takes: offset ranges of each partition, cut into slices. Pure; no I/O.
 
 A partition goes on where the newest manifest ended, or begins at 0. Offsets that cannot be had may
-be passed only where somebody has named them: the mirror (its gaps come over the audit topic) or an
-operator (`gaps.accepted`). Anything else ends the partition's range there, by name, and the load
-is not good although the other partitions go on.
+be passed only where somebody has named them: the mirror (topic config `mirror.gaps`) or an operator
+(`gaps.accepted`). Anything else ends the partition's range there, by name, and the load is not good
+although the other partitions go on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from loader.manifest import BatchMark, Gap, Manifest, PartitionRange
-from skidway.errors import StateRefused
+from skidway.errors import ConfigurationRefused, StateRefused
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.source import Source
 
@@ -73,6 +73,17 @@ def check_identity(newest: Manifest | None, source: Source) -> None:
             )
 
 
+def check_bucket(newest: Manifest | None, bucket_ms: int) -> None:
+    """ConfigurationRefused when the rows of the output were counted in buckets of another size."""
+    if newest is None or newest.audit.get("bucket_ms", bucket_ms) == bucket_ms:
+        return
+    raise ConfigurationRefused(
+        f"bucket.ms is {bucket_ms}, but {newest.topic} was counted with "
+        f"{newest.audit['bucket_ms']} up to load {newest.number}: buckets of two sizes are never "
+        "complete; set it to what it was, as agents and counters have it"
+    )
+
+
 def plan_partition(
     topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
 ) -> Planned:
@@ -102,21 +113,50 @@ def plan_partition(
 
 
 def missing_partitions(
-    topic: str, before: Mapping[int, PartitionRange], bounds: Iterable[Bounds]
+    topic: str,
+    before: Mapping[int, PartitionRange],
+    bounds: Iterable[Bounds],
+    away: Mapping[int, str],
 ) -> list[Planned]:
-    """Partitions that were loaded and are not there now: they stand still, by name.
+    """Partitions that cannot be loaded now: they stand still, by name.
 
-    A topic never loses partitions, so this is a fault of the cluster; a manifest without them
-    would begin them at 0 again once they are back.
+    away: why nothing is known of a partition that the topic has. One that was loaded and is not in
+    the topic is a fault of the cluster, because topics never lose partitions. A manifest without
+    them would begin them at 0 again once they are back.
     """
-    present = {each.partition for each in bounds}
+    absent = {*before, *away} - {each.partition for each in bounds}
+    return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]
+
+
+def _standing(
+    topic: str, number: int, was: PartitionRange | None, away: Mapping[int, str]
+) -> Planned:
+    end = was.end if was else 0
+    why = "the topic has no such partition now"
+    if number in away:
+        why = f"it is kept back, because its leader does not answer: {away[number]}"
+    reason = f"{topic} partition {number}: loaded up to offset {end}, but {why}"
+    return Planned(number, end, end, end, None, was.below if was else None, reason)
+
+
+def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
+    """The same with about `offsets` offsets in all: of each partition a share by what it has, and
+    at least one, so that all of them move on."""
+    total = sum(each.end - each.first for each in planned)
+    if total <= offsets:
+        return list(planned)
     return [
-        Planned(number, was.end, was.end, was.end, None, was.below,
-            f"{topic} partition {number}: loaded up to offset {was.end}, but the topic has no such "
-            "partition now")
-        for number, was in sorted(before.items())
-        if number not in present
-    ]  # fmt: skip
+        replace(each, end=min(each.end, each.first + max(1, size * offsets // total)))
+        for each in planned
+        for size in (each.end - each.first,)
+    ]
+
+
+def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
+    """Whether a load that was limited reached its limit in a partition that goes on behind it."""
+    limits = {each.partition: each.end for each in taken}
+    ends = {each.partition: each.end for each in done.partitions}
+    return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
 
 
 def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
@@ -190,7 +230,7 @@ def named_gaps(
     mirror: Mapping[int, Sequence[Gap]],
     accepted: Mapping[tuple[str, int], Sequence[Gap]],
 ) -> tuple[Gap, ...]:
-    """Every gap that somebody named for a partition: before, on the audit topic, by hand."""
+    """Every gap that somebody named for a partition: before, by the mirror, by hand."""
     known = [
         *(previous.ahead if previous else ()),
         *mirror.get(partition, ()),

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from loader import commit, delta, topics
+from loader import bounds, commit, delta, plan, topics
+from loader.bounds import Asked
 from loader.feed import Feed, audit_topics, read_on
-from loader.manifest import Manifest
-from loader.plan import Bounds, Planned
+from loader.manifest import Gap, Manifest
+from loader.plan import Planned
 from loader.publish import publish
 from loader.settings import LoaderSettings
 from loader.spark import Interrupted, Progress, SparkRunner
@@ -24,9 +25,10 @@ from schemas.client import RegistryClient
 from skidway import log
 from skidway.clock import Clock, SystemClock
 from skidway.errors import SkidwayError, StateRefused, Unreachable
-from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka import gaps
+from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import Cluster
-from skidway.kafka.source import cluster_name_of, sources_of
+from skidway.kafka.source import Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
 
 RACES_MAX: Final = 5
@@ -118,16 +120,19 @@ def look(settings: LoaderSettings, client: Client, store: Store) -> Session:
     settings = replace(settings, cluster_name=name)
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
+    # The watermarks of data first: an announcement is acknowledged before its file's records, and a
+    # gap is written down before anything behind it is mirrored.
+    asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
     troubles: dict[str, SkidwayError] = {}
     try:
-        found = _look_at(settings, client, cluster, chosen)
+        found = _look_at(settings, client, cluster, chosen, asked)
     except Unreachable:
         raise
     except SkidwayError:  # of one of them: the others go on
         found = []
         for name in chosen:
             try:
-                found += _look_at(settings, client, cluster, [name])
+                found += _look_at(settings, client, cluster, [name], asked)
             except Unreachable:
                 raise
             except SkidwayError as error:
@@ -137,36 +142,49 @@ def look(settings: LoaderSettings, client: Client, store: Store) -> Session:
     return Session(settings, client, store, cluster_id, found, missing, troubles, audits)
 
 
-def _look_at(
-    settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str]
-) -> list[Topic]:
-    """What there is of these topics. Raises KafkaError where one has no leader or is gone."""
-    sources = sources_of(client, names, settings.cluster)
-    tps = [
+def _partitions(cluster: Cluster, names: Iterable[str]) -> list[TopicPartition]:
+    return [
         TopicPartition(name, partition.index)
         for name in names
         for partition in cluster.topics[name].partitions
     ]
+
+
+def _look_at(
+    settings: LoaderSettings,
+    client: Client,
+    cluster: Cluster,
+    names: Sequence[str],
+    asked: Asked,
+) -> list[Topic]:
+    """What there is of these topics. Raises SkidwayError where nothing of one can be loaded."""
+    sources = sources_of(client, names, settings.cluster)
     for name in names:
-        if name not in sources or not cluster.topics[name].partitions:
+        partitions = _partitions(cluster, [name])
+        if name not in sources or not partitions:
             raise SkidwayError(f"it has no partitions now ({cluster.topics[name].error.name})")
-    # The watermarks of data first: an announcement is acknowledged before its file's records.
-    starts = client.list_offsets(dict.fromkeys(tps, EARLIEST)) if tps else {}
-    ends = client.list_offsets(dict.fromkeys(tps, LATEST)) if tps else {}
-    return [
-        Topic(
-            name,
-            sources[name].topic_id if topic.topic_id is None else topic.topic_id.hex,
-            sources[name],
-            tuple(
-                Bounds(tp.partition, starts[tp].offset, ends[tp].offset)
-                for tp in tps
-                if tp.topic == name
-            ),
-        )
-        for name in names
-        for topic in (cluster.topics[name],)
-    ]
+        if all(tp in asked.away for tp in partitions):
+            raise SkidwayError(str(asked.away[partitions[0]]))
+    named = gaps.named_by_mirrors(client, names)
+    return [_topic(cluster, sources[name], name, named[name], asked) for name in names]
+
+
+def _topic(
+    cluster: Cluster, source: Source, name: str, named: Sequence[gaps.Gap], asked: Asked
+) -> Topic:
+    topic_id = cluster.topics[name].topic_id
+    missing: dict[int, tuple[Gap, ...]] = {}
+    for gap in named:
+        known = missing.get(gap.partition, ())
+        missing[gap.partition] = (*known, Gap(gap.first, gap.end, gap.reason))
+    return Topic(
+        name,
+        source.topic_id if topic_id is None else topic_id.hex,
+        source,
+        tuple(each for tp, each in asked.bounds.items() if tp.topic == name),
+        missing,
+        {tp.partition: str(error) for tp, error in asked.away.items() if tp.topic == name},
+    )
 
 
 class _Run:
@@ -202,19 +220,20 @@ class _Run:
         return commit.run(commit.begin(topic.name), self._parts.store)
 
     def _load(self, topic: Topic, newest: Manifest | None, outcome: Outcome) -> None:
-        lost_races = 0
-        for _ in range(ATTEMPTS_MAX):
+        lost_races = attempts = 0
+        while attempts < ATTEMPTS_MAX:
             newest = self._publish(topic, newest)
             attempt = TopicLoad(self._parts, topic, newest)
-            planned = attempt.plan()
-            outcome.problems = [SkidwayError(each.refused) for each in planned if each.refused]
-            if not any(_moves(each) for each in planned):
+            whole = attempt.plan()
+            outcome.problems = [SkidwayError(each.refused) for each in whole if each.refused]
+            if not any(_moves(each) for each in whole):
                 return
+            planned = plan.limit(whole, self._parts.settings.max_offsets_per_load)
             try:
                 manifest, results = attempt.run(planned, self._progress(topic.name))
             except LostRace as lost:
                 _log.warning("race_lost", topic=topic.name, reason=str(lost))
-                lost_races += 1
+                attempts, lost_races = attempts + 1, lost_races + 1
                 if lost_races == RACES_MAX:
                     raise
                 newest = self._begin(topic)
@@ -230,6 +249,9 @@ class _Run:
                     rows=manifest.rows(),
                     rejects=manifest.rejects(),
                 )
+                if plan.has_more(whole, planned, manifest):
+                    continue  # to the watermarks of the start; each load moves a partition on
+            attempts += 1
             if not self._awaited(topic, outcome):
                 return
 

@@ -44,6 +44,12 @@ class LoaderSettings:
     slice_records: int = setting(
         "slice.records", 400_000, help="Offsets that one task takes.", at_least=1
     )
+    max_offsets_per_load: int = setting(
+        "max.offsets.per.load",
+        50_000_000,
+        help="Offsets that one load commits; a run makes as many loads as it takes.",
+        at_least=1,
+    )
     announce_wait_ms: int = setting(
         "announce.wait.ms",
         600_000,

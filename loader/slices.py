@@ -5,8 +5,8 @@ look up host and path, decode values, write rows, write rejects, count. What a t
 on nothing but the range, the marks and the names it is given, so a second attempt gives the same.
 
 A range ends early, with a sentence (`Stop`), before a record whose file was not announced yet,
-before a hole that nobody named, and before a batch that is damaged or gone: what comes before is
-loaded, what comes after waits.
+before a hole that nobody named, and before a batch that is damaged, gone or whose leader does not
+answer any more: what comes before is loaded, what comes after waits.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from loader.plan import Slice
 from loader.side import Place
 from loader.store import Store
 from loader.write import HourWriter, Target, has_hour
+from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, CorruptBatch, read_header
 from skidway.kafka.columns import DecodedBatch, Origins
-from skidway.kafka.errors import OffsetOutOfRange
+from skidway.kafka.errors import KafkaError
 from skidway.kafka.source import Source
 
 Bools = npt.NDArray[np.bool_]
@@ -164,7 +165,7 @@ class SliceLoad:
         try:
             for raw in batches:
                 yield raw, read_header(raw)
-        except (CorruptBatch, OffsetOutOfRange) as error:
+        except (CorruptBatch, KafkaError, Unreachable) as error:
             at = self._position
             self._end(Stop(at, f"{self._where}: offset {at} cannot be read: {error}"))
 

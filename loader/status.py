@@ -6,14 +6,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from loader import commit, layout, plan
-from loader.feed import Feed, read_on
 from loader.manifest import Manifest
 from loader.plan import Planned
 from loader.run import look
 from loader.settings import LoaderSettings
 from loader.store import Store, open_store
 from loader.topics import choose
-from skidway.clock import SystemClock
 from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 
@@ -34,8 +32,6 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
     code = 0
     with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
         session = look(settings, client, store)
-        feed = Feed()
-        read_on(client, session.audit_topics, feed, SystemClock())
         accepted = plan.parse_accepted(settings.gaps_accepted)
         for name in session.missing:
             rows.append({"topic": name, "problem": f"the topic {name} does not exist"})
@@ -47,19 +43,18 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
             newest = _newest(store, topic.name)
             try:
                 plan.check_identity(newest, topic.source)
+                plan.check_bucket(newest, settings.bucket_ms)
             except SkidwayError as error:
                 rows.append({"topic": topic.name, "problem": str(error)})
                 code = error.exit_code
                 continue
             before = plan.positions(newest)
-            for gone in plan.missing_partitions(topic.name, before, topic.bounds):
+            for gone in plan.missing_partitions(topic.name, before, topic.bounds, topic.away):
                 rows.append(_planned_row(topic.name, gone, 0))
                 code = code or 1
             for bounds in topic.bounds:
                 previous = before.get(bounds.partition)
-                gaps = plan.named_gaps(
-                    topic.name, bounds.partition, previous, feed.gaps_of(topic.source), accepted
-                )
+                gaps = plan.named_gaps(topic.name, bounds.partition, previous, topic.gaps, accepted)
                 each = plan.plan_partition(topic.name, bounds, previous, gaps)
                 slices = plan.cut([each], settings.slice_records)
                 rows.append(_planned_row(topic.name, each, len(slices)))

@@ -10,7 +10,7 @@ import contextlib
 import os
 import socket
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -35,8 +35,10 @@ from loader.waiting import WaitingNotes
 from schemas.client import Registered, RegistryClient, RegistryRefused
 from skidway import log
 from skidway.clock import Clock
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Client
+from skidway.kafka.errors import KafkaError
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
@@ -59,12 +61,18 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic of the cluster, as it was when the run began."""
+    """A topic of the cluster, as it was when the run began.
+
+    gaps: offsets that its mirror named as missing, by partition. away: why a partition has no
+    bounds.
+    """
 
     name: str
     topic_id: str
     source: Source
     bounds: tuple[Bounds, ...]
+    gaps: Mapping[int, tuple[Gap, ...]] = field(default_factory=dict)
+    away: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def subject(self) -> str:
@@ -98,19 +106,23 @@ class TopicLoad:
         self._staging = layout.staging(topic.name, self._number, self._uuid)
         self._before = plan.positions(newest)
         accepted = plan.parse_accepted(parts.settings.gaps_accepted)
-        mirror = parts.feed.gaps_of(topic.source)
         self._gaps = {
             partition: plan.named_gaps(
-                topic.name, partition, self._before.get(partition), mirror, accepted
+                topic.name, partition, self._before.get(partition), topic.gaps, accepted
             )
-            for partition in {*self._before, *(each.partition for each in topic.bounds)}
+            for partition in {
+                *self._before,
+                *topic.away,
+                *(each.partition for each in topic.bounds),
+            }
         }
 
     def plan(self) -> list[Planned]:
         """The range of every partition, with what the batch below has to say about it."""
         plan.check_identity(self._newest, self._topic.source)
+        plan.check_bucket(self._newest, self._parts.settings.bucket_ms)
         topic = self._topic
-        missing = plan.missing_partitions(topic.name, self._before, topic.bounds)
+        missing = plan.missing_partitions(topic.name, self._before, topic.bounds, topic.away)
         return [*(self._plan_partition(bounds) for bounds in topic.bounds), *missing]
 
     def run(
@@ -186,12 +198,15 @@ class TopicLoad:
             return planned
         if bounds.log_start > below.last_offset:
             return plan.unverified(planned)
-        header = header_at(
-            self._parts.client,
-            TopicPartition(self._topic.name, bounds.partition),
-            max(below.base_offset, bounds.log_start),
-        )
-        refused = plan.check_below(self._topic.name, planned, header)
+        tp = TopicPartition(self._topic.name, bounds.partition)
+        try:
+            header = header_at(self._parts.client, tp, max(below.base_offset, bounds.log_start))
+            refused = plan.check_below(self._topic.name, planned, header)
+        except (CorruptBatch, KafkaError, Unreachable) as error:
+            refused = (
+                f"{self._topic.name} partition {bounds.partition}: kept back at offset "
+                f"{planned.position}, because the batch below cannot be read: {error}"
+            )
         if refused:
             at = planned.position
             return replace(planned, first=at, end=at, gap=None, refused=refused)
@@ -330,7 +345,11 @@ def note(outcome: Outcome, manifest: Manifest | None, results: Iterable[Partitio
         outcome.rows += manifest.rows()
         outcome.rejects += manifest.rejects()
         outcome.files += sum(1 for file in manifest.files if file.kind == "rows")
-        outcome.ranges = list(manifest.partitions)
+        begins = {each.partition: each.first for each in outcome.ranges}
+        outcome.ranges = [
+            replace(each, first=begins.get(each.partition, each.first))
+            for each in manifest.partitions
+        ]
 
 
 def _of(results: Sequence[PartitionResult], partition: int) -> PartitionResult | None:

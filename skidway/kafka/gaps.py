@@ -5,8 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from skidway import log
+from skidway.kafka.source import CLUSTER_CONFIG
+
+if TYPE_CHECKING:
+    from skidway.kafka.client import Client
+
+_log = log.get(__name__)
 
 CONFIG = "mirror.gaps"
 GAPS_MAX = 1000
@@ -61,6 +69,36 @@ def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
             break
         first = max(first, gap.end)
     return first >= end
+
+
+def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | None:
+    """Why offsets [first, end) of a partition are missing, where gaps name all of them."""
+    here = sorted(each for each in gaps if each.partition == partition)
+    if first >= end or not covers(here, partition, first, end):
+        return None
+    reasons = (each.reason for each in here if each.first < end and each.end > first)
+    return "; ".join(dict.fromkeys(reasons))
+
+
+def named_by_mirrors(client: Client, topics: Sequence[str]) -> dict[str, list[Gap]]:
+    """The gaps that mirrors wrote down of these topics; none of a topic that is no mirror.
+
+    A mirror writes a gap down before it copies anything behind it: whoever asks after having seen
+    an offset learns of every gap below it. Raises what the client raises.
+    """
+    configs = client.topic_configs(sorted(topics))
+    return {name: _of_mirror(name, configs.get(name, {})) for name in topics}
+
+
+def _of_mirror(topic: str, configs: Mapping[str, str]) -> list[Gap]:
+    text = configs.get(CONFIG, "")
+    if not configs.get(CLUSTER_CONFIG) or not text:
+        return []
+    wrong = refusal(text)
+    if wrong is not None:  # what cannot be read names nothing
+        _log.error("gaps_unreadable", topic=topic, reason=f"{CONFIG} {wrong}")
+        return []
+    return decode(text)
 
 
 def _within(inner: Gap, outer: Gap) -> bool:

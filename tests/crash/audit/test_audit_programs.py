@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ pytestmark = pytest.mark.crash
 AGENT = 1234567890123456789
 BUCKET_MS = 10_000
 BATCH = 500
+ROOM_KILOBYTES = 300
+
+Limit = Callable[[list[str], int], list[str]]
 
 
 class Site:
@@ -81,30 +85,26 @@ class Site:
         self.producer.send(TopicPartition(TOPIC, 0), columns.encode(values, times), None)
         assert self.producer.flush(30_000)
 
-    def counter(self, *more: str) -> Program:
-        return Program(
-            skidway(
-                "audit", "count", *more,
-                "--set", f"bootstrap.servers={self.address}",
-                "--set", f"state.dir={self.folder / 'count'}",
-                "--set", f"bucket.ms={BUCKET_MS}", "--set", "commit.interval.ms=50",
-                "--set", f"metrics.listener=127.0.0.1:{self.health_port}",
-            ),
-            self.folder / "count.out",
+    def counter(self, *more: str, limit: Limit = lambda program, _: program) -> Program:
+        program = skidway(
+            "audit", "count",
+            "--set", f"bootstrap.servers={self.address}",
+            "--set", f"state.dir={self.folder / 'count'}",
+            "--set", f"bucket.ms={BUCKET_MS}", "--set", "commit.interval.ms=50",
+            "--set", f"metrics.listener=127.0.0.1:{self.health_port}", *more,
         )  # fmt: skip
+        return Program(limit(program, ROOM_KILOBYTES), self.folder / "count.out")
 
-    def collector(self) -> Program:
-        return Program(
-            skidway(
-                "audit", "run",
-                "--set", f"bootstrap.servers={self.address}",
-                "--set", f"store.dir={self.folder / 'store'}",
-                "--set", "tiers=agent,broker", "--set", "lateness.ms=0",
-                "--set", f"listener=127.0.0.1:{self.port}",
-                "--set", f"metrics.listener=127.0.0.1:{self.metrics_port}",
-            ),
-            self.folder / "audit.out",
+    def collector(self, limit: Limit = lambda program, _: program) -> Program:
+        program = skidway(
+            "audit", "run",
+            "--set", f"bootstrap.servers={self.address}",
+            "--set", f"store.dir={self.folder / 'store'}",
+            "--set", "tiers=agent,broker", "--set", "lateness.ms=0",
+            "--set", f"listener=127.0.0.1:{self.port}",
+            "--set", f"metrics.listener=127.0.0.1:{self.metrics_port}",
         )  # fmt: skip
+        return Program(limit(program, ROOM_KILOBYTES), self.folder / "audit.out")
 
     def ready(self) -> bool:
         return answers(f"http://127.0.0.1:{self.health_port}/health")
@@ -216,3 +216,68 @@ def test_an_occupied_port_is_one_sentence(site: Site) -> None:
     assert second.start().wait() == 1
     assert f"cannot listen on 127.0.0.1:{site.port}" in second.output()
     assert collector.stop() == 0
+
+
+def _limited(program: list[str], kilobytes: int) -> list[str]:
+    """The program with files of at most this size: what a full disk does to a database."""
+    return ["bash", "-c", f'ulimit -f {kilobytes} && exec "$@"', "-", *program]
+
+
+def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
+    """Nothing is lost: what was not committed is counted at the next start, and the audit is
+    complete in the end."""
+    site.send(20)
+    counter = site.counter(limit=_limited).start()
+    deadline = time.monotonic() + 60
+    while counter.running and time.monotonic() < deadline:
+        site.send(1)
+    assert counter.wait(10) == 1
+    said = counter.output()
+    assert "counter.db cannot be used now" in said
+    assert "Nothing is lost" in said
+    assert "Traceback" not in said
+    counter = site.counter().start()
+    site.seal()
+    eventually(site.complete, what="complete")
+    assert _counted(site.report()[1], "broker") == site.sent
+    counter.signal(signal.SIGTERM)
+    assert counter.wait(30) == 0
+
+
+def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
+    """Messages stay in their topic until the store has them."""
+    site.send(2)
+    counter, collector = site.counter().start(), site.collector(limit=_limited).start()
+    deadline = time.monotonic() + 60
+    while collector.running and time.monotonic() < deadline:
+        site.send(1)
+    assert collector.wait(10) == 1
+    said = collector.output()
+    assert "audit.db cannot be used now" in said
+    assert "Traceback" not in said
+    collector = site.collector().start()
+    site.seal()
+    eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"), what="dashboard")
+    eventually(lambda: site.get("/buckets.json")["buckets_overdue"] == 0, what="complete")
+    assert _counted(site.get("/buckets.json"), "broker") == site.sent
+    for program in (counter, collector):
+        program.signal(signal.SIGTERM)
+        assert program.wait(30) == 0
+
+
+def test_another_bucket_size_is_refused_until_it_is_told(site: Site) -> None:
+    """Status 78 and a sentence; a new epoch counts in the new buckets from the beginning."""
+    site.send()
+    counter = site.counter().start()
+    eventually(site.ready, what="the counter runs")
+    site.seal()
+    eventually(site.complete, what="complete")
+    counter.signal(signal.SIGTERM)
+    assert counter.wait(30) == 0
+    counter = site.counter("--set", f"bucket.ms={2 * BUCKET_MS}").start()
+    assert counter.wait(30) == 78
+    assert f"counts buckets of {BUCKET_MS}" in counter.output()
+    counter = site.counter().start()
+    site.send()
+    eventually(lambda: _counted(site.report()[1], "broker") == site.sent, what="counted")
+    counter.kill()

@@ -65,6 +65,38 @@ def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
     assert sorted(set(numbers)) == list(range(1, len(committed) + 1))
 
 
+LIMIT = "max.offsets.per.load=700"
+
+
+def test_a_first_load_is_made_in_several(loading: Loading) -> None:
+    """One run reaches the watermarks of its start by as many loads as it takes, each a manifest of
+    its own; rows, repeats and counts are those of one."""
+    fill(loading, 0, 1000)
+    fill(loading, 900, 600)
+    summary = loading.loaded(LIMIT)
+    assert (summary["rows"], summary["repeats"]) == (3000, 200)
+    assert identities(loading.rows()) == lines(1500)
+    (topic,) = summary["topics"]
+    assert topic["loads"] == list(range(1, 6))
+    assert [(x["first"], x["end"]) for x in topic["partitions"]] == [(0, 1600), (0, 1600)]
+    deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
+    assert [each.number for each in deltas] == topic["loads"]
+    assert sum(count.count for each in deltas for count in each.counts) == 3000
+    assert loading.loaded(LIMIT)["rows"] == 0
+
+
+def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
+    """Each load is committed for itself: the next run goes on behind the last one."""
+    fill(loading, 0, 2500)
+    program = loading.start(LIMIT)
+    eventually(lambda: len(loading.state("*.json")) >= 2 or not program.running, within_s=120)
+    program.kill()
+    loading.loaded(LIMIT)
+    assert identities(loading.rows()) == lines(2500)
+    assert loading.loaded(LIMIT)["rows"] == 0
+    assert loading.state("staging/*") == [], "each start tidies up what the one before left"
+
+
 def test_two_at_once(loading: Loading) -> None:
     """Of two loaders at once one wins each load; both end well, every row is there once."""
     fill(loading, 0, 3000)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import bucket
+from audit.ledger_evidence import FOREVER
 
 
 def test_a_bucket_holds_its_start_and_not_its_end() -> None:
@@ -30,3 +31,14 @@ def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start <= time < start + size_ms for start, time in zip(found, times, strict=True))
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.integers(1_000, 10**8))
+def test_absurd_times_have_the_outermost_buckets(times: list[int], size_ms: int) -> None:
+    """Any 64 bits may be a timestamp: all tiers put it into the same bucket, which the ledger can
+    be asked for."""
+    found = bucket.start(np.array(times, np.int64), size_ms).tolist()
+    assert found == [bucket.start_of(time, size_ms) for time in times]
+    assert all(start % size_ms == 0 for start in found)
+    assert all(FOREVER[0] <= start < FOREVER[1] for start in found)
+    assert sorted(found) == [bucket.start_of(time, size_ms) for time in sorted(times)]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from audit import messages
 from audit.collection import Collection
-from audit.ledger import Ledger
+from audit.ledger import Ledger, Position
 from audit.messages import TOPIC, Count, Delta, Sender, Tier
 from skidway.kafka import columns
 from skidway.kafka.errors import KafkaError, OffsetOutOfRange
@@ -67,7 +69,8 @@ def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
     _publish(cluster, OWN, 2)
     assert _collection(cluster, ledger, clock).turn(0) == 1
     assert _counted(ledger) == 2
-    assert ledger.positions() == {OWN: 2}
+    topic_id = cluster.topics[TOPIC].topic_id.hex
+    assert ledger.positions() == {OWN: Position(2, topic_id)}
 
 
 def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
@@ -83,6 +86,44 @@ def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
     restarted.turn(0)
     restarted.turn(0)
     assert _counted(ledger) == 3
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarted: bool) -> None:
+    """Its id says that what was read was another one, whatever the offsets look like."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 1, 2)
+    collection = _collection(cluster, ledger, clock)
+    collection.turn(0)
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 3)
+    _publish(cluster, OWN, 4)
+    _publish(cluster, OWN, 5)
+    clock.advance(10)
+    if restarted:
+        collection = _collection(cluster, ledger, clock)
+    collection.turn(0)
+    assert _counted(ledger) == 5
+    assert ledger.positions()[OWN].topic_id == cluster.topics[TOPIC].topic_id.hex
+
+
+def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
+    """Its positions have no topic id: they are taken for those of the topic that is there."""
+    cluster, clock = MemoryCluster(), ManualClock()
+    cluster.create(TOPIC)
+    _publish(cluster, OWN, 1)
+    path = tmp_path / "audit.db"
+    ledger = Ledger(path)
+    _collection(cluster, ledger, clock).turn(0)
+    ledger._connection.execute("ALTER TABLE positions DROP COLUMN topic_id")
+    ledger._connection.execute("PRAGMA user_version = 1")
+    ledger.close()
+    ledger = Ledger(path)
+    assert ledger.positions() == {OWN: Position(1, "")}
+    _publish(cluster, OWN, 2)
+    assert _collection(cluster, ledger, clock).turn(0) == 1
+    assert _counted(ledger) == 2
 
 
 def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(

@@ -12,10 +12,11 @@ import pytest
 from audit import checksum, messages
 from audit.counter import Counter
 from audit.counter_state import CounterState
+from audit.database import DatabaseFailed, failures
 from audit.messages import Delta
 from audit.settings import CounterSettings
-from skidway.errors import SkidwayError, StateRefused, Unreachable
-from skidway.kafka import columns
+from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
+from skidway.kafka import columns, gaps
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.columns import Origins
 from skidway.kafka.errors import ErrorCode, KafkaError
@@ -196,6 +197,70 @@ def test_expired_records_are_a_named_gap(site: Site) -> None:
     assert _counted(site.deltas()) == 10
 
 
+DC1_LOGS = TopicPartition("dc1.logs", 0)
+
+
+def _mirrored(folder: Path, named: str = "") -> Site:
+    """A mirror of 40 records whose offsets 10 to 29 are not there."""
+    site = Site(folder, tier="mirror", topics=[".*"])
+    log = site.cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: named}).logs[0]
+    for part in range(4):
+        _append(site, DC1_LOGS, part * 10, 10)
+    del log.batches[1:3]
+    return site
+
+
+@pytest.mark.parametrize(
+    ("named", "reason"),
+    [
+        ("0:10-30:expired", "the mirror named them: expired"),
+        ("0:10-20:expired,0:20-30:too old", "the mirror named them: expired; too old"),
+        ("0:10-29:expired", "these offsets are not in the log, and no mirror named them"),
+        ("1:10-30:expired", "these offsets are not in the log, and no mirror named them"),
+    ],
+)
+def test_a_hole_has_the_reason_that_the_mirror_gave(
+    tmp_path: Path, named: str, reason: str
+) -> None:
+    """The topic config says what the mirror could not have; anything else is said to be unnamed."""
+    site = _mirrored(tmp_path, named)
+    site.run()
+    [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
+    assert (gap.first, gap.end, gap.reason) == (10, 30, reason)
+    assert _counted(site.deltas()) == 20
+
+
+def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> None:
+    """A mirror of a topic that had expired begins behind 0: that is the mirror's gap, not ours."""
+    site = _mirrored(tmp_path, "0:0-30:expired")
+    site.cluster.log(DC1_LOGS).expire(30)
+    site.run()
+    [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
+    assert (gap.first, gap.end, gap.reason) == (0, 30, "the mirror named them: expired")
+
+
+def test_a_hole_waits_until_the_mirror_can_be_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing behind the hole is counted before its reason is known."""
+
+    def failing(*_: object) -> None:
+        raise Unreachable("nobody answers")
+
+    monkeypatch.setattr(gaps, "named_by_mirrors", failing)
+    site = _mirrored(tmp_path, "0:10-30:expired")
+    site.run()
+    assert _counted(site.deltas()) == 10
+    assert [gap for delta in site.deltas() for gap in delta.gaps] == []
+    assert "nobody answers" in str(site.counter.health.detail)
+    monkeypatch.undo()
+    site.run()
+    assert [gap.reason for delta in site.deltas() for gap in delta.gaps] == [
+        "the mirror named them: expired"
+    ]
+    assert _counted(site.deltas()) == 20
+
+
 @pytest.mark.parametrize(
     "failure",
     [Unreachable("nobody answers"), KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "logs")],
@@ -318,6 +383,57 @@ def test_a_new_epoch_counts_everything_again(site: Site) -> None:
     assert (delta.sender.epoch, delta.number, _counted([delta])) == (2, 1, 10)
 
 
+def test_a_changed_bucket_size_is_refused(site: Site) -> None:
+    """Until a new epoch counts everything again: buckets of two sizes are never complete."""
+    site.state.settle_bucket(60_000)
+    site.state.settle_bucket(60_000)
+    with pytest.raises(ConfigurationRefused, match=r"bucket\.ms is 10000, but .* buckets of 60000"):
+        site.state.settle_bucket(10_000)
+    site.state.begin_epoch(2)
+    site.state.settle_bucket(10_000)
+
+
+def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
+    """The transaction that found no room is taken back whole; with room, and started again, the
+    counter counts the same records under the same numbers."""
+    _append(site, LOGS, 0, 10)
+    site.run()
+    database = site.state._connection
+    database.execute(
+        f"PRAGMA max_page_count = {database.execute('PRAGMA page_count').fetchone()[0]}"
+    )
+    for file in range(1000):
+        _append(site, LOGS, 0, 1, file=100 + file)
+    with (
+        pytest.raises(DatabaseFailed, match=r"counter\.db cannot be used now: .*full"),
+        failures(site.path),
+    ):
+        site.run(20)
+    assert _counted(site.deltas()) == 10
+    site.state.close()
+    site.state = CounterState(site.path)
+    site.start()
+    site.run()
+    assert _counted(site.deltas()) == 1010
+    numbers = [delta.number for delta in site.deltas()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
+    """Offsets, marks and numbers go on; the size of the buckets is noted from now on."""
+    _append(site, LOGS, 0, 10)
+    site.run()
+    site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")
+    site.state._connection.execute("PRAGMA user_version = 1")
+    site.state.close()
+    site.state = CounterState(site.path)
+    site.state.settle_bucket(60_000)
+    site.start()
+    _append(site, LOGS, 5, 10)
+    site.run()
+    assert _counted(site.deltas()) == 15
+
+
 def test_heartbeats_come_when_due(site: Site) -> None:
     """They repeat the last number."""
     assert site.counter.heartbeat() is None
@@ -332,7 +448,7 @@ def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
     """The state never starts over by itself."""
     path = tmp_path / "counter.db"
     path.write_bytes(b"this is no database at all" * 100)
-    with pytest.raises(StateRefused, match="cannot be used"):
+    with pytest.raises(StateRefused, match="is damaged: file is not a database"):
         CounterState(path)
 
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from audit import messages, report
+from audit.database import DatabaseFailed, failures
 from audit.evidence import Fold
-from audit.ledger import Ledger, ledger_of
+from audit.ledger import Ledger, Position, ledger_of
 from audit.messages import (
     Announcement,
     Certainty,
@@ -146,12 +147,12 @@ def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
     """After a restart the collector reads on, and repetitions change nothing."""
     tp = TopicPartition("_skidway_audit", 0)
     ledger = Ledger(tmp_path / "audit.db")
-    ledger.take([messages.encode(_delta(1))], {tp: 17})
+    ledger.take([messages.encode(_delta(1))], {tp: Position(17)})
     before = ledger.evidence()
     ledger.close()
     again = Ledger(tmp_path / "audit.db")
-    assert again.positions() == {tp: 17}
-    again.take([messages.encode(_delta(1))], {tp: 18})
+    assert again.positions() == {tp: Position(17)}
+    again.take([messages.encode(_delta(1))], {tp: Position(18)})
     assert again.evidence() == before
     again.close()
 
@@ -233,3 +234,21 @@ def test_a_store_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "audit.db").write_bytes(b"no database " * 1000)
     with pytest.raises(StateRefused, match=r"audit\.db"):
         Ledger(tmp_path / "audit.db")
+
+
+def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    """Messages and position come together or not at all; with room they are read again."""
+    path, tp = tmp_path / "audit.db", TopicPartition("_skidway_audit", 0)
+    values = [messages.encode(_delta(number)) for number in range(1, 2000)]
+    ledger = Ledger(path)
+    ledger.take(values[:1], {tp: Position(1)})
+    (pages,) = ledger._connection.execute("PRAGMA page_count").fetchone()
+    ledger._connection.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(DatabaseFailed, match="Nothing is lost"), failures(path):
+        ledger.take(values[1:], {tp: Position(1999)})
+    assert ledger.positions() == {tp: Position(1)}
+    ledger.close()
+    ledger = Ledger(path)
+    ledger.take(values[1:], {tp: Position(1999)})
+    [numbers] = ledger.evidence().senders.values()
+    assert (numbers.first, numbers.last, numbers.missing) == (1, 1999, None)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from audit.messages import Announcement, Delta, Gap, Heartbeat, Sender, Tier
-from loader.feed import Feed, audit_topics
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+
+from audit.messages import TOPIC, Announcement, Delta, Heartbeat, Sender, Tier, encode
+from loader.feed import Feed, audit_topics, read_on
+from skidway.kafka import columns
 from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 
 SOURCE = Source("dc1", "c", "logs", "1" * 32)
 
@@ -34,19 +44,6 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
     assert feed.names_of(Source("dc2", "c", "logs", "1" * 32)) == {}
 
 
-def test_gaps_that_a_mirror_named() -> None:
-    """Gaps of the mirror tier are kept by topic and partition; other tiers' are not ours."""
-    feed = Feed()
-    gap = Gap(SOURCE, 2, 5, 9, "expired")
-    feed.take(delta(Tier.BROKER, 1, gaps=(Gap(SOURCE, 2, 0, 1, "x"),)))
-    feed.take(delta(Tier.MIRROR, 1, gaps=(gap,)))
-    assert {p: [(g.first, g.end) for g in gaps] for p, gaps in feed.gaps_of(SOURCE).items()} == {
-        2: [(5, 9)]
-    }
-    assert feed.gaps_of(Source("dc1", "c", "logs", "9" * 32)) == {}
-    assert 2 in feed.gaps_of(Source("dc1", "c", "logs", ""))
-
-
 def test_own_numbers_are_noted() -> None:
     """The highest number that an output published tells whether the output is an older copy."""
     feed = Feed()
@@ -66,3 +63,31 @@ def test_audit_topics_of_sources() -> None:
     existing = ["_skidway_audit", "dc1._skidway_audit", "dc2._skidway_audit", "dc1.logs"]
     assert audit_topics(sources, "offline", existing) == ["_skidway_audit", "dc1._skidway_audit"]
     assert audit_topics(sources, "offline", ["dc1.logs"]) == []
+
+
+def _publish(cluster: MemoryCluster, *files: int) -> None:
+    values = pa.array([encode(announce(file, "/a")) for file in files], pa.binary())
+    batch = columns.encode(values, np.zeros(len(files), np.int64))
+    cluster.log(TopicPartition(TOPIC, 0)).append(batch)
+
+
+def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
+    """Its id is part of the position: no announcement is skipped for the offsets of the old one."""
+    cluster, clock = MemoryCluster(), ManualClock()
+    client: Any = MemoryClient(cluster, clock)
+    cluster.create(TOPIC)
+    _publish(cluster, 1, 2)
+    before, after, on = Feed(), Feed(), Feed()
+    with patch("loader.feed.Fetcher", lambda _: MemoryFetcher(cluster)):
+        read_on(client, [TOPIC], before, clock)
+        _publish(cluster, 3)
+        on.positions = dict(before.positions)
+        read_on(client, [TOPIC], on, clock)
+        assert set(on.names_of(SOURCE)) == {(7, 3)}
+        cluster.create(TOPIC)
+        for file in (4, 5, 6):
+            _publish(cluster, file)
+        after.positions = dict(before.positions)
+        read_on(client, [TOPIC], after, clock)
+    assert set(after.names_of(SOURCE)) == {(7, 4), (7, 5), (7, 6)}
+    assert list(after.positions.values()) == [3]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from loader import plan
 from loader.manifest import BatchMark, Gap, PartitionRange
 from loader.plan import Bounds, Planned, Slice
-from skidway.errors import StateRefused
+from skidway.errors import ConfigurationRefused, StateRefused
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.source import Source
 from support.loading import WHOLE
@@ -185,8 +185,69 @@ def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
     """A topic never loses partitions: where one is missing its position is kept, nothing of it is
     loaded again, and the run says so."""
     before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
-    (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)])
+    (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)], {})
     assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)
     assert missing.refused == (
         "t partition 2: loaded up to offset 70, but the topic has no such partition now"
     )
+
+
+def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
+    """Loaded before or not, it keeps its position for the load after."""
+    before = {0: AT_100}
+    found = plan.missing_partitions(
+        "t", before, [Bounds(2, 0, 5)], {0: "no answer", 1: "no leader"}
+    )
+    assert [(each.partition, each.first, each.end) for each in found] == [(0, 100, 100), (1, 0, 0)]
+    assert "t partition 0: loaded up to offset 100, but it is kept back" in found[0].refused
+    assert "no answer" in found[0].refused
+    assert found[0].below == BELOW
+    assert "no leader" in found[1].refused
+
+
+def test_a_changed_bucket_size_is_refused() -> None:
+    """Buckets of two sizes are never complete; a first load and the same size are good."""
+    counted = replace(WHOLE, audit={**WHOLE.audit, "bucket_ms": 60_000})
+    plan.check_bucket(None, 10_000)
+    plan.check_bucket(counted, 60_000)
+    with pytest.raises(ConfigurationRefused, match=r"bucket\.ms is 10000, but .* with 60000"):
+        plan.check_bucket(counted, 10_000)
+
+
+RANGES = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), min_size=1, max_size=5)
+
+
+@given(RANGES, st.integers(1, 120))
+def test_limited_loads_take_everything_and_each_moves_on(
+    ranges: list[tuple[int, int]], offsets: int
+) -> None:
+    """Load by load each partition's ranges follow each other up to the watermark of the start; no
+    load takes more than about its share."""
+    whole = [
+        Planned(number, first, first, first + length)
+        for number, (first, length) in enumerate(ranges)
+    ]
+    loads, more = 0, True
+    while more:
+        taken = plan.limit(whole, offsets)
+        assert [each.first for each in taken] == [each.first for each in whole]
+        size = sum(each.end - each.first for each in taken)
+        assert size <= max(offsets, 0) + len(whole)
+        done = replace(
+            WHOLE, partitions=tuple(PartitionRange(x.partition, x.first, x.end) for x in taken)
+        )
+        more = plan.has_more(whole, taken, done)
+        assert not more or size > 0
+        whole = [replace(w, first=t.end) for w, t in zip(whole, taken, strict=True)]
+        loads += 1
+    assert all(each.first == each.end for each in whole)
+    assert loads <= 1 + sum(length for _, length in ranges)
+
+
+def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
+    """What stopped at a record that waits would stop there again: the run ends."""
+    whole = [Planned(0, 0, 0, 100)]
+    taken = plan.limit(whole, 10)
+    assert taken[0].end == 10
+    early = replace(WHOLE, partitions=(PartitionRange(0, 0, 7),))
+    assert not plan.has_more(whole, taken, early)

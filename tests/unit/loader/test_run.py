@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from loader.manifest import Gap
 from loader.run import look
 from loader.settings import LoaderSettings
 from skidway.kafka.client import EARLIEST
@@ -13,6 +14,34 @@ from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partitio
 from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.memory_store import MemoryStore
+
+MIRROR = {
+    "mirror.source.cluster": "dc1", "mirror.source.topic": "logs",
+    "mirror.gaps": "0:5-9:expired,0:20-30:expired",
+}  # fmt: skip
+
+
+class TwoLeaders:
+    """Topic `logs`, a mirror, with two partitions; the leader of partition 1 does not answer."""
+
+    def __init__(self, *silent: int) -> None:
+        self._silent = silent
+
+    def metadata(self, topics: Sequence[str] | None = None) -> Cluster:
+        brokers = {0: Broker(0, "host", 9092), 1: Broker(1, "dead", 9092)}
+        partitions = (Partition(0, 0, 0, (0,), (0,)), Partition(1, 1, 0, (1,), (1,)))
+        return Cluster("c", 0, brokers, {"logs": Topic("logs", None, ErrorCode.NONE, partitions)})
+
+    def broker_configs(self) -> dict[str, str]:
+        return {}
+
+    def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
+        return dict.fromkeys(names, MIRROR)
+
+    def list_offsets(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, object]:
+        if any(tp.partition in self._silent for tp in times):
+            raise BrokerUnreachable("dead:9092 did not answer")
+        return {tp: ListedOffset(0 if at == EARLIEST else 7, -1, -1) for tp, at in times.items()}
 
 
 class Client:
@@ -48,7 +77,7 @@ def topic(name: str, empty: bool) -> Topic:
 
 def settings() -> LoaderSettings:
     return LoaderSettings(
-        bootstrap_servers="x:1", schema_registry_url="http://x", topics=["bad", "good"],
+        bootstrap_servers="x:1", schema_registry_url="http://x", topics=["bad", "good", "logs"],
         output="/out",
     )  # fmt: skip
 
@@ -64,6 +93,21 @@ def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) 
     ((name, problem),) = session.troubles.items()
     assert name == "bad"
     assert sentence in str(problem)
+
+
+def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> None:
+    """Metadata still names a leader that is dead: what the others have can be loaded."""
+    (logs,) = look(settings(), TwoLeaders(1), MemoryStore()).topics  # type: ignore[arg-type]
+    assert [each.partition for each in logs.bounds] == [0]
+    assert logs.away == {1: "dead:9092 did not answer"}
+    with pytest.raises(BrokerUnreachable):
+        look(settings(), TwoLeaders(0, 1), MemoryStore())  # type: ignore[arg-type]
+
+
+def test_the_mirror_itself_names_the_gaps_that_may_be_passed() -> None:
+    """They come from its topic config and from nowhere else."""
+    (logs,) = look(settings(), TwoLeaders(), MemoryStore()).topics  # type: ignore[arg-type]
+    assert logs.gaps == {0: (Gap(5, 9, "expired"), Gap(20, 30, "expired"))}
 
 
 def test_an_unreachable_cluster_stops_the_run() -> None:

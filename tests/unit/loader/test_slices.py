@@ -11,7 +11,7 @@ import pytest
 from loader.decode import Decoded, Decoder
 from loader.plan import Slice
 from loader.slices import SliceLoad, SliceResult
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
@@ -243,7 +243,12 @@ def test_a_damaged_batch_ends_the_range_by_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [CorruptBatch("magic 7"), OffsetOutOfRange(TopicPartition(TOPIC, 0), 3, 5, 9)]
+    "error",
+    [
+        CorruptBatch("magic 7"),
+        OffsetOutOfRange(TopicPartition(TOPIC, 0), 3, 5, 9),
+        Unreachable("logs-0: no batch for 60 s"),
+    ],
 )
 def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
     """A damaged header, or offsets that expire while they are read, end the range of their own

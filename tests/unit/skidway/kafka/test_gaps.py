@@ -1,0 +1,45 @@
+"""Gaps of mirrors: who may name them, and what they cover."""
+
+from __future__ import annotations
+
+import pytest
+
+from skidway.kafka import gaps
+from skidway.kafka.gaps import Gap
+from support.clock import ManualClock
+from support.memory_kafka import MemoryClient, MemoryCluster
+
+MIRROR = {"mirror.source.cluster": "dc1", "mirror.source.topic": "logs"}
+NAMED = [Gap(0, 10, 20, "expired"), Gap(0, 20, 25, "too old"), Gap(1, 0, 99, "expired")]
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "reason"),
+    [
+        (10, 20, "expired"),
+        (12, 25, "expired; too old"),
+        (20, 22, "too old"),
+        (9, 12, None),
+        (24, 26, None),
+        (30, 40, None),
+        (12, 12, None),
+    ],
+)
+def test_a_reason_is_given_where_every_offset_is_named(
+    first: int, end: int, reason: str | None
+) -> None:
+    """Gaps that touch are one; a single offset that nobody named leaves the hole unnamed."""
+    assert gaps.reason(NAMED, 0, first, end) == reason
+
+
+def test_only_mirrors_name_gaps() -> None:
+    """Of a topic that is no mirror the config says nothing, and one that cannot be read neither."""
+    cluster = MemoryCluster()
+    text = gaps.encode(NAMED)
+    cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: text})
+    cluster.create("own", configs={gaps.CONFIG: text})
+    cluster.create("dc1.bad", configs={**MIRROR, gaps.CONFIG: "?"})
+    cluster.create("dc1.whole", configs=MIRROR)
+    client = MemoryClient(cluster, ManualClock())
+    found = gaps.named_by_mirrors(client, list(cluster.topics))  # type: ignore[arg-type]
+    assert found == {"dc1.logs": NAMED, "own": [], "dc1.bad": [], "dc1.whole": []}
