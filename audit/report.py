@@ -160,7 +160,7 @@ def _sentence(verdicts: Sequence[BucketVerdict], by_status: dict[Status, int], o
     if overdue:
         bad = Counter(x.status for x in verdicts if x.due and x.status is not Status.COMPLETE)
         words = ", ".join(f"{n} {status.word}" for status, n in sorted(bad.items(), reverse=True))
-        parts.append(f"{overdue} should be and are not ({words})")
+        parts.append(f"{overdue} should be and {'is' if overdue == 1 else 'are'} not ({words})")
     if young:
         parts.append(f"{young} {'is' if young == 1 else 'are'} too young to say")
     return "; ".join(parts) + "."

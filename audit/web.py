@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import zlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -36,6 +38,21 @@ from skidway.errors import SkidwayError
 GRID_BUCKETS = 24
 PAGE_BUCKETS = 60
 GLYPHS = {"complete": "✓", "open": "…", "incomplete": "✗", "unknown": "?", "lost": "!"}
+MEANINGS = {
+    "complete": "every line arrived, in every tier, once",
+    "open": "too young to say, or an agent has not vouched for it yet",
+    "incomplete": "a tier is short, or has other records",
+    "unknown": "something that is needed to say is missing",
+    "lost": "an agent declared lines lost",
+}
+
+_STYLE = resources.files("audit").joinpath("pages/style.css").read_text("utf-8")
+_KEY = {
+    "statuses": list(Status),
+    "glyphs": GLYPHS,
+    "meanings": MEANINGS,
+    "style": f"/style.css?{zlib.crc32(_STYLE.encode()):08x}",  # another one is asked for anew
+}
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -95,6 +112,7 @@ class Dashboard:
             {
                 "topic": found[0].source.topic,
                 "name": report.topic_name(found[0].source),
+                "words": _words(found),
                 "complete_until": _complete_until(found),
                 "cells": [_cell(found, start) for start in shown.starts],
             }
@@ -189,9 +207,9 @@ class Dashboard:
         def answer(request: Request) -> Response:
             with self._lock:
                 found = {"json": request.url.path + ".json"} | content(request)
-                taken = report.time_text(self._ledger.taken_ms)
+                taken = _moment(self._ledger.taken_ms)
             page = self._pages.get_template(template)
-            html = page.render(found, taken=taken, statuses=list(Status), glyphs=GLYPHS)
+            html = page.render(found, taken=taken, **_KEY)
             return HTMLResponse(html, headers=HEADERS)
 
         return answer
@@ -215,14 +233,16 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.DictLoader(templates), autoescape=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters["moment"] = report.time_text
+    environment.filters["moment"] = _moment
+    environment.filters["number"] = "{:,}".format
     environment.filters["clock"] = lambda time_ms: report.time_text(time_ms)[11:19]
     return environment
 
 
 def _style(request: Request) -> Response:
-    text = resources.files("audit").joinpath("pages/style.css").read_text("utf-8")
-    return Response(text, media_type="text/css", headers=HEADERS | {"Cache-Control": "max-age=300"})
+    return Response(
+        _STYLE, media_type="text/css", headers=HEADERS | {"Cache-Control": "max-age=300"}
+    )
 
 
 def _failure(request: Request, error: Exception) -> Response:
@@ -258,17 +278,33 @@ def _cell(found: Sequence[BucketVerdict], start: int) -> dict[str, Any] | None:
         return None
     verdict = max(here, key=lambda x: x.status)
     counts = [sums.count for sums in verdict.places().values() if sums is not None]
-    return {"bucket": start, "status": verdict.status, "records": max(counts, default=0)}
+    return {
+        "bucket": start,
+        "status": verdict.status,
+        "records": max(counts, default=0),
+        "why": report.reasons_text(verdict.reasons),
+    }
 
 
-def _complete_until(found: Sequence[BucketVerdict]) -> str:
+def _moment(time_ms: int) -> str:
+    """A time as people read it; the page says once that all are UTC."""
+    return report.time_text(time_ms).removesuffix("Z").replace("T", " ")
+
+
+def _words(found: Sequence[BucketVerdict]) -> str:
+    """How many buckets have which verdict, gravest first."""
+    counts = Counter(verdict.status for verdict in found)
+    return ", ".join(f"{counts[status]} {status.word}" for status in sorted(counts, reverse=True))
+
+
+def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
     """The end of the shown buckets that are complete without interruption from the oldest on."""
     end = None
     for verdict in sorted(found, key=lambda x: x.bucket):
         if verdict.status is not Status.COMPLETE:
             break
         end = verdict.bucket + verdict.bucket_ms
-    return report.time_text(end) if end is not None else "-"
+    return end
 
 
 def _sender_state(numbers: Any, silent_ms: int, policy: Policy) -> tuple[str, str]:

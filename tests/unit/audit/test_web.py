@@ -89,6 +89,16 @@ def test_the_overview_says_the_verdict_first() -> None:
     assert "dc1.logs" in body
 
 
+def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
+    """Each cell, each topic's line, and what each word means."""
+    _, _, body = _get(_ledger(records=3, buckets=3), "/")
+    assert "3 incomplete" in body
+    assert body.count("✗ incomplete</b>") == 3 + 1, "the cells, and the key"
+    assert "a tier is short, or has other records" in body
+    assert "is short by 2 of 5" in body, "where a pointer rests it says why"
+    assert "all complete up to 1970-01-01 00:03:00" in _get(_ledger(buckets=3), "/")[2]
+
+
 def test_a_short_tier_is_shown_with_its_reason() -> None:
     """Which tier, and by how much."""
     _, _, body = _get(_ledger(records=3), "/buckets")
@@ -100,7 +110,7 @@ def test_a_bucket_is_shown_agent_by_agent() -> None:
     """Down to checksums."""
     _, _, body = _get(_ledger(), "/buckets?topic=logs&bucket=0")
     assert "by agent" in body
-    assert "<td>7</td>" in body
+    assert "<small>7</small>" in body
 
 
 def test_before_the_first_message_the_pages_say_so() -> None:
