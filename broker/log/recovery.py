@@ -99,8 +99,11 @@ def _open(opening: Opening) -> Recovered:
     segments = _load_segments(opening)
     end_offset = segments[0].base_offset
     for at, segment in enumerate(segments):
-        _check_joint(segment, end_offset, opening)
         following = segments[at + 1 :]
+        if at and _is_left_over(segments[at:], end_offset, opening):
+            segments = _drop_empty(segments[:at], segments[at:])
+            break
+        _check_joint(segment, end_offset, opening)
         end_offset = _check_segment(segment, following, opening, account)
         if account.cut_bytes:
             segments = _drop_empty(segments[: at + 1], following)
@@ -150,6 +153,18 @@ def _load_segments(opening: Opening) -> list[Segment]:
         if snapshot is not None and segment.size:
             segment.first_append_ms = snapshot.first_append_ms
     return segments
+
+
+def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
+    """Whether these are empty and do not go on where the log ends.
+
+    A crash behind a roll may lose whole batches of the old segment, none of which was flushed; a
+    roll that failed half-way may leave a file behind.
+    """
+    if end_offset < opening.recovery_point or any(each.size for each in segments):
+        return False
+    base = segments[0].base_offset
+    return base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base))
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:

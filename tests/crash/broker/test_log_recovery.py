@@ -164,6 +164,37 @@ def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> 
     assert append(again, batch(b"x")) == 3
 
 
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: int) -> None:
+    """Nothing of them was flushed: the log ends where it ends, and the new, empty segment goes."""
+    log = write_log(tmp_path, 3)
+    log.roll(0)
+    os.truncate(tmp_path / FIRST, [0, *ends(tmp_path / FIRST)][3 - lost])
+    again = open_in(tmp_path)
+    assert again.log_end_offset == (0, 1, 3)[3 - lost]
+    assert len(again.segments) == 1
+    assert append(again, batch(b"x")) == again.log_end_offset - 1
+    flush(again)
+    assert open_in(tmp_path).log_end_offset == again.log_end_offset
+
+
+def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
+    """Below the recovery point something else happened: it is named, and nothing is changed."""
+    log = write_log(tmp_path, 3)
+    log.roll(0)
+    os.truncate(tmp_path / FIRST, ends(tmp_path / FIRST)[1])
+    with pytest.raises(DamagedLog):
+        open_in(tmp_path, recovery_point=6)
+    assert log.active.path.exists()
+
+
+def test_what_a_roll_that_failed_left_behind_goes(tmp_path: Path) -> None:
+    """An empty file in the middle of what the old segment went on to hold."""
+    write_log(tmp_path, 3)
+    (tmp_path / "00000000000000000004.log").touch()
+    assert contents(open_in(tmp_path)) == [(0, 1), (1, 2), (3, 3)]
+
+
 def test_a_torn_segment_in_front_of_data_stops_the_partition(tmp_path: Path) -> None:
     """If the next segment has batches, cutting this one would lose them or leave a hole."""
     log = write_log(tmp_path, 3)
