@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -240,11 +241,15 @@ def test_what_is_missing_is_one_sentence(
 
 
 @pytest.fixture(scope="module", autouse=True)
-def without_a_broker(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Program:
+def without_a_broker(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Program]:
     """A run that finds no broker: it looks for one for half a minute, while other tests run."""
     folder = tmp_path_factory.mktemp("alone")
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
-    return Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()
+    program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()
+    yield program
+    program.kill()  # where the test that waits for it was not chosen
 
 
 def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
