@@ -15,6 +15,7 @@ nothing younger is gone. Where it is gone although generations lie there, or whe
 known and this look finds new generations, some may have been deleted unread: that is declared too,
 because nobody can know it.
 
+Names that change while they are read say nothing: then the look is repeated, and nothing is sealed.
 After a start the last look is the last seal, or the topic's first start. What is listed: a
 directory whose time of change is another than at the last look, or in which a meant path leads
 elsewhere.
@@ -37,6 +38,12 @@ SLACK_MS: Final = 5_000
 
 CLEAN_AFTER_MS: Final = 2_000
 """A directory that changed so lately may change again without another time of change."""
+
+STILL_MS: Final = 50
+"""A directory that changed so shortly before a look, or in it, may have been seen half renamed."""
+
+RESTLESS_LOOKS: Final = 3
+"""After so many looks a directory that always changes is taken as it is seen."""
 
 EMPTY_WAIT_S: Final = 3_600.0
 """How long a rotated file without a byte is looked at for what its program may still write."""
@@ -73,7 +80,8 @@ class Findings:
 class _Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
-    lay: what lay at the meant paths; anchors: of paths where nothing lay.
+    lay: what lay at the meant paths; anchors: of paths where nothing lay. restless: looks since,
+    in which names came and went.
     """
 
     changed_ns: int | None = None
@@ -81,6 +89,7 @@ class _Place:
     lay: dict[str, Found] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     anchors: dict[str, Found] = field(default_factory=dict)
+    restless: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +128,7 @@ class Rotations:
         self._places: dict[str, _Place] = {}
         self._looked_ms: int | None = None
         self._since: dict[str, int] = {}
+        self._again: set[str] = set()  # reborn paths of restless directories
         self._empty: dict[FileKey, tuple[str, int, float]] = {}
 
     def load(
@@ -164,6 +174,7 @@ class Rotations:
 
         reborn: paths at which another file lies under the same inode.
         """
+        reborn, self._again = reborn | self._again, set()
         by_directory: dict[str, dict[str, Found]] = {each: {} for each in self._places}
         for path, found in lay.items():
             by_directory.setdefault(path.rpartition("/")[0] or "/", {})[path] = found
@@ -216,6 +227,12 @@ class Rotations:
             place.lay, place.looked_ms = here, now_ms
             return
         members = self._members(directory, here, place, sources)
+        is_restless = False
+        topics = _topics(members, [path for path in elsewhere if path in lay], sources)
+        if topics and self._is_restless(directory, place, changed_ns, now_ms):
+            reason = "files are being renamed in it"
+            findings.unreadable += [(topic, directory, reason) for topic in sorted(topics)]
+            is_restless = True
         looked_ms = -1 if place is None else place.looked_ms
 
         def since_ms(index: int) -> int:
@@ -228,21 +245,67 @@ class Rotations:
         before = {} if place is None else {**place.anchors, **place.lay}
         anchors = {path: found for path, found in before.items() if path not in here}
         look = _Look(directory, before, reborn, known, since_ms)
-        for base, names in _by_base(members).items():
-            if base in here and base not in elsewhere:
-                beside = [os.path.join(directory, n) for n, m in names.items() if m.plain is None]
-                if not self._is_another(here[base], beside):
-                    continue
-                reborn.add(base)
-            newest = self._judge(look, base, names, sources, findings, now)
-            if newest is not None and base not in here:
-                anchors[base] = newest
+        said = Findings()
+        unjudged = self._judge_all(look, members, here, elsewhere, anchors, sources, said, now)
+        findings.generations += said.generations
+        if is_restless:
+            self._again |= reborn.intersection(here)
+            return  # what was read is half of the truth
+        findings.unseen += said.unseen
         inodes = {inode for _, inode in self._directories.names(directory)}
         anchors = {path: each for path, each in anchors.items() if each.key.inode in inodes}
+        if place is not None and place.restless:
+            members = {name: each for name, each in members.items() if name not in unjudged}
         is_clean = changed_ns < (now_ms - CLEAN_AFTER_MS) * 1_000_000
         self._places[directory] = _Place(
             changed_ns if is_clean else None, now_ms, here, members, anchors
         )
+
+    def _judge_all(
+        self,
+        look: _Look,
+        members: Mapping[str, Member],
+        here: Mapping[str, Found],
+        elsewhere: set[str],
+        anchors: dict[str, Found],
+        sources: Sequence[TailedSource],
+        findings: Findings,
+        now: float,
+    ) -> set[str]:
+        """Every path with generations beside it; gives the new names at which nobody looked."""
+        unjudged: set[str] = set()
+        for base, names in _by_base(members).items():
+            if base in here and base not in elsewhere:
+                unjudged |= names.keys() - look.known_members.keys()
+                plain = [name for name, member in names.items() if member.plain is None]
+                beside = [os.path.join(look.directory, name) for name in plain]
+                if not self._is_another(here[base], beside):
+                    continue
+                look.reborn.add(base)
+            newest = self._judge(look, base, names, sources, findings, now)
+            if newest is not None and base not in here:
+                anchors[base] = newest
+        return unjudged
+
+    def _is_restless(
+        self,
+        directory: str,
+        place: _Place | None,
+        changed_ns: int,
+        now_ms: int,
+    ) -> bool:
+        """Whether names were changing while they were read: the next look will know better.
+
+        What the patterns found and what the directory said are then of different moments. What the
+        last look left stays as it is, so nothing is passed over.
+        """
+        if place is None:
+            return False
+        is_still = changed_ns < (now_ms - STILL_MS) * 1_000_000
+        if is_still and changed_ns == self._host.changed(directory):
+            return False
+        place.restless += 1
+        return place.restless <= RESTLESS_LOOKS
 
     def _members(
         self,
@@ -355,6 +418,14 @@ def kin_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
                 if pattern.means(before) and not pattern.excludes(path):
                     return Member(0, before, index, said.plain)
     return None
+
+
+def _topics(
+    members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
+) -> set[str]:
+    """Of the generations in a directory, and of meant paths that lead elsewhere by now."""
+    topics = {sources[each.source].topic for each in members.values()}
+    return topics | {each.topic for each in sources for path in left if _means(each, path)}
 
 
 def _means(source: TailedSource, path: str) -> bool:

@@ -347,6 +347,34 @@ def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
     assert len(world.of(Seal)) > seals
 
 
+def test_names_that_change_while_they_are_read_say_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look into the middle of a rotation is repeated; nothing is sealed or declared by it."""
+    read = world.files.list
+
+    def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
+        monkeypatch.setattr(world.files, "list", read)
+        found = read(directory)
+        rotate(world)
+        world.files.append(APP, b"third\n")
+        return [each for each in found if each[0] != "app.log.2"]  # as a directory may be read
+
+    world.files.append(APP, b"first\n")
+    rotate(world)
+    world.files.append(APP, b"second\n")
+    world.clock.advance(1)
+    monkeypatch.setattr(world.files, "list", rotated_meanwhile)
+    seals = len(world.of(Seal))
+    world.tick(0.0)
+    assert world.agent.tracker.unreadable == {"logs": {"/log": "files are being renamed in it"}}
+    assert len(world.of(Seal)) == seals
+    world.settle()
+    assert sorted(world.values()) == ["first", "second", "seen", "third"]
+    assert losses(world) == []
+    assert len(world.of(Seal)) > seals
+
+
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
     """A generation may seem older than the look before it."""
     world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)
