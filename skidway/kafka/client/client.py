@@ -136,12 +136,18 @@ class Client:
         return requests.described_configs(self._ask(call, self._any_address))
 
     def broker_configs(self) -> dict[str, str]:
-        """The settings of one broker, the one with the lowest id that is alive."""
-        cluster = self.metadata(())
-        broker = cluster.brokers[min(cluster.brokers)]
-        call = requests.describe_configs_call(ResourceType.BROKER, [str(broker.id)])
-        response = self._ask(call, _always(broker.address))
-        return requests.described_configs(response)[str(broker.id)]
+        """The settings of one broker, the one with the lowest id that answers."""
+        brokers = self.metadata(()).brokers
+        for number in sorted(brokers):
+            call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])
+            try:
+                response = self._ask(call, _always(brokers[number].address))
+            except BrokerUnreachable:  # it died, and is still listed
+                if number == max(brokers):
+                    raise
+            else:
+                return requests.described_configs(response)[str(number)]
+        raise BrokerUnreachable("the cluster has no broker now")
 
     # for producers and fetchers of this package
 

@@ -1,0 +1,62 @@
+"""What a client does with a cluster that is only partly there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from skidway.kafka.client import Client
+from skidway.kafka.client.calls import Call
+from skidway.kafka.client.cluster import Address, Broker, Cluster
+from skidway.kafka.errors import BrokerUnreachable
+from skidway.kafka.protocol.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+
+
+class PartlyThere(Client):
+    """Lists three brokers; some of them are dead."""
+
+    dead: frozenset[int] = frozenset()
+
+    def metadata(self, topics: Any = None) -> Cluster:
+        return Cluster("c", 1, {each: Broker(each, "host", 9000 + each) for each in (1, 2, 3)}, {})
+
+    def _ask(self, call: Call, choose: Callable[[float], Address | None]) -> Any:
+        address = choose(0.0)
+        assert address is not None
+        number = address.port - 9000
+        if number in self.dead:
+            raise BrokerUnreachable(f"broker {number} does not answer")
+        row = DescribeConfigsResourceResult(name="cluster.name", value=f"told by {number}")
+        result = DescribeConfigsResult(resource_type=4, resource_name=str(number), configs=(row,))
+        return DescribeConfigsResponse(results=(result,))
+
+
+@pytest.fixture
+def client() -> Iterator[PartlyThere]:
+    """One that never dials."""
+    with PartlyThere("host:9001") as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("dead", "who"), [(set(), 1), ({1}, 2), ({1, 2}, 3)], ids=["none", "one", "two"]
+)
+def test_a_dead_broker_that_is_still_listed_hides_no_settings(
+    client: PartlyThere, dead: set[int], who: int
+) -> None:
+    """Another one is asked."""
+    client.dead = frozenset(dead)
+    assert client.broker_configs() == {"cluster.name": f"told by {who}"}
+
+
+def test_where_nobody_answers_the_cluster_is_unreachable(client: PartlyThere) -> None:
+    """Not an empty answer."""
+    client.dead = frozenset({1, 2, 3})
+    with pytest.raises(BrokerUnreachable, match="broker 3"):
+        client.broker_configs()
