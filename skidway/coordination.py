@@ -48,6 +48,10 @@ UNANSWERED = (
 
 _log = log.get(__name__)
 
+Watch = Callable[[Any], None]
+"""Called once with kazoo's event, on a thread of kazoo's, when what was asked for has changed or
+the connection broke off. Must only hand it over."""
+
 
 class State(Enum):
     """What may be believed about our session."""
@@ -134,10 +138,10 @@ class Coordinator:
             return False
         return True
 
-    def get(self, path: str) -> Versioned | None:
-        """Content and version of a node, or None if there is none."""
+    def get(self, path: str, *, watch: Watch | None = None) -> Versioned | None:
+        """Content and version of a node, or None if there is none; then nothing is watched."""
         try:
-            data, stat = self._answer(path, lambda: self.client.get_async(path))
+            data, stat = self._answer(path, lambda: self.client.get_async(path, watch))
         except NoNodeError:
             return None
         return Versioned(data, stat.version)
@@ -153,12 +157,31 @@ class Coordinator:
             return False
         return True
 
-    def children(self, path: str) -> list[str]:
-        """Names of a node's children, sorted; none if the node is missing."""
+    def children(self, path: str, *, watch: Watch | None = None) -> list[str]:
+        """Names of a node's children, sorted; none (and no watch) if the node is missing."""
         try:
-            return sorted(self._answer(path, lambda: self.client.get_children_async(path)))
+            return sorted(self._answer(path, lambda: self.client.get_children_async(path, watch)))
         except NoNodeError:
             return []
+
+    def watch_node(self, path: str, watch: Watch) -> bool:
+        """Watches a node that may be missing yet: its making, changes and end. Whether it is."""
+        found = self._answer(path, lambda: self.client.exists_async(path, watch))
+        return found is not None
+
+    def transact(self, path: str, build: Callable[[Any], None]) -> list[Any]:
+        """Does all that `build` adds to kazoo's transaction, or nothing; `path` names it in errors.
+
+        Returns the result of each operation; where nothing was done, an exception for each. When
+        an answer was lost it is asked again: the second one then meets the first one's work.
+        """
+
+        def request() -> Any:
+            transaction = self.client.transaction()
+            build(transaction)
+            return transaction.commit_async()
+
+        return list(self._answer(path, request))
 
     def delete(self, path: str, *, version: int = -1) -> bool:
         """Deletes a node; False if it is gone, has children or another version."""

@@ -1,0 +1,131 @@
+"""Paths and contents of a group's nodes in ZooKeeper, as Kafka 0.8 laid them out.
+
+    /consumers/G/ids/C          ephemeral: what C subscribes to, and with how many streams
+    /consumers/G/owners/T/P     ephemeral: the reader that owns partition P
+    /consumers/G/offsets/T/P    the next offset to read, in decimal
+    /consumers/G/offsets/T      how many partitions the topic had when the group began with it
+
+A reader is one stream of a consumer: its name is the consumer's and a number. What is read here was
+written by others, perhaps by older or other programs: what cannot be understood is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from skidway.errors import UsageError
+from skidway.kafka.types import TopicPartition
+
+CONSUMERS = "/consumers"
+BROKER_IDS = "/brokers/ids"
+BROKER_TOPICS = "/brokers/topics"
+
+STREAMS_MAX = 1000
+"""Streams of one consumer. Bounds what another's registration may make us believe."""
+
+_OFFSET = re.compile(rb"\s*([0-9]{1,19})\s*(?:\{.*)?\Z", re.DOTALL)
+_NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
+
+
+def check_group(group: str) -> str:
+    """The group's name. UsageError for one that cannot be a node's name."""
+    if not _NAME.match(group) or group in (".", ".."):
+        raise UsageError(
+            f"{group!r} is no name of a group: letters, digits, '.', '_' and '-', at most 249"
+        )
+    return group
+
+
+def ids_path(group: str) -> str:
+    """Where the members of a group register."""
+    return f"{CONSUMERS}/{group}/ids"
+
+
+def owners_path(group: str) -> str:
+    """Above the owner nodes of all topics."""
+    return f"{CONSUMERS}/{group}/owners"
+
+
+def owner_path(group: str, tp: TopicPartition) -> str:
+    """The node of who reads a partition."""
+    return f"{owners_path(group)}/{tp.topic}/{tp.partition}"
+
+
+def offsets_path(group: str) -> str:
+    """Above the offsets of all topics."""
+    return f"{CONSUMERS}/{group}/offsets"
+
+
+def offset_path(group: str, tp: TopicPartition) -> str:
+    """The node of a partition's committed offset."""
+    return f"{offsets_path(group)}/{tp.topic}/{tp.partition}"
+
+
+def partition_of(path: str) -> TopicPartition | None:
+    """The partition whose owner or offset node a path is; None for another path."""
+    above, _, partition = path.rpartition("/")
+    topic = above.rpartition("/")[2]
+    is_number = partition.isascii() and partition.isdecimal() and len(partition) < 11
+    return TopicPartition(topic, int(partition)) if topic and is_number else None
+
+
+def offset_document(offset: int) -> bytes:
+    """A committed offset as it is written."""
+    return b"%d" % offset
+
+
+def read_offset(data: bytes) -> int | None:
+    """The offset of a node: a decimal number, perhaps with a JSON document behind it."""
+    found = _OFFSET.match(data)
+    return int(found[1]) if found else None
+
+
+def registration_document(streams: Mapping[str, int], now_ms: int) -> bytes:
+    """What a consumer subscribes to: topics, and how many streams share each."""
+    document = {
+        "version": 1,
+        "subscription": dict(streams),
+        "pattern": "static",
+        "timestamp": str(now_ms),
+    }
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def read_registration(consumer: str, data: bytes) -> dict[str, frozenset[str]]:
+    """The readers of a registered consumer with their topics; none where it makes no sense."""
+    subscription = _object(data).get("subscription")
+    if not isinstance(subscription, dict):
+        return {}
+    readers: dict[str, set[str]] = {}
+    for topic, streams in subscription.items():
+        if isinstance(streams, int) and 0 < streams <= STREAMS_MAX:
+            for number in range(streams):
+                readers.setdefault(reader_name(consumer, number), set()).add(str(topic))
+    return {name: frozenset(topics) for name, topics in readers.items()}
+
+
+def reader_name(consumer: str, number: int) -> str:
+    """The name of a consumer's stream, as it stands in owner nodes."""
+    return f"{consumer}-{number}"
+
+
+def beginning_document(partitions: int) -> bytes:
+    """What a group notes when it first reads a topic: how many partitions there were."""
+    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":")).encode()
+
+
+def read_beginning(data: bytes) -> int | None:
+    """How many partitions a topic had when the group began; None where nobody noted it."""
+    partitions = _object(data).get("partitions")
+    return partitions if isinstance(partitions, int) else None
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(data)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}

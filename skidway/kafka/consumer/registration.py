@@ -1,0 +1,211 @@
+"""Our session with ZooKeeper, shared by all streams of a consumer; and the bells that it rings.
+
+kazoo's threads come in here and nowhere else: they leave a note and ring. Streams on several
+threads ask what may be believed; one lock orders them. The registration's name is new for each
+session, so that nothing written under an old one can be taken for ours (see `registry`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kazoo.exceptions import KazooException
+
+from skidway import log
+from skidway.clock import Clock
+from skidway.coordination import Coordinator, State
+from skidway.kafka.consumer import nodes
+from skidway.kafka.consumer.lease import Lease
+from skidway.kafka.consumer.registry import Registry
+from skidway.kafka.types import TopicPartition
+
+_log = log.get(__name__)
+
+
+class Notes(NamedTuple):
+    """What has happened: the group or the cluster has changed; owner nodes have."""
+
+    changed: bool
+    vacated: frozenset[TopicPartition]
+
+
+class Bell:
+    """Wakes one stream. `rings` is cheap to look at; `fd` is readable while it is True."""
+
+    def __init__(self) -> None:
+        self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.rings = False
+        self._lock = threading.Lock()
+        self._changed = False
+        self._vacated: set[TopicPartition] = set()
+        self._closed = False
+
+    def ring(self, *, changed: bool = False, vacated: TopicPartition | None = None) -> None:
+        """Leaves a note, from any thread."""
+        with self._lock:
+            self._changed |= changed
+            if vacated is not None:
+                self._vacated.add(vacated)
+            if not (self.rings or self._closed):
+                self.rings = True
+                os.eventfd_write(self.fd, 1)
+
+    def take(self) -> Notes:
+        """The notes since the last time."""
+        with self._lock:
+            if self.rings:
+                os.eventfd_read(self.fd)
+            found = Notes(self._changed, frozenset(self._vacated))
+            self.rings, self._changed = False, False
+            self._vacated.clear()
+            return found
+
+    def close(self) -> None:
+        """Rings no more."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                os.close(self.fd)
+
+    def on_change(self, _: Any) -> None:
+        """A watch of members, brokers or topics."""
+        self.ring(changed=True)
+
+    def on_owner(self, event: Any) -> None:
+        """A watch of an owner node; without a path where the connection broke off."""
+        vacated = nodes.partition_of(event.path) if event.path else None
+        self.ring(changed=vacated is None, vacated=vacated)
+
+
+class Registration:
+    """Under which name the consumer takes part, and whether that may be believed."""
+
+    def __init__(
+        self,
+        zookeeper: str,
+        group: str,
+        *,
+        session_timeout_s: float,
+        clock: Clock,
+    ) -> None:
+        """Raises Unreachable, ConfigurationRefused."""
+        nodes.check_group(group)
+        self.clock = clock
+        self.group = group
+        self.name: str | None = None
+        self._streams: Mapping[str, int] = {}
+        self._bells: tuple[Bell, ...] = ()
+        self._lease = Lease(session_timeout_s)
+        self._lock = threading.Lock()  # name and lease; nobody waits while holding it
+        self._registering = threading.Lock()
+        self._asked = False
+        self._closing = False
+        self._coordinator = Coordinator(zookeeper, session_timeout_s=session_timeout_s)
+        self._coordinator.on_state(self._on_state)
+
+    def begin(self, streams: Mapping[str, int], bells: tuple[Bell, ...]) -> None:
+        """From now on `ensure` registers, and these are rung."""
+        self._streams, self._bells = dict(streams), bells
+
+    def registry(self) -> Registry:
+        """The group's nodes, for one stream."""
+        return Registry(self._coordinator, self.group, self.clock)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether asking ZooKeeper makes sense now."""
+        return self._coordinator.state is State.CONNECTED
+
+    @property
+    def until(self) -> float:
+        """Until when records may be handed out without asking (monotonic seconds)."""
+        return self._lease.until
+
+    @property
+    def renew_at(self) -> float:
+        """When to `renew`."""
+        return self._lease.renew_at
+
+    def ensure(self) -> str | None:
+        """Our name in the group; registers if we have none. None while nobody answers."""
+        if self.name is not None or not self.is_connected:
+            return self.name
+        with self._registering:
+            if self.name is not None or self._closing:
+                return self.name
+            asked_at = self.clock.monotonic()
+            name = self.registry().register(self._streams)
+            with self._lock:
+                self._lease.proven(asked_at)
+                self.name = name
+        _log.info("consumer_registered", group=self.group, consumer=name)
+        self._ring()
+        return name
+
+    def confirm(self) -> bool:
+        """Asks ZooKeeper whether we are registered. Unreachable when it does not answer."""
+        name, asked_at = self.name, self.clock.monotonic()
+        if name is None:
+            return False
+        if not self.registry().is_registered(name):
+            self.lost(name)
+            return False
+        self._proven(name, asked_at)
+        return True
+
+    def renew(self) -> None:
+        """Asks without waiting; one question at a time."""
+        name, asked_at = self.name, self.clock.monotonic()
+        if name is None or self._asked or not self.is_connected:
+            return
+        self._asked = True
+        path = f"{nodes.ids_path(self.group)}/{name}"
+        result = self._coordinator.client.exists_async(path)
+        result.rawlink(lambda answer: self._on_answer(name, asked_at, answer))
+
+    def lost(self, name: str) -> None:
+        """A registration is gone: every stream stops at once, and `ensure` makes a new one."""
+        with self._lock:
+            if self.name != name:
+                return
+            self._lease.end()
+            self.name = None
+        _log.warning("consumer_registration_lost", group=self.group, consumer=name)
+        self._ring()
+
+    def close(self) -> None:
+        """Ends the session: what is registered or owned still goes at once."""
+        with self._lock:
+            self._closing = True
+            self.name = None
+            self._lease.end()
+        self._coordinator.close()
+
+    def _proven(self, name: str, asked_at: float) -> None:
+        with self._lock:
+            if self.name == name:
+                self._lease.proven(asked_at)
+
+    def _ring(self) -> None:
+        for bell in self._bells:
+            bell.ring(changed=True)
+
+    # on kazoo's threads
+
+    def _on_answer(self, name: str, asked_at: float, answer: Any) -> None:
+        self._asked = False
+        with contextlib.suppress(KazooException):
+            if answer.get(block=False) is not None:
+                self._proven(name, asked_at)
+            else:
+                self.lost(name)
+
+    def _on_state(self, state: State) -> None:
+        name = self.name
+        if state is State.LOST and name is not None and not self._closing:
+            self.lost(name)
+        self._ring()

@@ -1,0 +1,199 @@
+"""A group's nodes in ZooKeeper. Every write is one transaction that our registration guards.
+
+Nothing here decides; each method may be called again when it was not answered. All raise
+Unreachable when ZooKeeper does not answer, and `Fenced` when our registration is gone.
+"""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError
+
+from skidway.clock import Clock
+from skidway.coordination import Coordinator, Watch
+from skidway.errors import SkidwayError
+from skidway.kafka.consumer import nodes
+from skidway.kafka.consumer.assignment import Readers
+from skidway.kafka.types import TopicPartition
+
+WRITTEN_AT_ONCE = 100
+"""Offsets in one transaction; a request to ZooKeeper is bounded (1 MB)."""
+_ATTEMPTS_MAX = 4
+
+
+class Fenced(SkidwayError):
+    """Our registration is gone: what we owned is others', and nothing of ours was written."""
+
+
+class _Write(NamedTuple):
+    path: str
+    add: Callable[[Any], None]
+
+
+class _Refusal(NamedTuple):
+    path: str
+    error: Exception
+
+
+class Registry:
+    """One group's nodes."""
+
+    def __init__(self, coordinator: Coordinator, group: str, clock: Clock) -> None:
+        self._coordinator = coordinator
+        self._group = nodes.check_group(group)
+        self._clock = clock
+        self._ids = nodes.ids_path(group)
+        self._known: dict[str, Mapping[str, frozenset[str]]] = {}
+        self._with_offset: set[TopicPartition] = set()
+
+    def register(self, streams: Mapping[str, int]) -> str:
+        """Registers a consumer under a name that nobody ever had; returns it."""
+        now_ms = self._clock.time_ms()
+        name = f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
+        document = nodes.registration_document(streams, now_ms)
+        self._coordinator.create_if_absent(f"{self._ids}/{name}", document, ephemeral=True)
+        return name
+
+    def unregister(self, consumer: str) -> None:
+        """Takes the registration back: the others see it at once."""
+        self._coordinator.delete(f"{self._ids}/{consumer}")
+
+    def is_registered(self, consumer: str) -> bool:
+        """Whether ZooKeeper has the registration still."""
+        return self._coordinator.get(f"{self._ids}/{consumer}") is not None
+
+    def readers(self, watch: Watch | None = None) -> Readers:
+        """Every reader of the group, and its topics. Documents are read once: they never change."""
+        present = self._coordinator.children(self._ids, watch=watch)
+        self._known = {name: self._known[name] for name in present if name in self._known}
+        for name in present:
+            if name not in self._known:
+                found = self._coordinator.get(f"{self._ids}/{name}")
+                if found is not None:
+                    self._known[name] = nodes.read_registration(name, found.data)
+        return {name: topics for each in self._known.values() for name, topics in each.items()}
+
+    def watch_cluster(self, topics: Sequence[str], watch: Watch) -> None:
+        """Watches brokers and the topics' partitions, where brokers keep them in ZooKeeper."""
+        self._coordinator.children(nodes.BROKER_IDS, watch=watch)
+        for topic in topics:
+            self._coordinator.watch_node(f"{nodes.BROKER_TOPICS}/{topic}", watch)
+
+    def claim(self, consumer: str, reader: str, tp: TopicPartition, watch: Watch) -> bool:
+        """Makes the owner node; False where another reader has it, and then it is watched."""
+        path = nodes.owner_path(self._group, tp)
+        for _ in range(_ATTEMPTS_MAX):
+            refusal = self._transact(consumer, [_create(path, reader.encode(), ephemeral=True)])
+            if refusal is None:
+                return True
+            if isinstance(refusal.error, NoNodeError):
+                self._make_parent(path)
+            elif not isinstance(refusal.error, NodeExistsError):
+                raise refusal.error
+            found = self._coordinator.get(path, watch=watch)
+            if found is not None:
+                return found.data == reader.encode()  # our own, where the answer was lost
+        return False
+
+    def release(self, consumer: str, tp: TopicPartition, offset: int | None) -> None:
+        """Commits an offset (None: leaves the one that is there) and removes the owner node.
+
+        Nothing happens where the owner node is not there any more.
+        """
+        path = nodes.owner_path(self._group, tp)
+        offsets = {} if offset is None else {tp: offset}
+        self._write(consumer, offsets, [_Write(path, lambda do: do.delete(path))])
+
+    def commit(self, consumer: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Commits offsets of partitions that we own; Fenced where one of them is not ours."""
+        tps = list(offsets)
+        for start in range(0, len(tps), WRITTEN_AT_ONCE):
+            part = {tp: offsets[tp] for tp in tps[start : start + WRITTEN_AT_ONCE]}
+            if not self._write(consumer, part, []):
+                raise Fenced(f"a partition of group {self._group} is not ours any more")
+
+    def offset(self, tp: TopicPartition) -> int | None:
+        """The committed offset; None where there is none."""
+        found = self._coordinator.get(nodes.offset_path(self._group, tp))
+        if found is None:
+            return None
+        self._with_offset.add(tp)
+        return nodes.read_offset(found.data)
+
+    def began_with(self, topic: str, partitions: int) -> int | None:
+        """How many partitions the topic had when the group began to read it, as the first noted.
+
+        None where there are offsets and nobody has noted it.
+        """
+        path = f"{nodes.offsets_path(self._group)}/{topic}"
+        self._coordinator.create_if_absent(path, nodes.beginning_document(partitions))
+        found = self._coordinator.get(path)
+        return None if found is None else nodes.read_beginning(found.data)
+
+    def _write(
+        self, consumer: str, offsets: Mapping[TopicPartition, int], more: list[_Write]
+    ) -> bool:
+        """Offsets of owned partitions and more, at once; False where an owner node is gone."""
+        paths = {nodes.offset_path(self._group, tp): tp for tp in offsets}
+        for _ in range(_ATTEMPTS_MAX + len(offsets)):
+            writes = []
+            for path, tp in paths.items():
+                writes.append(_check(nodes.owner_path(self._group, tp)))
+                data = nodes.offset_document(offsets[tp])
+                known = tp in self._with_offset
+                writes.append(_set(path, data) if known else _create(path, data))
+            refusal = self._transact(consumer, [*writes, *more])
+            if refusal is None:
+                self._with_offset.update(offsets)
+                return True
+            if refusal.path not in paths:
+                return False
+            self._learn(refusal, paths[refusal.path])
+        return False
+
+    def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
+        """An offset node is there, or is not, otherwise than we thought."""
+        if isinstance(refusal.error, NodeExistsError):
+            self._with_offset.add(tp)
+        elif not isinstance(refusal.error, NoNodeError):
+            raise refusal.error
+        elif tp in self._with_offset:
+            self._with_offset.discard(tp)
+        else:
+            self._make_parent(refusal.path)
+
+    def _make_parent(self, path: str) -> None:
+        self._coordinator.create_if_absent(path.rpartition("/")[0])
+
+    def _transact(self, consumer: str, writes: list[_Write]) -> _Refusal | None:
+        """Does all of it while we are registered; or says what refused it. Fenced."""
+        guard = _check(f"{self._ids}/{consumer}")
+        everything = [guard, *writes]
+
+        def build(transaction: Any) -> None:
+            for write in everything:
+                write.add(transaction)
+
+        results = self._coordinator.transact(nodes.owners_path(self._group), build)
+        for write, result in zip(everything, results, strict=True):
+            if isinstance(result, Exception) and not isinstance(result, RolledBackError):
+                if write is guard:
+                    raise Fenced(f"{consumer} is not registered any more")
+                return _Refusal(write.path, result)
+        return None
+
+
+def _check(path: str) -> _Write:
+    return _Write(path, lambda do: do.check(path, -1))
+
+
+def _create(path: str, data: bytes, *, ephemeral: bool = False) -> _Write:
+    return _Write(path, lambda do: do.create(path, data, ephemeral=ephemeral))
+
+
+def _set(path: str, data: bytes) -> _Write:
+    return _Write(path, lambda do: do.set_data(path, data))

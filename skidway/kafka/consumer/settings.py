@@ -1,0 +1,78 @@
+"""Settings of a consumer, with Kafka's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from skidway.errors import UsageError
+from skidway.kafka.types import TopicPartition
+
+OffsetReset = Literal["earliest", "latest", "none"]
+Listener = Callable[[Sequence[TopicPartition]], None]
+
+
+class ConsumerOptions(TypedDict, total=False):
+    """The keyword arguments of a `Consumer`: see `ConsumerSettings`."""
+
+    client_id: str
+    auto_offset_reset: OffsetReset
+    enable_auto_commit: bool
+    auto_commit_interval_ms: int
+    session_timeout_ms: int
+    metadata_max_age_ms: int
+    consumer_timeout_ms: int | None
+    request_timeout_ms: int
+    fetch_max_bytes: int
+    fetch_max_wait_ms: int
+    fetch_min_bytes: int
+    on_partitions_assigned: Listener | None
+    on_partitions_revoked: Listener | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerSettings:
+    """What a `Consumer` takes beside its addresses, group and topics; times in ms.
+
+    auto_offset_reset: where to begin without a committed offset, or when it is not in the log any
+      more: at the "earliest" record, behind the "latest", or "none": raise `NoOffset`. Partitions
+      that a topic gets later are read from their beginning, whatever this says.
+    enable_auto_commit, auto_commit_interval_ms: commit what is finished, so often, and whenever a
+      partition is handed over.
+    session_timeout_ms: a member that ZooKeeper has not heard of for so long is dead. ZooKeeper
+      grants 2 to 20 of its ticks.
+    metadata_max_age_ms: look for members and partitions so often even if no watch tells of any.
+    consumer_timeout_ms: end the iteration when no record came for so long; None: never.
+    """
+
+    client_id: str = "skidway"
+    auto_offset_reset: OffsetReset = "latest"
+    enable_auto_commit: bool = True
+    auto_commit_interval_ms: int = 5_000
+    session_timeout_ms: int = 10_000
+    metadata_max_age_ms: int = 30_000
+    consumer_timeout_ms: int | None = None
+    request_timeout_ms: int = 10_000
+    fetch_max_bytes: int = 8 * 1024 * 1024
+    fetch_max_wait_ms: int = 500
+    fetch_min_bytes: int = 1
+    on_partitions_assigned: Listener | None = None
+    on_partitions_revoked: Listener | None = None
+
+    def __post_init__(self) -> None:
+        """UsageError for what makes no sense."""
+        if self.auto_offset_reset not in ("earliest", "latest", "none"):
+            raise UsageError("auto_offset_reset must be 'earliest', 'latest' or 'none'")
+        least = {
+            "auto_commit_interval_ms": 1,
+            "session_timeout_ms": 1_000,
+            "metadata_max_age_ms": 100,
+            "request_timeout_ms": 100,
+            "fetch_max_bytes": 1,
+            "fetch_max_wait_ms": 0,
+            "fetch_min_bytes": 0,
+        }
+        for name, at_least in least.items():
+            if getattr(self, name) < at_least:
+                raise UsageError(f"{name} must be at least {at_least}")
