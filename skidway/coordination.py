@@ -111,6 +111,20 @@ class Coordinator:
         """The state as kazoo last knew it."""
         return State(str(self.client.state).lower())
 
+    @property
+    def session_id(self) -> int:
+        """The present session; 0 while there is none."""
+        identity = self.client.client_id
+        return 0 if identity is None else int(identity[0])
+
+    def restart(self) -> None:
+        """Ends the session with all its ephemeral nodes, and begins another; does not wait for it.
+
+        LOST is told, and CONNECTED once it is there.
+        """
+        self.client.stop()
+        self.client.start_async()
+
     def on_state(self, callback: Callable[[State], None]) -> None:
         """Calls back with each change from now on, on a thread of kazoo's."""
 
@@ -168,6 +182,17 @@ class Coordinator:
         """Watches a node that may be missing yet: its making, changes and end. Whether it is."""
         found = self._answer(path, lambda: self.client.exists_async(path, watch))
         return found is not None
+
+    def ask(self, path: str, tell: Callable[[bool | None], None]) -> None:
+        """Asks without waiting whether a node is there; `tell` is called on a thread of kazoo's.
+
+        None: no answer came.
+        """
+
+        def answered(result: Any) -> None:
+            tell(None if result.exception is not None else result.value is not None)
+
+        self.client.exists_async(path).rawlink(answered)
 
     def transact(self, path: str, build: Callable[[Any], None]) -> list[Any]:
         """Does all that `build` adds to kazoo's transaction, or nothing; `path` names it in errors.

@@ -9,9 +9,11 @@ from typing import Self, Unpack
 import pyarrow as pa
 
 from skidway.clock import Clock, SystemClock
+from skidway.coordination import Coordinator
 from skidway.errors import UsageError
+from skidway.kafka.client import Client
 from skidway.kafka.consumer.chunk import Record
-from skidway.kafka.consumer.nodes import STREAMS_MAX
+from skidway.kafka.consumer.nodes import STREAMS_MAX, check_group
 from skidway.kafka.consumer.reader import Reader
 from skidway.kafka.consumer.registration import Registration
 from skidway.kafka.consumer.settings import ConsumerOptions, ConsumerSettings
@@ -48,10 +50,11 @@ class Consumer:
         self._bootstrap = bootstrap_servers
         self._settings = _settings(settings)
         self._streams: list[Stream] = []
+        timeout_s = self._settings.session_timeout_ms / 1000
         self._registration = Registration(
-            zookeeper_connect,
-            group_id,
-            session_timeout_s=self._settings.session_timeout_ms / 1000,
+            Coordinator(zookeeper_connect, session_timeout_s=timeout_s),
+            check_group(group_id),
+            session_timeout_s=timeout_s,
             clock=SystemClock() if clock is None else clock,
         )
         if topics:
@@ -70,7 +73,7 @@ class Consumer:
         names = _topic_names(topics)
         registration, settings = self._registration, self._settings
         readers = [
-            Reader(self._bootstrap, registration, settings, names, number)
+            Reader(self._client(), registration, settings, names, number)
             for number in range(streams)
         ]
         registration.begin(dict.fromkeys(names, streams), tuple(each.bell for each in readers))
@@ -139,6 +142,15 @@ class Consumer:
         for stream in self._streams:
             stream.close(done=done)
         self._registration.close()
+
+    def _client(self) -> Client:
+        settings = self._settings
+        return Client(
+            self._bootstrap,
+            client_id=settings.client_id,
+            request_timeout_ms=settings.request_timeout_ms,
+            clock=self._registration.clock,
+        )
 
     @property
     def _stream(self) -> Stream:

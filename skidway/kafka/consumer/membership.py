@@ -39,7 +39,10 @@ class Claim(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Stop reading a partition, commit it and remove its owner node."""
+    """Stop reading a partition, commit it and remove its owner node, where that is ours.
+
+    It may not be `owned`: a claim was not answered, and the partition is another reader's now.
+    """
 
     tp: TopicPartition
 
@@ -62,6 +65,7 @@ class Membership:
         self.assigned: frozenset[TopicPartition] = frozenset()
         self.owned: set[TopicPartition] = set()
         self._leaving: set[TopicPartition] = set()
+        self._uncertain: set[TopicPartition] = set()  # claimed, and the answer was lost
 
     @property
     def is_settled(self) -> bool:
@@ -78,6 +82,7 @@ class Membership:
         gone = frozenset(self.owned)
         self.owned.clear()
         self._leaving.clear()
+        self._uncertain.clear()
         self._again_at.clear()
         self.assigned, self._reader, self._look_at = frozenset(), None, None
         return gone
@@ -96,7 +101,7 @@ class Membership:
             return False
         everybodys = range_assignment(readers, partitions)
         self.assigned = frozenset(tp for tp, who in everybodys.items() if who == self._reader)
-        self._again_at = {tp: at for tp, at in self._again_at.items() if tp in self.owned}
+        self._again_at = {tp: at for tp, at in self._again_at.items() if tp in self._leaving}
         self._backoff.reset()
         self._look_at = now + self._look_every_s * (0.9 + 0.2 * self._random())
         return True
@@ -105,13 +110,13 @@ class Membership:
         """What to do now. Releases come first: somebody waits for them."""
         if self._reader is None:
             return None
-        self._leaving |= self.owned - self.assigned  # and once begun it is ended
+        self._leaving |= (self.owned | self._uncertain) - self.assigned  # begun, it is ended
         for tp in sorted(self._leaving):
             if self._again_at.get(tp, now) <= now:
                 return Release(tp)
         if self._look_at is not None and self._look_at <= now:
             return Look()
-        for tp in sorted(self.assigned - self.owned):
+        for tp in sorted(self.assigned - self.owned - self._leaving):
             if self._again_at.get(tp, now) <= now:
                 return Claim(tp)
         return None
@@ -119,10 +124,12 @@ class Membership:
     def claimed(self, tp: TopicPartition) -> None:
         """The owner node is ours."""
         self.owned.add(tp)
+        self._uncertain.discard(tp)
         self._again_at.pop(tp, None)
 
     def held(self, tp: TopicPartition, now: float) -> None:
         """Another reader has it still; a watch tells when its node has gone."""
+        self._uncertain.discard(tp)
         self._again_at[tp] = now + CLAIM_AGAIN_S * (0.9 + 0.2 * self._random())
 
     def vacated(self, tp: TopicPartition, now: float) -> None:
@@ -134,6 +141,7 @@ class Membership:
         """The owner node is not ours any more."""
         self.owned.discard(tp)
         self._leaving.discard(tp)
+        self._uncertain.discard(tp)
         self._again_at.pop(tp, None)
 
     def unanswered(self, step: Step, now: float) -> None:
@@ -146,6 +154,8 @@ class Membership:
             self._look_at = again_at
         else:
             self._again_at[step.tp] = again_at
+            if isinstance(step, Claim):
+                self._uncertain.add(step.tp)
 
     def wake_at(self) -> float:
         """When there is a step to do though nothing has happened (monotonic seconds)."""
@@ -157,4 +167,4 @@ class Membership:
         )
 
     def _undone(self) -> set[TopicPartition]:
-        return (self.owned ^ self.assigned) | self._leaving
+        return (self.owned ^ self.assigned) | self._leaving | self._uncertain

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections import deque
+from collections.abc import Callable
 
 from skidway import log
 from skidway.errors import SkidwayError, Unreachable
@@ -36,12 +37,16 @@ class Reader:
 
     def __init__(
         self,
-        bootstrap: str,
+        client: Client,
         registration: Registration,
         settings: ConsumerSettings,
         topics: tuple[str, ...],
         number: int,
+        *,
+        fetcher: Fetcher | None = None,
+        random: Callable[[], float] = random.random,
     ) -> None:
+        """Owns the client from now on."""
         self.bell = Bell()
         self.readings: dict[TopicPartition, Reading] = {}
         self._registration = registration
@@ -49,22 +54,15 @@ class Reader:
         self._topics = topics
         self._number = number
         self.clock = registration.clock
-        self._client = Client(
-            bootstrap,
-            client_id=settings.client_id,
-            request_timeout_ms=settings.request_timeout_ms,
-            clock=self.clock,
-        )
-        self._fetcher = Fetcher(
-            self._client,
+        self._client = client
+        self._fetcher = fetcher or Fetcher(
+            client,
             max_bytes=settings.fetch_max_bytes,
             max_wait_ms=settings.fetch_max_wait_ms,
             min_bytes=settings.fetch_min_bytes,
         )
         self._registry = registration.registry()
-        self._membership = Membership(
-            random.random, look_every_s=settings.metadata_max_age_ms / 1000
-        )
+        self._membership = Membership(random, look_every_s=settings.metadata_max_age_ms / 1000)
         self._name: str | None = None
         self._counts: dict[str, int] = {}
         self._unplaced: dict[TopicPartition, float] = {}  # owned; when to look for the position
@@ -106,15 +104,17 @@ class Reader:
         Raises what stops a partition for good: NoOffset, CorruptBatch, KafkaError.
         """
         until = self.clock.monotonic() + timeout_s
+        last_look = False
         while self.wait_for_lease(until - self.clock.monotonic()):
             while self._buffer:
                 reading, raw = self._buffer.popleft()
                 if reading.is_live:
                     return reading, raw
+            if last_look:
+                break
             now = self.clock.monotonic()
-            if now >= until:
-                return None
             self._fetch(max(min(until, self._due_at) - now, 0.0))
+            last_look = self.clock.monotonic() >= until
         return None
 
     def wait_for_lease(self, timeout_s: float) -> bool:
@@ -260,6 +260,10 @@ class Reader:
 
     def _release(self, tp: TopicPartition) -> None:
         assert self._name is not None, "releases follow a registration"
+        if tp not in self._membership.owned:
+            self._registry.disclaim(self._name, reader_name(self._name, self._number), tp)
+            self._membership.released(tp)
+            return
         reading = self.readings.get(tp)
         offset = None
         if reading is not None:

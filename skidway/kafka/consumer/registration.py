@@ -7,13 +7,10 @@ session, so that nothing written under an old one can be taken for ours (see `re
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-
-from kazoo.exceptions import KazooException
 
 from skidway import log
 from skidway.clock import Clock
@@ -86,14 +83,13 @@ class Registration:
 
     def __init__(
         self,
-        zookeeper: str,
+        coordinator: Coordinator,
         group: str,
         *,
         session_timeout_s: float,
         clock: Clock,
     ) -> None:
-        """Raises Unreachable, ConfigurationRefused."""
-        nodes.check_group(group)
+        """Owns the coordinator from now on."""
         self.clock = clock
         self.group = group
         self.name: str | None = None
@@ -103,8 +99,10 @@ class Registration:
         self._lock = threading.Lock()  # name and lease; nobody waits while holding it
         self._registering = threading.Lock()
         self._asked = False
+        self._attempted: list[str] = []  # names that may be registered without our knowing
+        self._session_id = self._tainted = 0
         self._closing = False
-        self._coordinator = Coordinator(zookeeper, session_timeout_s=session_timeout_s)
+        self._coordinator = coordinator
         self._coordinator.on_state(self._on_state)
 
     def begin(self, streams: Mapping[str, int], bells: tuple[Bell, ...]) -> None:
@@ -137,13 +135,37 @@ class Registration:
         with self._registering:
             if self.name is not None or self._closing:
                 return self.name
-            asked_at = self.clock.monotonic()
-            name = self.registry().register(self._streams)
-            with self._lock:
-                self._lease.proven(asked_at)
-                self.name = name
+            name = self._register()
+            if name is None:
+                return None
         _log.info("consumer_registered", group=self.group, consumer=name)
         self._ring()
+        return name
+
+    def _register(self) -> str | None:
+        """Under a new name. None where our session has to end first: others wait for what it owns.
+
+        A name whose registration was not answered may be there: it is taken away before the next.
+        """
+        session_id = self._coordinator.session_id
+        if session_id and session_id == self._tainted:
+            _log.warning("consumer_session_ended", group=self.group)
+            self._coordinator.restart()
+            return None
+        registry = self.registry()
+        for name in list(self._attempted):
+            registry.unregister(name)
+            self._attempted.remove(name)
+        asked_at = self.clock.monotonic()
+        name = registry.new_name()
+        self._attempted.append(name)
+        registry.register(name, self._streams)
+        if self._coordinator.session_id != session_id:
+            return None  # another session while we asked: which one it is in is not known
+        self._attempted.remove(name)
+        with self._lock:
+            self._lease.proven(asked_at)
+            self._session_id, self.name = session_id, name
         return name
 
     def confirm(self) -> bool:
@@ -164,8 +186,7 @@ class Registration:
             return
         self._asked = True
         path = f"{nodes.ids_path(self.group)}/{name}"
-        result = self._coordinator.client.exists_async(path)
-        result.rawlink(lambda answer: self._on_answer(name, asked_at, answer))
+        self._coordinator.ask(path, lambda found: self._on_answer(name, asked_at, found))
 
     def lost(self, name: str) -> None:
         """A registration is gone: every stream stops at once, and `ensure` makes a new one."""
@@ -174,6 +195,7 @@ class Registration:
                 return
             self._lease.end()
             self.name = None
+            self._tainted = self._session_id  # should it live on: nobody else can remove its nodes
         _log.warning("consumer_registration_lost", group=self.group, consumer=name)
         self._ring()
 
@@ -196,13 +218,12 @@ class Registration:
 
     # on kazoo's threads
 
-    def _on_answer(self, name: str, asked_at: float, answer: Any) -> None:
+    def _on_answer(self, name: str, asked_at: float, found: bool | None) -> None:
         self._asked = False
-        with contextlib.suppress(KazooException):
-            if answer.get(block=False) is not None:
-                self._proven(name, asked_at)
-            else:
-                self.lost(name)
+        if found:
+            self._proven(name, asked_at)
+        elif found is not None:
+            self.lost(name)
 
     def _on_state(self, state: State) -> None:
         name = self.name

@@ -50,13 +50,15 @@ class Registry:
         self._known: dict[str, Mapping[str, frozenset[str]]] = {}
         self._with_offset: set[TopicPartition] = set()
 
-    def register(self, streams: Mapping[str, int]) -> str:
-        """Registers a consumer under a name that nobody ever had; returns it."""
+    def new_name(self) -> str:
+        """A name for a consumer that nobody ever had."""
         now_ms = self._clock.time_ms()
-        name = f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
-        document = nodes.registration_document(streams, now_ms)
-        self._coordinator.create_if_absent(f"{self._ids}/{name}", document, ephemeral=True)
-        return name
+        return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
+
+    def register(self, consumer: str, streams: Mapping[str, int]) -> None:
+        """Registers a consumer."""
+        document = nodes.registration_document(streams, self._clock.time_ms())
+        self._coordinator.create_if_absent(f"{self._ids}/{consumer}", document, ephemeral=True)
 
     def unregister(self, consumer: str) -> None:
         """Takes the registration back: the others see it at once."""
@@ -107,6 +109,12 @@ class Registry:
         path = nodes.owner_path(self._group, tp)
         offsets = {} if offset is None else {tp: offset}
         self._write(consumer, offsets, [_Write(path, lambda do: do.delete(path))])
+
+    def disclaim(self, consumer: str, reader: str, tp: TopicPartition) -> None:
+        """Removes the owner node if it is ours: what an unanswered claim may have left behind."""
+        found = self._coordinator.get(nodes.owner_path(self._group, tp))
+        if found is not None and found.data == reader.encode():
+            self.release(consumer, tp, None)
 
     def commit(self, consumer: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Commits offsets of partitions that we own; Fenced where one of them is not ours."""

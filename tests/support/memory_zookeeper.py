@@ -1,0 +1,313 @@
+"""A ZooKeeper in memory, and `Coordinator`s on it that break off, are late, and lose sessions.
+
+What the real one promises is kept: transactions are atomic, ephemeral nodes go with their session,
+a session that was not heard of for its timeout ends, watches fire once. A `hook` is called around
+each request: whatever a test lets happen there happens while somebody waits for an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError
+
+from skidway.coordination import State, Versioned
+from skidway.errors import Unreachable
+from support.clock import ManualClock
+
+
+@dataclass
+class Event:
+    path: str | None
+
+
+@dataclass
+class Node:
+    data: bytes
+    owner: int | None
+    version: int = 0
+
+
+class Fate(Enum):
+    """What becomes of one request."""
+
+    ANSWERED = "answered"
+    ANSWER_LOST = "done, and the answer lost"
+    LOST = "lost before it was done"
+    ASKED_AGAIN = "done, the answer lost, and asked again"
+
+
+class MemoryZooKeeper:
+    """The servers."""
+
+    def __init__(self, clock: ManualClock, session_timeout_s: float) -> None:
+        self.clock = clock
+        self.session_timeout_s = session_timeout_s
+        self.nodes: dict[str, Node] = {}
+        self.heard_at: dict[int, float] = {}
+        self.watches: dict[tuple[str, str], list[tuple[int, Callable[[Any], None]]]] = {}
+        self.sessions = 0
+        self.refused_writes = 0
+
+    def open(self) -> int:
+        self.sessions += 1
+        self.heard_at[self.sessions] = self.clock.monotonic()
+        return self.sessions
+
+    def expire(self) -> None:
+        """Ends the sessions whose time is over."""
+        now = self.clock.monotonic()
+        for session, heard_at in list(self.heard_at.items()):
+            if now - heard_at > self.session_timeout_s:
+                self.end(session)
+
+    def end(self, session: int) -> None:
+        self.heard_at.pop(session, None)
+        for path in [path for path, node in self.nodes.items() if node.owner == session]:
+            self.remove(path)
+        for watches in self.watches.values():
+            watches[:] = [each for each in watches if each[0] != session]
+
+    def children(self, path: str) -> list[str]:
+        start = path.rstrip("/") + "/"
+        below = (each.removeprefix(start) for each in self.nodes if each.startswith(start))
+        return sorted(name for name in below if "/" not in name)
+
+    def make(self, path: str, data: bytes, owner: int | None) -> None:
+        self.nodes[path] = Node(data, owner)
+        self._fire("node", path)
+        self._fire("children", path.rpartition("/")[0])
+
+    def write(self, path: str, data: bytes) -> None:
+        node = self.nodes[path]
+        node.data, node.version = data, node.version + 1
+        self._fire("node", path)
+
+    def remove(self, path: str) -> None:
+        del self.nodes[path]
+        self._fire("node", path)
+        self._fire("children", path.rpartition("/")[0])
+
+    def watch(self, kind: str, path: str, session: int, tell: Callable[[Any], None] | None) -> None:
+        if tell is not None:
+            found = self.watches.setdefault((kind, path), [])
+            if (session, tell) not in found:
+                found.append((session, tell))
+
+    def forget_watches(self, session: int) -> None:
+        """The connection broke off: every watch is told so."""
+        for watches in self.watches.values():
+            for each in [each for each in watches if each[0] == session]:
+                watches.remove(each)
+                each[1](Event(None))
+
+    def transact(self, session: int, operations: list[tuple[Any, ...]]) -> list[Any]:
+        for index, operation in enumerate(operations):
+            error = self._refusal(operation, operations[:index])
+            if error is not None:
+                self.refused_writes += 1
+                results: list[Any] = [RolledBackError() for _ in operations]
+                results[index] = error
+                return results
+        for kind, path, *rest in operations:
+            if kind == "create":
+                self.make(path, rest[0], session if rest[1] else None)
+            elif kind == "set":
+                self.write(path, rest[0])
+            elif kind == "delete":
+                self.remove(path)
+        return [None for _ in operations]
+
+    def _refusal(
+        self, operation: tuple[Any, ...], before: list[tuple[Any, ...]]
+    ) -> Exception | None:
+        kind, path = operation[:2]
+        made = any(each[0] == "create" and each[1] == path for each in before)
+        exists = path in self.nodes or made
+        if kind == "create":
+            if exists:
+                return NodeExistsError()
+            parent = path.rpartition("/")[0]
+            return NoNodeError() if parent and parent not in self.nodes else None
+        return None if exists else NoNodeError()
+
+    def _fire(self, kind: str, path: str) -> None:
+        for _, tell in self.watches.pop((kind, path), []):
+            tell(Event(path))
+
+
+class Operations:
+    """Stands for kazoo's transaction."""
+
+    def __init__(self) -> None:
+        self.operations: list[tuple[Any, ...]] = []
+
+    def check(self, path: str, version: int) -> None:
+        assert version == -1
+        self.operations.append(("check", path))
+
+    def create(self, path: str, data: bytes, ephemeral: bool = False) -> None:
+        self.operations.append(("create", path, data, ephemeral))
+
+    def set_data(self, path: str, data: bytes) -> None:
+        self.operations.append(("set", path, data))
+
+    def delete(self, path: str) -> None:
+        self.operations.append(("delete", path))
+
+
+class MemoryCoordinator:
+    """A client of it, with as much of `Coordinator`'s interface as a consumer uses."""
+
+    def __init__(
+        self,
+        server: MemoryZooKeeper,
+        fate: Callable[[], Fate] = lambda: Fate.ANSWERED,
+        hook: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.server = server
+        self.fate = fate
+        self.hook = hook
+        self.session = server.open()
+        self.state = State.CONNECTED
+        self._callbacks: list[Callable[[State], None]] = []
+
+    def on_state(self, callback: Callable[[State], None]) -> None:
+        self._callbacks.append(callback)
+
+    def break_off(self) -> None:
+        """The network is gone; the session may go on, as the server sees it."""
+        if self.state is State.CONNECTED:
+            self._become(State.SUSPENDED)
+            self.server.forget_watches(self.session)
+
+    def connect_again(self) -> None:
+        """The network is back; if the session ended meanwhile, that is noticed now."""
+        if self.state is not State.CONNECTED:
+            self._notice_end()
+            if self.session in self.server.heard_at:
+                self.server.heard_at[self.session] = self.server.clock.monotonic()
+            self._become(State.CONNECTED)
+
+    @property
+    def session_id(self) -> int:
+        return self.session
+
+    def restart(self) -> None:
+        self._become(State.LOST)
+        self.server.end(self.session)
+        self.session = self.server.open()
+        self._become(State.CONNECTED)
+
+    def ping(self) -> None:
+        """What kazoo's thread does by itself."""
+        if self.state is State.CONNECTED and self.session in self.server.heard_at:
+            self.server.heard_at[self.session] = self.server.clock.monotonic()
+
+    def create_if_absent(self, path: str, data: bytes = b"", *, ephemeral: bool = False) -> bool:
+        return bool(self._request(lambda: self._make(path, data, ephemeral)))
+
+    def get(self, path: str, *, watch: Callable[[Any], None] | None = None) -> Versioned | None:
+        def request() -> Versioned | None:
+            node = self.server.nodes.get(path)
+            if node is None:
+                return None
+            self.server.watch("node", path, self.session, watch)
+            return Versioned(node.data, node.version)
+
+        found: Versioned | None = self._request(request)
+        return found
+
+    def children(self, path: str, *, watch: Callable[[Any], None] | None = None) -> list[str]:
+        def request() -> list[str]:
+            self.server.watch("children", path, self.session, watch)
+            return self.server.children(path)
+
+        return list(self._request(request))
+
+    def watch_node(self, path: str, watch: Callable[[Any], None]) -> bool:
+        def request() -> bool:
+            self.server.watch("node", path, self.session, watch)
+            return path in self.server.nodes
+
+        return bool(self._request(request))
+
+    def ask(self, path: str, tell: Callable[[bool | None], None]) -> None:
+        try:
+            found = self._request(lambda: path in self.server.nodes)
+        except Unreachable:
+            tell(None)
+        else:
+            tell(bool(found))
+
+    def transact(self, path: str, build: Callable[[Any], None]) -> list[Any]:
+        operations = Operations()
+        build(operations)
+        return list(
+            self._request(lambda: self.server.transact(self.session, operations.operations))
+        )
+
+    def set_versioned(self, path: str, data: bytes, version: int) -> bool:
+        def request() -> bool:
+            node = self.server.nodes.get(path)
+            if node is None or node.version != version:
+                return False
+            self.server.write(path, data)
+            return True
+
+        return bool(self._request(request))
+
+    def delete(self, path: str, *, version: int = -1) -> bool:
+        def request() -> bool:
+            there = path in self.server.nodes
+            if there:
+                self.server.remove(path)
+            return there
+
+        return bool(self._request(request))
+
+    def close(self) -> None:
+        self.state = State.LOST
+        self.server.end(self.session)
+
+    def _make(self, path: str, data: bytes, ephemeral: bool) -> bool:
+        parent = path.rpartition("/")[0]
+        if parent and parent not in self.server.nodes:
+            self._make(parent, b"", False)
+        if path in self.server.nodes:
+            return False
+        self.server.make(path, data, self.session if ephemeral else None)
+        return True
+
+    def _request(self, do: Callable[[], Any]) -> Any:
+        self.hook()
+        if self.state is not State.CONNECTED:
+            raise Unreachable("no connection")
+        self._notice_end()
+        fate = self.fate()
+        if fate is Fate.LOST:
+            raise Unreachable("not answered, not done")
+        self.server.heard_at[self.session] = self.server.clock.monotonic()
+        found = do()
+        if fate is Fate.ANSWERED:
+            return found
+        self.break_off()
+        self.hook()
+        if fate is Fate.ANSWER_LOST:
+            raise Unreachable("not answered, but done")
+        self.connect_again()  # perhaps under another session, as the real one does
+        return do()
+
+    def _notice_end(self) -> None:
+        if self.session not in self.server.heard_at:
+            self._become(State.LOST)
+            self.session = self.server.open()
+            self._become(State.CONNECTED)
+
+    def _become(self, state: State) -> None:
+        self.state = state
+        for callback in self._callbacks:
+            callback(state)
