@@ -197,16 +197,15 @@ class Coordinator:
     def transact(self, path: str, build: Callable[[Any], None]) -> list[Any]:
         """Does all that `build` adds to kazoo's transaction, or nothing; `path` names it in errors.
 
-        Returns the result of each operation; where nothing was done, an exception for each. When
-        an answer was lost it is asked again: the second one then meets the first one's work.
+        Returns the result of each operation; where nothing was done, an exception for each. Asked
+        once: after Unreachable it may have been done.
         """
-
-        def request() -> Any:
-            transaction = self.client.transaction()
-            build(transaction)
-            return transaction.commit_async()
-
-        return list(self._answer(path, request))
+        transaction = self.client.transaction()
+        build(transaction)
+        try:
+            return list(transaction.commit_async().get(timeout=self._session_timeout_s))
+        except UNANSWERED as error:
+            raise self._unanswered(path) from error
 
     def delete(self, path: str, *, version: int = -1) -> bool:
         """Deletes a node; False if it is gone, has children or another version."""
@@ -246,11 +245,14 @@ class Coordinator:
             except UNANSWERED as error:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0 or isinstance(error, ConnectionClosedError):
-                    raise Unreachable(
-                        f"ZooKeeper at {self._addresses} did not answer a request for {path} "
-                        f"within {self._session_timeout_s:g} s"
-                    ) from error
+                    raise self._unanswered(path) from error
                 time.sleep(min(left_s, ASK_AGAIN_AFTER_S))
+
+    def _unanswered(self, path: str) -> Unreachable:
+        return Unreachable(
+            f"ZooKeeper at {self._addresses} did not answer a request for {path} "
+            f"within {self._session_timeout_s:g} s"
+        )
 
 
 def check_connect(connect: str) -> tuple[str, str]:

@@ -23,6 +23,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "consume": ("columns", "print records of a topic"),
     "demo": ("demo", "run the whole pipeline on this machine"),
     "doctor": ("broker", "say what this machine lacks, and what to do about it"),
+    "groups": ("columns", "list, describe and reset consumer groups"),
     "load": ("loader", "load topics into Parquet on Spark"),
     "mirror": ("broker", "show how the mirrors of a broker follow their sources"),
     "produce": ("columns", "send lines from standard input to a topic"),

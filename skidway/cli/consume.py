@@ -1,4 +1,4 @@
-"""`skidway consume --topic T`: prints records, as plain values or as JSON lines."""
+"""`skidway consume --topic T [--group G]`: prints records, as plain values or as JSON lines."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from skidway.cli.options import add_bootstrap_option
+from skidway.cli.options import add_bootstrap_option, add_zookeeper_option
 from skidway.cli.topics import connect, existing
 from skidway.errors import UsageError
 from skidway.kafka.batch import read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher
 from skidway.kafka.columns import DecodedBatch, decode
+from skidway.kafka.consumer import Consumer, Record
 from skidway.kafka.types import TopicPartition
 
 LOOK_EVERY_MS = 500
@@ -39,12 +40,21 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--json", action="store_true", help="a JSON line with offset, timestamp, key and origin"
     )
+    parser.add_argument(
+        "--group",
+        metavar="G",
+        help="share the topic with the other members of a group, go on where it stopped, and "
+        "commit what was printed; needs --zookeeper",
+    )
+    add_zookeeper_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> int:
     if args.max is not None and args.max < 1:
         raise UsageError("--max must be at least 1")
+    if args.group is not None:
+        return _run_in_group(args)
     with connect(args) as client:
         fetcher = Fetcher(client)
         begin = _positions(client, args)
@@ -57,6 +67,48 @@ def _run(args: argparse.Namespace) -> int:
             if left == 0:
                 break
     return 0
+
+
+def _run_in_group(args: argparse.Namespace) -> int:
+    """Prints as a member of a group. What was written out is done with, and committed."""
+    if args.partition or args.offset is not None:
+        raise UsageError("a group gives each member its partitions and offsets: see groups reset")
+    with connect(args) as client:
+        existing(client, [args.topic])
+    line = record_json if args.json else record_value
+    left = args.max
+    with Consumer(
+        args.bootstrap_server,
+        args.zookeeper,
+        args.group,
+        args.topic,
+        auto_offset_reset="earliest" if args.from_beginning else "latest",
+    ) as consumer:
+        heard_at = time.monotonic()
+        while args.timeout is None or time.monotonic() - heard_at < args.timeout:
+            records = consumer.poll(LOOK_EVERY_MS, max_records=min(left or 500, 500))
+            if records:
+                heard_at = time.monotonic()
+            sys.stdout.buffer.write(b"".join(line(record) + b"\n" for record in records))
+            sys.stdout.flush()
+            left = None if left is None else left - len(records)
+            if left == 0:
+                break
+    return 0
+
+
+def record_value(record: Record) -> bytes:
+    """A record as its value."""
+    return record.value or b""
+
+
+def record_json(record: Record) -> bytes:
+    """A record as a JSON line."""
+    document = {**record._asdict(), **_text("key", record.key), **_text("value", record.value)}
+    for name in ("key", "value"):
+        if isinstance(document[name], bytes):
+            del document[name]
+    return json.dumps(document, ensure_ascii=False).encode()
 
 
 def _positions(client: Client, args: argparse.Namespace) -> dict[TopicPartition, int]:

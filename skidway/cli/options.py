@@ -1,4 +1,4 @@
-"""Options that every program has: --config, --set, --log-level; and --bootstrap-server, --json."""
+"""Options that every program has: --config, --set, --log-level; and those that several have."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from skidway import log, settings
 T = TypeVar("T")
 
 BOOTSTRAP_SERVER = "127.0.0.1:9092"
+ZOOKEEPER = "127.0.0.1:2181"
 
 
 def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = None) -> None:
@@ -47,6 +48,16 @@ def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
         default=BOOTSTRAP_SERVER,
         metavar="HOST:PORT",
         help=f"one or more brokers of the cluster, comma-separated ({BOOTSTRAP_SERVER})",
+    )
+
+
+def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
+    """Adds --zookeeper HOST:PORT[,HOST:PORT...][/CHROOT]."""
+    parser.add_argument(
+        "--zookeeper",
+        default=ZOOKEEPER,
+        metavar="HOST:PORT[/CHROOT]",
+        help=f"as zookeeper.connect of the brokers, whose groups these are ({ZOOKEEPER})",
     )
 
 

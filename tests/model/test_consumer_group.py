@@ -357,7 +357,7 @@ def test_without_faults_every_record_comes_once() -> None:
     for seed in seeds():
         try:
             world = run(seed, faults=False)
-            counts: dict[Any, int] = {each: 1 for each in everything(world)}
+            counts: dict[Any, int] = dict.fromkeys(everything(world), 1)
             wrong = [each for each, n in counts.items() if world.deliveries.get(each) != n]
             assert not wrong, f"not delivered once: {len(wrong)}, first {wrong[0]}"
         except AssertionError as error:

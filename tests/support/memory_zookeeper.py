@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError
+from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError, RolledBackError
 
 from skidway.coordination import State, Versioned
 from skidway.errors import Unreachable
@@ -132,7 +132,10 @@ class MemoryZooKeeper:
                 return NodeExistsError()
             parent = path.rpartition("/")[0]
             return NoNodeError() if parent and parent not in self.nodes else None
-        return None if exists else NoNodeError()
+        if not exists:
+            return NoNodeError()
+        wrong = kind == "set" and operation[3] not in (-1, self.nodes[path].version)
+        return BadVersionError() if wrong else None
 
     def _fire(self, kind: str, path: str) -> None:
         for _, tell in self.watches.pop((kind, path), []):
@@ -152,8 +155,8 @@ class Operations:
     def create(self, path: str, data: bytes, ephemeral: bool = False) -> None:
         self.operations.append(("create", path, data, ephemeral))
 
-    def set_data(self, path: str, data: bytes) -> None:
-        self.operations.append(("set", path, data))
+    def set_data(self, path: str, data: bytes, version: int = -1) -> None:
+        self.operations.append(("set", path, data, version))
 
     def delete(self, path: str) -> None:
         self.operations.append(("delete", path))
@@ -247,7 +250,9 @@ class MemoryCoordinator:
         operations = Operations()
         build(operations)
         return list(
-            self._request(lambda: self.server.transact(self.session, operations.operations))
+            self._request(
+                lambda: self.server.transact(self.session, operations.operations), once=True
+            )
         )
 
     def set_versioned(self, path: str, data: bytes, version: int) -> bool:
@@ -282,7 +287,7 @@ class MemoryCoordinator:
         self.server.make(path, data, self.session if ephemeral else None)
         return True
 
-    def _request(self, do: Callable[[], Any]) -> Any:
+    def _request(self, do: Callable[[], Any], *, once: bool = False) -> Any:
         self.hook()
         if self.state is not State.CONNECTED:
             raise Unreachable("no connection")
@@ -296,7 +301,7 @@ class MemoryCoordinator:
             return found
         self.break_off()
         self.hook()
-        if fate is Fate.ANSWER_LOST:
+        if once or fate is Fate.ANSWER_LOST:
             raise Unreachable("not answered, but done")
         self.connect_again()  # perhaps under another session, as the real one does
         return do()

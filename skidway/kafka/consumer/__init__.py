@@ -5,6 +5,7 @@ Reading order:
     nodes           paths and contents of a group's nodes, as in Kafka 0.8
     assignment      which reader of a group gets which partition: a pure function
     membership      what one reader does next: claim, release, look again
+    guard           each write at most once, whatever answers are lost
     lease           how long our session with ZooKeeper may be believed in
     reading         how far a partition was handed out, finished and committed
     registry        the nodes in ZooKeeper: claims, commits, releases, each one transaction
@@ -26,8 +27,8 @@ nodes.
 Three things keep a partition from two readers:
 
 * An owner node is made and removed by its owner, or by ZooKeeper when the owner's session is over.
-* Every claim, commit and release carries a check, in the same transaction, that the registration
-  is still there. Its name is new for each session: after a lost one nothing of ours can be written.
+* Every claim, commit and release writes to our registration in the same transaction, and fails if
+  that is gone. Its name is new for each session: after a lost one nothing of ours can be written.
 * Records are handed out only while the registration was seen within three quarters of the session
   timeout (`lease`). A program that was stopped for longer asks again before the next record.
 

@@ -83,15 +83,25 @@ def read_offset(data: bytes) -> int | None:
     return int(found[1]) if found else None
 
 
-def registration_document(streams: Mapping[str, int], now_ms: int) -> bytes:
-    """What a consumer subscribes to: topics, and how many streams share each."""
+def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 0) -> bytes:
+    """What a consumer subscribes to: topics, and how many streams share each.
+
+    `token`: which of our transactions was the last (see `guard`).
+    """
     document = {
         "version": 1,
         "subscription": dict(streams),
         "pattern": "static",
         "timestamp": str(now_ms),
+        "token": token,
     }
     return json.dumps(document, separators=(",", ":")).encode()
+
+
+def read_token(data: bytes) -> int:
+    """The token of a registration; 0 where there is none."""
+    token = _object(data).get("token")
+    return token if isinstance(token, int) else 0
 
 
 def read_registration(consumer: str, data: bytes) -> dict[str, frozenset[str]]:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from skidway import log
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.consumer.guard import Guard
 from skidway.kafka.consumer.membership import Claim, Look, Membership, Step
 from skidway.kafka.consumer.nodes import reader_name
 from skidway.kafka.consumer.positions import beginning, reset_offset
@@ -63,7 +64,7 @@ class Reader:
         )
         self._registry = registration.registry()
         self._membership = Membership(random, look_every_s=settings.metadata_max_age_ms / 1000)
-        self._name: str | None = None
+        self._guard: Guard | None = None
         self._counts: dict[str, int] = {}
         self._unplaced: dict[TopicPartition, float] = {}  # owned; when to look for the position
         self._buffer: deque[tuple[Reading, memoryview]] = deque()
@@ -158,10 +159,10 @@ class Reader:
         """Commits what is finished. Raises Unreachable, Fenced."""
         due = [each for each in self.readings.values() if each.is_live and each.is_dirty]
         if due:
-            if self._name is None:
+            if self._guard is None:
                 raise Fenced(f"not registered in group {self._registration.group} now")
             offsets = {each.tp: each.finished for each in due}
-            self._registry.commit(self._name, offsets)
+            self._registry.commit(self._guard, offsets)
             for each in due:
                 each.committed = offsets[each.tp]
 
@@ -193,7 +194,7 @@ class Reader:
 
     def _hear(self, now: float) -> None:
         notes = self.bell.take()
-        if self._name is not None and self._registration.name != self._name:
+        if self._guard is not None and self._registration.guard is not self._guard:
             self._stop_all()
         if notes.changed:
             self._membership.changed(now)
@@ -205,12 +206,12 @@ class Reader:
         registration = self._registration
         if not registration.is_connected:
             return False
-        name = registration.ensure()
-        if name is None:
+        guard = registration.ensure()
+        if guard is None:
             return False
-        if name != self._name:
-            self._name = name
-            self._membership.registered(reader_name(name, self._number), now)
+        if guard is not self._guard:
+            self._guard = guard
+            self._membership.registered(reader_name(guard.name, self._number), now)
         if now >= registration.until:
             if not registration.confirm():
                 self._stop_all()
@@ -237,7 +238,7 @@ class Reader:
         readers = self._registry.readers(watch)
         self._count_partitions()
         if not self._membership.looked(readers, self._counts, now):
-            raise Fenced(f"{self._name} is not registered any more")
+            raise Fenced(f"we are not registered in {self._registration.group} any more")
 
     def _count_partitions(self) -> None:
         """How many partitions each topic has; what was known of it where nobody can tell now."""
@@ -250,20 +251,20 @@ class Reader:
                 self._counts[name] = 0
 
     def _claim(self, tp: TopicPartition, now: float) -> None:
-        assert self._name is not None, "claims follow a registration"
-        reader = reader_name(self._name, self._number)
-        if self._registry.claim(self._name, reader, tp, self.bell.on_owner):
+        assert self._guard is not None, "claims follow a registration"
+        if self._registry.claim(self._guard, self._reader(), tp, self.bell.on_owner):
             self._membership.claimed(tp)
             self._unplaced[tp] = now
         else:
             self._membership.held(tp, now)
 
     def _release(self, tp: TopicPartition) -> None:
-        assert self._name is not None, "releases follow a registration"
+        assert self._guard is not None, "releases follow a registration"
         if tp not in self._membership.owned:
-            self._registry.disclaim(self._name, reader_name(self._name, self._number), tp)
+            self._registry.disclaim(self._guard, self._reader(), tp)
             self._membership.released(tp)
             return
+        self._unplaced.pop(tp, None)
         reading = self.readings.get(tp)
         offset = None
         if reading is not None:
@@ -273,10 +274,9 @@ class Reader:
             self._fetcher.remove(tp)
             if self._settings.enable_auto_commit and reading.is_dirty:
                 offset = reading.finished
-        self._registry.release(self._name, tp, offset)
+        self._registry.release(self._guard, tp, offset)
         self._membership.released(tp)
         self.readings.pop(tp, None)
-        self._unplaced.pop(tp, None)
         _log.info("consumer_released", group=self._registration.group, tp=str(tp))
 
     def _place(self, now: float) -> None:
@@ -297,9 +297,13 @@ class Reader:
             _log.info("consumer_claimed", group=self._registration.group, tp=str(tp), offset=start)
             _tell(self._settings.on_partitions_assigned, tp)
 
+    def _reader(self) -> str:
+        assert self._guard is not None, "who takes part has a name"
+        return reader_name(self._guard.name, self._number)
+
     def _fenced(self) -> None:
-        if self._name is not None:
-            self._registration.lost(self._name)
+        if self._guard is not None:
+            self._registration.lost(self._guard.name)
         self._stop_all()
 
     def _stop_all(self) -> None:
@@ -311,7 +315,7 @@ class Reader:
         self._unplaced.clear()
         self._buffer.clear()
         self._membership.lost()
-        self._name = None
+        self._guard = None
 
     def _next_due(self, now: float) -> float:
         times = [self._membership.wake_at(), self._registration.renew_at, *self._unplaced.values()]

@@ -16,6 +16,7 @@ from skidway import log
 from skidway.clock import Clock
 from skidway.coordination import Coordinator, State
 from skidway.kafka.consumer import nodes
+from skidway.kafka.consumer.guard import Guard
 from skidway.kafka.consumer.lease import Lease
 from skidway.kafka.consumer.registry import Registry
 from skidway.kafka.types import TopicPartition
@@ -92,7 +93,7 @@ class Registration:
         """Owns the coordinator from now on."""
         self.clock = clock
         self.group = group
-        self.name: str | None = None
+        self.guard: Guard | None = None
         self._streams: Mapping[str, int] = {}
         self._bells: tuple[Bell, ...] = ()
         self._lease = Lease(session_timeout_s)
@@ -114,6 +115,12 @@ class Registration:
         return Registry(self._coordinator, self.group, self.clock)
 
     @property
+    def name(self) -> str | None:
+        """The name that we are registered under."""
+        guard = self.guard
+        return None if guard is None else guard.name
+
+    @property
     def is_connected(self) -> bool:
         """Whether asking ZooKeeper makes sense now."""
         return self._coordinator.state is State.CONNECTED
@@ -128,21 +135,21 @@ class Registration:
         """When to `renew`."""
         return self._lease.renew_at
 
-    def ensure(self) -> str | None:
-        """Our name in the group; registers if we have none. None while nobody answers."""
-        if self.name is not None or not self.is_connected:
-            return self.name
+    def ensure(self) -> Guard | None:
+        """Our registration; registers if there is none. None while nobody answers."""
+        guard = self.guard
+        if guard is not None or not self.is_connected:
+            return guard
         with self._registering:
-            if self.name is not None or self._closing:
-                return self.name
-            name = self._register()
-            if name is None:
-                return None
-        _log.info("consumer_registered", group=self.group, consumer=name)
-        self._ring()
-        return name
+            if self.guard is not None or self._closing:
+                return self.guard
+            guard = self._register()
+        if guard is not None:
+            _log.info("consumer_registered", group=self.group, consumer=guard.name)
+            self._ring()
+        return guard
 
-    def _register(self) -> str | None:
+    def _register(self) -> Guard | None:
         """Under a new name. None where our session has to end first: others wait for what it owns.
 
         A name whose registration was not answered may be there: it is taken away before the next.
@@ -157,16 +164,17 @@ class Registration:
             registry.unregister(name)
             self._attempted.remove(name)
         asked_at = self.clock.monotonic()
-        name = registry.new_name()
+        guard = Guard(registry.new_name(), self._streams, self.clock.time_ms())
+        name = guard.name
         self._attempted.append(name)
-        registry.register(name, self._streams)
+        registry.register(guard)
         if self._coordinator.session_id != session_id:
             return None  # another session while we asked: which one it is in is not known
         self._attempted.remove(name)
         with self._lock:
             self._lease.proven(asked_at)
-            self._session_id, self.name = session_id, name
-        return name
+            self._session_id, self.guard = session_id, guard
+        return guard
 
     def confirm(self) -> bool:
         """Asks ZooKeeper whether we are registered. Unreachable when it does not answer."""
@@ -194,7 +202,7 @@ class Registration:
             if self.name != name:
                 return
             self._lease.end()
-            self.name = None
+            self.guard = None
             self._tainted = self._session_id  # should it live on: nobody else can remove its nodes
         _log.warning("consumer_registration_lost", group=self.group, consumer=name)
         self._ring()
@@ -203,7 +211,7 @@ class Registration:
         """Ends the session: what is registered or owned still goes at once."""
         with self._lock:
             self._closing = True
-            self.name = None
+            self.guard = None
             self._lease.end()
         self._coordinator.close()
 

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import socket
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError
 
 from skidway.clock import Clock
 from skidway.coordination import Coordinator, Watch
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.assignment import Readers
+from skidway.kafka.consumer.guard import Guard
 from skidway.kafka.types import TopicPartition
 
 WRITTEN_AT_ONCE = 100
@@ -55,10 +56,10 @@ class Registry:
         now_ms = self._clock.time_ms()
         return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
 
-    def register(self, consumer: str, streams: Mapping[str, int]) -> None:
+    def register(self, guard: Guard) -> None:
         """Registers a consumer."""
-        document = nodes.registration_document(streams, self._clock.time_ms())
-        self._coordinator.create_if_absent(f"{self._ids}/{consumer}", document, ephemeral=True)
+        path = f"{self._ids}/{guard.name}"
+        self._coordinator.create_if_absent(path, guard.document(0), ephemeral=True)
 
     def unregister(self, consumer: str) -> None:
         """Takes the registration back: the others see it at once."""
@@ -85,11 +86,11 @@ class Registry:
         for topic in topics:
             self._coordinator.watch_node(f"{nodes.BROKER_TOPICS}/{topic}", watch)
 
-    def claim(self, consumer: str, reader: str, tp: TopicPartition, watch: Watch) -> bool:
+    def claim(self, guard: Guard, reader: str, tp: TopicPartition, watch: Watch) -> bool:
         """Makes the owner node; False where another reader has it, and then it is watched."""
         path = nodes.owner_path(self._group, tp)
         for _ in range(_ATTEMPTS_MAX):
-            refusal = self._transact(consumer, [_create(path, reader.encode(), ephemeral=True)])
+            refusal = self._transact(guard, [_create(path, reader.encode(), ephemeral=True)])
             if refusal is None:
                 return True
             if isinstance(refusal.error, NoNodeError):
@@ -101,27 +102,29 @@ class Registry:
                 return found.data == reader.encode()  # our own, where the answer was lost
         return False
 
-    def release(self, consumer: str, tp: TopicPartition, offset: int | None) -> None:
+    def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
+        """Removes the owner node if it is ours: what an unanswered claim may have left behind."""
+        self._transact(guard, [])  # from here on the claim was done, or never will be
+        found = self._coordinator.get(nodes.owner_path(self._group, tp))
+        if found is not None and found.data == reader.encode():
+            self.release(guard, tp, None)
+
+    def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
         """Commits an offset (None: leaves the one that is there) and removes the owner node.
 
-        Nothing happens where the owner node is not there any more.
+        To be called again until it is answered; it is done once. Nothing happens where the owner
+        node was removed by others.
         """
         path = nodes.owner_path(self._group, tp)
         offsets = {} if offset is None else {tp: offset}
-        self._write(consumer, offsets, [_Write(path, lambda do: do.delete(path))])
+        self._write(guard, offsets, [_Write(path, lambda do: do.delete(path))], ("release", tp))
 
-    def disclaim(self, consumer: str, reader: str, tp: TopicPartition) -> None:
-        """Removes the owner node if it is ours: what an unanswered claim may have left behind."""
-        found = self._coordinator.get(nodes.owner_path(self._group, tp))
-        if found is not None and found.data == reader.encode():
-            self.release(consumer, tp, None)
-
-    def commit(self, consumer: str, offsets: Mapping[TopicPartition, int]) -> None:
+    def commit(self, guard: Guard, offsets: Mapping[TopicPartition, int]) -> None:
         """Commits offsets of partitions that we own; Fenced where one of them is not ours."""
         tps = list(offsets)
         for start in range(0, len(tps), WRITTEN_AT_ONCE):
             part = {tp: offsets[tp] for tp in tps[start : start + WRITTEN_AT_ONCE]}
-            if not self._write(consumer, part, []):
+            if not self._write(guard, part, [], None):
                 raise Fenced(f"a partition of group {self._group} is not ours any more")
 
     def offset(self, tp: TopicPartition) -> int | None:
@@ -143,7 +146,11 @@ class Registry:
         return None if found is None else nodes.read_beginning(found.data)
 
     def _write(
-        self, consumer: str, offsets: Mapping[TopicPartition, int], more: list[_Write]
+        self,
+        guard: Guard,
+        offsets: Mapping[TopicPartition, int],
+        more: list[_Write],
+        what: Hashable,
     ) -> bool:
         """Offsets of owned partitions and more, at once; False where an owner node is gone."""
         paths = {nodes.offset_path(self._group, tp): tp for tp in offsets}
@@ -154,7 +161,7 @@ class Registry:
                 data = nodes.offset_document(offsets[tp])
                 known = tp in self._with_offset
                 writes.append(_set(path, data) if known else _create(path, data))
-            refusal = self._transact(consumer, [*writes, *more])
+            refusal = self._transact(guard, [*writes, *more], what)
             if refusal is None:
                 self._with_offset.update(offsets)
                 return True
@@ -177,21 +184,47 @@ class Registry:
     def _make_parent(self, path: str) -> None:
         self._coordinator.create_if_absent(path.rpartition("/")[0])
 
-    def _transact(self, consumer: str, writes: list[_Write]) -> _Refusal | None:
-        """Does all of it while we are registered; or says what refused it. Fenced."""
-        guard = _check(f"{self._ids}/{consumer}")
-        everything = [guard, *writes]
+    def _transact(
+        self, guard: Guard, writes: list[_Write], what: Hashable = None
+    ) -> _Refusal | None:
+        """Does all of it while we are registered; or says what refused it. Fenced.
+
+        `what` is not done again where it turns out to be done.
+        """
+        path = f"{self._ids}/{guard.name}"
+        with guard.lock:
+            for _ in range(_ATTEMPTS_MAX):
+                if guard.was_done(what):
+                    return None
+                refusal = self._attempt(guard, path, writes, what)
+                if refusal is None or refusal.path != path:
+                    return refusal
+                found = self._coordinator.get(path)
+                if found is None:
+                    break
+                guard.found(found.data, found.version)
+        raise Fenced(f"{guard.name} is not registered any more")
+
+    def _attempt(
+        self, guard: Guard, path: str, writes: list[_Write], what: Hashable
+    ) -> _Refusal | None:
+        token = guard.next_token()
+        data, version = guard.document(token), guard.version
+        everything = [_Write(path, lambda do: do.set_data(path, data, version)), *writes]
 
         def build(transaction: Any) -> None:
             for write in everything:
                 write.add(transaction)
 
-        results = self._coordinator.transact(nodes.owners_path(self._group), build)
+        try:
+            results = self._coordinator.transact(path, build)
+        except Unreachable:
+            guard.unanswered(token, what)
+            raise
         for write, result in zip(everything, results, strict=True):
             if isinstance(result, Exception) and not isinstance(result, RolledBackError):
-                if write is guard:
-                    raise Fenced(f"{consumer} is not registered any more")
                 return _Refusal(write.path, result)
+        guard.succeeded()
         return None
 
 

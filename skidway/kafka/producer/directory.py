@@ -1,0 +1,91 @@
+"""Topics as the producer knows them: partitions, and how large a batch may be.
+
+Asked on the thread of whoever sends, over a connection of its own: the sender's must not wait.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from skidway.clock import Clock
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.client import Client
+from skidway.kafka.errors import ErrorCode, KafkaError, error_for
+
+LOOK_AGAIN_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTopic:
+    """A topic; `available` partitions have a leader, or are all where none has."""
+
+    partitions: int
+    available: tuple[int, ...]
+    limit_bytes: int
+    asked_at: float
+
+
+class Directory:
+    """What is known; for several threads."""
+
+    def __init__(self, client: Client, *, batch_size: int, age_max_s: float, clock: Clock) -> None:
+        """Owns the client from now on."""
+        self._client = client
+        self._batch_size = batch_size
+        self._age_max_s = age_max_s
+        self._clock = clock
+        self._topics: dict[str, KnownTopic] = {}
+        self._lock = threading.Lock()
+
+    def topic(self, name: str, timeout_s: float, partition: int = 0) -> KnownTopic:
+        """A topic. KafkaError where there is none after so long, BrokerUnreachable.
+
+        A `partition` that it did not have may have been added: it is asked for again.
+        """
+        known = self._topics.get(name)
+        now = self._clock.monotonic()
+        if known is not None:
+            age_max_s = self._age_max_s if partition < known.partitions else LOOK_AGAIN_S
+            if now - known.asked_at < age_max_s:
+                return known
+        with self._lock:
+            try:
+                return self._ask(name, now + timeout_s)
+            except SkidwayError:
+                if known is None:
+                    raise
+                return known  # old, but better than none
+
+    def close(self) -> None:
+        """Closes the connection."""
+        with self._lock:
+            self._client.close()
+
+    def _ask(self, name: str, until: float) -> KnownTopic:
+        while True:
+            topic = self._client.metadata([name]).topics.get(name)
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
+            if topic is not None and code is ErrorCode.NONE and topic.partitions:
+                break
+            error = error_for(code, f"topic {name}")
+            if not error.retriable or self._clock.monotonic() >= until:
+                raise error
+            self._client.pause(LOOK_AGAIN_S)
+        leaders = tuple(each.index for each in topic.partitions if each.leader >= 0)
+        found = KnownTopic(
+            len(topic.partitions),
+            leaders or tuple(range(len(topic.partitions))),
+            min(self._batch_size, self._max_message_bytes(name)),
+            self._clock.monotonic(),
+        )
+        self._topics[name] = found
+        return found
+
+    def _max_message_bytes(self, name: str) -> int:
+        """Where the broker does not tell it, a batch that is too large is halved later."""
+        try:
+            text = self._client.topic_configs([name])[name].get("max.message.bytes", "")
+        except (KafkaError, Unreachable):
+            return self._batch_size
+        return int(text) if text.isdecimal() else self._batch_size

@@ -1,0 +1,43 @@
+"""Which partition a message goes to.
+
+    key           as Kafka's own producers: messages with one key keep their order
+    own           a function of key, value and the number of partitions
+    neither       sticky: a partition at random for each batch, among those that have a leader
+
+Source: KIP-480 and KIP-794 for the sticky one; the paper, section 3.2, for random and own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from skidway.errors import UsageError
+
+Partitioner = Callable[[bytes | None, bytes | None, int], int]
+"""From key, value and the number of partitions to a partition."""
+
+
+def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None, count: int) -> int:
+    """What the function says. UsageError where there is no such partition."""
+    partition = partitioner(key, value, count)
+    if not 0 <= partition < count:
+        raise UsageError(f"the partitioner chose {partition} of {count} partitions")
+    return int(partition)
+
+
+class StickyPartitions:
+    """The partition of messages without key, per topic, until the next batch begins."""
+
+    def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
+        """`choose` takes one at random; injected so that tests can repeat a run."""
+        self._choose = choose
+        self._present: dict[str, int] = {}
+
+    def present(self, topic: str) -> int | None:
+        """The partition whose batch is being filled, if there is one."""
+        return self._present.get(topic)
+
+    def next(self, topic: str, available: Sequence[int]) -> int:
+        """Another one: a batch begins."""
+        partition = self._present[topic] = self._choose(available)
+        return partition

@@ -1,0 +1,73 @@
+"""What became of the messages of one `send`."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any, NamedTuple
+
+from skidway.kafka.types import TopicPartition
+
+
+class RecordMetadata(NamedTuple):
+    """Where a message is. `offset` is -1 where the broker does not tell it (acks 0, or a repeat
+    that it had already); `timestamp` in ms.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+
+
+class Sending:
+    """The messages of one call, which may lie in several batches; its future ends with the last.
+
+    One message: the future's result is its RecordMetadata; several: a list, in their order. The
+    first error is the future's, once every message has been delivered or refused.
+    """
+
+    __slots__ = ("_error", "_found", "_left", "_single", "future", "number")
+
+    def __init__(self, number: int, count: int, *, single: bool) -> None:
+        """`number`: of this sending among those of its producer."""
+        self.number = number
+        self.future: Future[Any] = Future()
+        self._found: list[RecordMetadata | None] = [None] * count
+        self._left = count
+        self._single = single
+        self._error: Exception | None = None
+        if count == 0:
+            self._end()
+
+    def delivered(
+        self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
+    ) -> bool:
+        """Messages from index `first` on are at these offsets. True where these were the last."""
+        for index, timestamp in enumerate(timestamps):
+            offset = base_offset + index if base_offset >= 0 else -1
+            self._found[first + index] = RecordMetadata(tp.topic, tp.partition, offset, timestamp)
+        return self._less(len(timestamps))
+
+    def failed(self, count: int, error: Exception) -> bool:
+        """So many messages will not be delivered. True where these were the last."""
+        self._error = self._error or error
+        return self._less(count)
+
+    def abandon(self, error: Exception) -> None:
+        """Nobody will tell of what is left of it."""
+        if self._left:
+            self.failed(self._left, error)
+
+    def _less(self, count: int) -> bool:
+        self._left -= count
+        if self._left == 0:
+            self._end()
+        return self._left == 0
+
+    def _end(self) -> None:
+        if not self.future.set_running_or_notify_cancel():
+            return  # the caller does not want to know any more
+        if self._error is not None:
+            self.future.set_exception(self._error)
+        else:
+            self.future.set_result(self._found[0] if self._single else self._found)

@@ -1,0 +1,81 @@
+"""Settings of a producer, with Kafka's names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from skidway.errors import UsageError
+from skidway.kafka.batch import Codec
+
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+Acks = Literal["all", "1", "0", -1, 1, 0]
+_ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
+
+
+class ProducerOptions(TypedDict, total=False):
+    """The keyword arguments of a `Producer`: see `ProducerSettings`."""
+
+    client_id: str
+    acks: Acks
+    enable_idempotence: bool
+    compression_type: Compression
+    batch_size: int
+    linger_ms: int
+    buffer_memory: int
+    max_block_ms: int
+    max_in_flight_requests_per_connection: int
+    request_timeout_ms: int
+    metadata_max_age_ms: int
+    delivery_timeout_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerSettings:
+    """What a `Producer` takes beside its address; times in ms, sizes in bytes.
+
+    acks: "all" (what stays after any crash), 1 (written by the leader), 0 (sent; order and arrival
+      are not kept, and enable_idempotence must be False).
+    batch_size: of a batch before compression; never above the topic's max.message.bytes.
+    linger_ms: how long a message waits for others to fill its batch.
+    buffer_memory, max_block_ms: `send` waits so long while more than so much is not delivered.
+    delivery_timeout_ms: how long `flush` and `close` wait. Batches themselves never expire.
+    """
+
+    client_id: str = "skidway"
+    acks: Acks = "all"
+    enable_idempotence: bool = True
+    compression_type: Compression = "zstd"
+    batch_size: int = 900_000
+    linger_ms: int = 5
+    buffer_memory: int = 32 * 1024 * 1024
+    max_block_ms: int = 60_000
+    max_in_flight_requests_per_connection: int = 5
+    request_timeout_ms: int = 30_000
+    metadata_max_age_ms: int = 300_000
+    delivery_timeout_ms: int = 120_000
+
+    def __post_init__(self) -> None:
+        """UsageError for what makes no sense."""
+        if str(self.acks) not in _ACKS:
+            raise UsageError("acks must be 'all', 1 or 0")
+        if self.compression_type.upper() not in Codec.__members__:
+            raise UsageError("compression_type must be none, gzip, snappy, lz4 or zstd")
+        if self.enable_idempotence and self.acks_number == 0:
+            raise UsageError("acks=0 needs enable_idempotence=False")
+        if not 1 <= self.max_in_flight_requests_per_connection <= 5:
+            raise UsageError("max_in_flight_requests_per_connection must be 1 to 5")
+        least = {"batch_size": 1, "linger_ms": 0, "buffer_memory": 1, "max_block_ms": 0}
+        for name, at_least in least.items():
+            if getattr(self, name) < at_least:
+                raise UsageError(f"{name} must be at least {at_least}")
+
+    @property
+    def acks_number(self) -> int:
+        """-1, 1 or 0."""
+        return _ACKS[str(self.acks)]
+
+    @property
+    def codec(self) -> Codec:
+        """The codec of `compression_type`."""
+        return Codec[self.compression_type.upper()]

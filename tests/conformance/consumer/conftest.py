@@ -1,0 +1,71 @@
+"""A broker and its ZooKeeper, and what was produced to a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from skidway.kafka import Producer
+from skidway.kafka.client import Client, NewTopic
+from skidway.kafka.types import TopicPartition
+from support.brokers import SkidwayBroker, skidway_broker
+from support.kafka import topic_name
+from support.processes import eventually
+
+__all__ = ["skidway_broker"]
+
+
+@dataclass
+class Topic:
+    """A topic, and every record that was acknowledged in it."""
+
+    bootstrap: str
+    zookeeper: str
+    name: str
+    client: Client
+    producer: Producer
+    records: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    def produce(self, count: int, partition: int | None = None) -> None:
+        start = len(self.records)
+        values = [f"{self.name}/{start + index}" for index in range(count)]
+        for value in values:
+            future = self.producer.send(self.name, value.encode(), partition=partition)
+            future.add_done_callback(lambda done, value=value: self._acknowledged(done, value))
+        self.producer.flush()
+
+    def _acknowledged(self, future: object, value: str) -> None:
+        where = future.result()  # type: ignore[attr-defined]
+        self.records[where.partition, where.offset] = value
+
+    def partitions(self, count: int) -> None:
+        assert self.client.create_partitions({self.name: count}) == {self.name: None}
+
+    def tps(self) -> list[TopicPartition]:
+        found = self.client.metadata([self.name]).topics[self.name].partitions
+        return [TopicPartition(self.name, each.index) for each in found]
+
+    def is_all(self, delivered: list[tuple[int, int, str]]) -> bool:
+        """Whether every record has come; what came must be what was produced."""
+        for partition, offset, value in delivered:
+            known = self.records.get((partition, offset))
+            assert known in (None, value)
+        return {(p, o) for p, o, _ in delivered} >= self.records.keys()
+
+
+def make_topic(bootstrap: str, zookeeper: str, partitions: int) -> Iterator[Topic]:
+    """A topic of that many partitions."""
+    name = topic_name("group")
+    with Client(bootstrap) as client, Producer(bootstrap, batch_size=2_000) as producer:
+        assert client.create_topics([NewTopic(name, partitions, 1)]) == {name: None}
+        eventually(lambda: len(client.metadata([name]).topics[name].partitions) == partitions)
+        yield Topic(bootstrap, zookeeper, name, client, producer)
+
+
+@pytest.fixture
+def topic(skidway_broker: SkidwayBroker) -> Iterator[Topic]:
+    """Four partitions on our broker."""
+    zookeeper = str(skidway_broker.settings["zookeeper.connect"])
+    yield from make_topic(skidway_broker.address, zookeeper, 4)

@@ -1,0 +1,238 @@
+"""Consumer groups in one process: many at once, streams, rewinding, ZooKeeper restarted."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from conformance.consumer.conftest import Topic, make_topic
+from skidway.coordination import Coordinator
+from skidway.kafka import Consumer, NotOwned, Stream, TopicPartition
+from skidway.kafka.consumer import nodes
+from support.brokers import SkidwayBroker
+from support.kafka import ApacheKafka
+from support.processes import eventually, running
+from support.zookeeper import ZooKeeper
+
+pytestmark = [pytest.mark.conformance, pytest.mark.java]
+
+GROUP = "reports"
+MANY = 10
+
+
+class Reading:
+    """A thread that iterates a stream until it ends, and keeps what it is given."""
+
+    def __init__(self, stream: Stream | Consumer) -> None:
+        self.found: list[tuple[int, int, str]] = []
+        self._thread = threading.Thread(target=self._run, args=(stream,), daemon=True)
+        self._thread.start()
+
+    def _run(self, stream: Stream | Consumer) -> None:
+        for record in stream:
+            self.found.append((record.partition, record.offset, (record.value or b"").decode()))
+
+    def join(self) -> None:
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+
+
+def consumer(topic: Topic, group: str, *topics: str, **settings: object) -> Consumer:
+    settings = {"auto_offset_reset": "earliest", "auto_commit_interval_ms": 200, **settings}
+    return Consumer(topic.bootstrap, topic.zookeeper, group, topics, **settings)  # type: ignore[arg-type]
+
+
+def once(topic: Topic, *found: list[tuple[int, int, str]]) -> bool:
+    counts = Counter((p, o) for each in found for p, o, _ in each)
+    return counts == dict.fromkeys(topic.records, 1)
+
+
+def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
+    """Ten arrive together at twelve partitions: each has one or two, every record comes once."""
+    topic.partitions(12)
+    members = [consumer(topic, topic.name, topic.name) for _ in range(MANY)]
+    readings = [Reading(member) for member in members]
+    topic.produce(3_000)
+    eventually(lambda: once(topic, *(each.found for each in readings)))
+    shares = sorted(len(member.assignment()) for member in members)
+    assert shares == [1] * 8 + [2] * 2
+    topic.produce(1_000)
+    for member in members:
+        member.close()
+    for reading in readings:
+        reading.join()
+    with consumer(topic, topic.name, topic.name, consumer_timeout_ms=2_000) as late:
+        rest = Reading(late)
+        rest.join()
+    assert once(topic, rest.found, *(each.found for each in readings))
+
+
+def test_a_group_shares_and_groups_each_get_everything(topic: Topic) -> None:
+    """Streams of one member, and of two, share the topic; another group has all of it."""
+    one = consumer(topic, f"{topic.name}-shared")
+    two = consumer(topic, f"{topic.name}-shared")
+    other = consumer(topic, f"{topic.name}-other")
+    streams = [
+        *one.create_message_streams(topic.name, 2),
+        *two.create_message_streams([topic.name], 1),
+    ]
+    [alone] = other.create_message_streams(topic.name)
+    shared, all_ = [Reading(stream) for stream in streams], Reading(alone)
+    topic.produce(1_000)
+    eventually(lambda: once(topic, *(each.found for each in shared)))
+    eventually(lambda: once(topic, all_.found))
+    shares = sorted(len(stream.assignment()) for stream in streams)
+    assert shares == [1, 1, 2]
+    for member in (one, two, other):
+        member.close()
+    for reading in (*shared, all_):
+        reading.join()
+
+
+def test_several_topics_and_arrow_batches(topic: Topic, skidway_broker: SkidwayBroker) -> None:
+    """One consumer reads two topics; columns hold what records hold."""
+    second = next(make_topic(topic.bootstrap, topic.zookeeper, 2))
+    topic.produce(300)
+    second.produce(200)
+    tables: list[pa.RecordBatch] = []
+    with consumer(topic, topic.name, topic.name, second.name, consumer_timeout_ms=2_000) as member:
+        for batch in member.batches():
+            tables.append(batch)
+            if sum(table.num_rows for table in tables) == 500:
+                break
+    found = {
+        (row["topic"], row["partition"], row["offset"]): row["value"].decode()
+        for table in tables
+        for row in table.to_pylist()
+    }
+    expected = {
+        (each.name, p, o): value
+        for each in (topic, second)
+        for (p, o), value in each.records.items()
+    }
+    assert found == expected
+
+
+def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
+    """Committed is what was done with; a rewind delivers it again, and is committed too."""
+    topic.produce(400)
+    middle_ms = int(time.time() * 1000) + 1
+    eventually(lambda: time.time() * 1000 > middle_ms + 1)
+    topic.produce(100)
+    settings = {"consumer_timeout_ms": 1_500}
+    with consumer(topic, topic.name, topic.name, **settings) as member:
+        first = [next(member) for _ in range(200)]
+    with consumer(topic, topic.name, topic.name, **settings) as member:
+        rest = list(member)
+        assert len({(r.partition, r.offset) for r in [*first, *rest]}) == 500
+        assert len(first) + len(rest) == 500
+        member.rewind(middle_ms)
+        assert sorted(int((r.value or b"").split(b"/")[1]) for r in member) == [*range(400, 500)]
+        member.rewind()
+    with consumer(topic, topic.name, topic.name, **settings) as member:
+        assert len(list(member)) == 500
+        tp = TopicPartition(topic.name, 0)
+        member.seek(tp, member.position(tp) - 3)
+        assert [r.offset for r in member] == [*range(member.position(tp) - 3, member.position(tp))]
+
+
+def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
+    """What was not committed comes again; what an exception interrupted was not done."""
+    topic.produce(100)
+    settings = {"enable_auto_commit": False, "consumer_timeout_ms": 1_500}
+    with consumer(topic, topic.name, topic.name, **settings) as member:
+        assert len(list(member)) == 100
+    with consumer(topic, topic.name, topic.name, **settings) as member:
+        found = [next(member) for _ in range(40)]
+        member.commit()
+    with pytest.raises(RuntimeError), consumer(topic, topic.name, topic.name) as member:
+        failed = next(member)
+        raise RuntimeError("the record was not done with")
+    with consumer(topic, topic.name, topic.name, **settings) as member:
+        rest = list(member)
+    assert len(rest) == 60
+    assert (failed.partition, failed.offset) in {(r.partition, r.offset) for r in rest}
+    assert not {(r.partition, r.offset) for r in found} & {(r.partition, r.offset) for r in rest}
+
+
+def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
+    """A new group sees only what comes, and where it began stays even if it reads nothing."""
+    topic.produce(100)
+    with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
+        assert member.poll(100) == []
+        eventually(lambda: member.poll(100) == [] and len(member.assignment()) == 4)
+    before = set(topic.records)
+    topic.produce(50)
+    settings = {"auto_offset_reset": "latest", "consumer_timeout_ms": 1_500}
+    with consumer(topic, topic.name, topic.name, **settings) as member:
+        found = {(r.partition, r.offset) for r in member}
+    assert found == topic.records.keys() - before
+
+
+def test_a_registration_removed_by_hand_is_made_again(topic: Topic) -> None:
+    """The member stops at once, ends its session with all it owned, and takes part anew."""
+    with consumer(topic, topic.name, topic.name, session_timeout_ms=4_000) as member:
+        eventually(lambda: member.poll(100) == [] and len(member.assignment()) == 4)
+        with Coordinator(topic.zookeeper) as coordinator:
+            [name] = coordinator.children(nodes.ids_path(topic.name))
+            assert coordinator.delete(f"{nodes.ids_path(topic.name)}/{name}")
+            eventually(lambda: member.poll(50) == [] and not member.assignment())
+            with pytest.raises(NotOwned):
+                member.position(TopicPartition(topic.name, 0))
+            eventually(lambda: member.poll(50) == [] and len(member.assignment()) == 4)
+            assert coordinator.children(nodes.ids_path(topic.name)) != [name]
+
+
+@pytest.fixture
+def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
+    server = ZooKeeper(tmp_path)
+    with running(server.program, server.ready):
+        yield server
+
+
+@pytest.mark.slow
+def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
+    """A restart within the session neither loses nor repeats a record, nor a member its part."""
+    broker = SkidwayBroker(tmp_path, own_zookeeper.address)
+    with running(broker.program, broker.ready):
+        topic = next(make_topic(broker.address, own_zookeeper.address, 4))
+        members = [consumer(topic, GROUP, topic.name, session_timeout_ms=30_000) for _ in range(2)]
+        readings = [Reading(member) for member in members]
+        topic.produce(1_000)
+        eventually(lambda: once(topic, *(each.found for each in readings)))
+        own_zookeeper.restart()
+        topic.produce(1_000)
+        eventually(lambda: once(topic, *(each.found for each in readings)))
+        topic.partitions(6)
+        topic.produce(100, 5)
+        eventually(lambda: once(topic, *(each.found for each in readings)))
+        for member in members:
+            member.close()
+        for reading in readings:
+            reading.join()
+
+
+def test_apache_kafka_needs_zookeeper_for_the_group_only(
+    apache_kafka: ApacheKafka, zookeeper: str
+) -> None:
+    """Members share a topic of Apache Kafka, and find partitions that are added."""
+    topic = next(make_topic(apache_kafka.address, zookeeper, 4))
+    members = [consumer(topic, GROUP, topic.name, metadata_max_age_ms=1_000) for _ in range(2)]
+    readings = [Reading(member) for member in members]
+    topic.produce(1_000)
+    eventually(lambda: once(topic, *(each.found for each in readings)))
+    eventually(lambda: [len(member.assignment()) for member in members] == [2, 2])
+    topic.partitions(5)
+    eventually(lambda: sum(len(member.assignment()) for member in members) == 5)
+    topic.produce(100, 4)
+    eventually(lambda: once(topic, *(each.found for each in readings)))
+    for member in members:
+        member.close()
+    for reading in readings:
+        reading.join()

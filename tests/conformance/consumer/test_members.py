@@ -1,0 +1,145 @@
+"""Consumer groups of real programs: killed, stopped, many at once; every record is delivered."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.consumer.conftest import Topic
+from skidway.coordination import Coordinator
+from skidway.kafka.consumer import nodes
+from support.consumer_member import command, delivered
+from support.processes import Program, eventually
+
+pytestmark = [pytest.mark.conformance, pytest.mark.java, pytest.mark.slow]
+
+SESSION_MS = 4_000
+Start = Callable[[str], Program]
+
+
+@pytest.fixture
+def group(topic: Topic) -> str:
+    return f"group-of-{topic.name}"
+
+
+@pytest.fixture
+def start(topic: Topic, group: str, tmp_path: Path) -> Iterator[Start]:
+    """Starts members by name."""
+    programs: list[Program] = []
+
+    def started(name: str) -> Program:
+        program = Program(
+            command(
+                bootstrap_servers=topic.bootstrap,
+                zookeeper_connect=topic.zookeeper,
+                group_id=group,
+                topics=[topic.name],
+                auto_offset_reset="earliest",
+                auto_commit_interval_ms=200,
+                session_timeout_ms=SESSION_MS,
+            ),
+            tmp_path / name,
+        )
+        programs.append(program.start())
+        return program
+
+    yield started
+    for program in programs:
+        program.signal(signal.SIGCONT)
+        program.kill()
+
+
+def owners(topic: Topic, group: str) -> Counter[str]:
+    """How many partitions each reader owns."""
+    with Coordinator(topic.zookeeper) as coordinator:
+        found = [coordinator.get(nodes.owner_path(group, tp)) for tp in topic.tps()]
+    return Counter(each.data.decode() for each in found if each is not None)
+
+
+def committed(topic: Topic, group: str) -> dict[int, int]:
+    with Coordinator(topic.zookeeper) as coordinator:
+        found = {tp.partition: coordinator.get(nodes.offset_path(group, tp)) for tp in topic.tps()}
+    return {p: int(each.data) for p, each in found.items() if each is not None}
+
+
+def ends(topic: Topic) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for partition, offset in topic.records:
+        found[partition] = max(found.get(partition, 0), offset + 1)
+    return found
+
+
+def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, start: Start) -> None:
+    """What the dead member had not committed comes again at the other, and nothing is skipped."""
+    topic.produce(2_000)
+    first, second = start("first"), start("second")
+    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+    topic.produce(2_000)
+    first.kill()
+    topic.produce(2_000)
+    eventually(lambda: list(owners(topic, group).values()) == [4], within_s=30)
+    topic.produce(1_000)
+    eventually(lambda: topic.is_all(delivered(first.output()) + delivered(second.output())))
+    assert second.stop() == 0
+    assert committed(topic, group) == ends(topic)
+
+
+def test_a_member_that_leaves_in_order_repeats_nothing(
+    topic: Topic, group: str, start: Start
+) -> None:
+    """Every record comes once when members come and go in order, while records are produced."""
+    first = start("first")
+    topic.produce(1_000)
+    eventually(lambda: topic.is_all(delivered(first.output())))
+    second = start("second")
+    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+    topic.produce(1_000)
+    assert first.stop() == 0
+    topic.produce(1_000)
+    both = lambda: delivered(first.output()) + delivered(second.output())  # noqa: E731
+    eventually(lambda: topic.is_all(both()))
+    assert Counter((p, o) for p, o, _ in both()) == dict.fromkeys(topic.records, 1)
+
+
+def test_a_member_stopped_beyond_its_session_cannot_commit(
+    topic: Topic, group: str, start: Start
+) -> None:
+    """Its partitions pass on; awake again it takes part anew and disturbs nobody's offsets."""
+    first, second = start("first"), start("second")
+    topic.produce(2_000)
+    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+    first.signal(signal.SIGSTOP)
+    topic.produce(2_000)
+    eventually(lambda: list(owners(topic, group).values()) == [4], within_s=30)
+    both = lambda: delivered(first.output()) + delivered(second.output())  # noqa: E731
+    eventually(lambda: topic.is_all(both()))
+    eventually(lambda: committed(topic, group) == ends(topic))
+    before = len(delivered(first.output()))
+    first.signal(signal.SIGCONT)
+    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+    assert committed(topic, group) == ends(topic)
+    assert len(delivered(first.output())) - before <= 20  # what poll had handed it already
+    topic.produce(1_000)
+    eventually(lambda: topic.is_all(both()))
+    assert second.stop() == first.stop() == 0
+    assert committed(topic, group) == ends(topic)
+    assert first.output().count('"consumer_registration_lost"') == 1
+
+
+def test_partitions_that_are_added_are_read_from_their_beginning(
+    topic: Topic, group: str, start: Start
+) -> None:
+    """Members share new partitions, and no record that came before they noticed is skipped."""
+    first, second = start("first"), start("second")
+    topic.produce(500)
+    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+    topic.partitions(7)
+    topic.produce(300, 6)
+    eventually(lambda: sorted(owners(topic, group).values()) == [3, 4], within_s=30)
+    both = lambda: delivered(first.output()) + delivered(second.output())  # noqa: E731
+    eventually(lambda: topic.is_all(both()))
+    assert Counter((p, o) for p, o, _ in both()) == dict.fromkeys(topic.records, 1)
