@@ -15,7 +15,6 @@ from skidway.coordination import Coordinator
 from skidway.errors import UsageError
 from skidway.kafka.client import EARLIEST, LATEST
 from skidway.kafka.consumer.administration import Groups
-from skidway.kafka.consumer.nodes import check_group
 from skidway.kafka.types import TopicPartition
 
 COLUMNS = ["topic", "partition", "owner", "committed_offset", "log_end_offset", "lag"]
@@ -77,22 +76,21 @@ def _list(args: argparse.Namespace) -> int:
 
 def _describe(args: argparse.Namespace) -> int:
     with _groups(args) as groups:
-        found = groups.describe(check_group(args.group))
-        members = groups.members(args.group)
+        found = groups.describe(args.group)
+        members, active = groups.members(args.group), groups.active(args.group)
     names = [*COLUMNS, "log_start_offset"]
     rows = [{name: getattr(each, name) for name in names} for each in found]
     if args.json:
         print_json({"group": args.group, "members": list(members), "partitions": rows})
     else:
-        print(f"{args.group}  ({len(members)} members)")
+        print(f"{args.group}  ({active} active members)")
         print_rows(rows, COLUMNS, as_json=False)
     return 0
 
 
 def _reset(args: argparse.Namespace) -> int:
-    group = check_group(args.group)
     with _groups(args) as groups:
-        changes = groups.reset(group, _offsets(groups, args), dry_run=args.dry_run)
+        changes = groups.reset(args.group, _offsets(groups, args), dry_run=args.dry_run)
     rows = [
         {"topic": each.topic, "partition": each.partition, "before": each.before, "now": each.after}
         for each in changes

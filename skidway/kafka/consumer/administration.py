@@ -20,7 +20,10 @@ RESETTER = b"skidway-groups-reset"
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """A group; `members` registered now, `topics` that it has read or subscribes to."""
+    """A group; `members` that are active now, `topics` that it has read or subscribes to.
+
+    Members are those that registered in ZooKeeper, and those that brokers know by Kafka's protocol.
+    """
 
     group: str
     members: int
@@ -66,12 +69,18 @@ class Groups:
     def all(self) -> list[GroupSummary]:
         """Every group, by name."""
         return [
-            GroupSummary(group, len(self.members(group)), tuple(self.topics(group)))
-            for group in self._coordinator.children(nodes.CONSUMERS)
+            GroupSummary(group, self.active(group), tuple(self.topics(group)))
+            for group in map(nodes.group_of, self._coordinator.children(nodes.CONSUMERS))
         ]
 
+    def active(self, group: str) -> int:
+        """How many members are active, in either way of being one."""
+        found = self._coordinator.get(nodes.coordinated_path(group))
+        coordinated = 0 if found is None else nodes.coordinated_members(found.data)
+        return len(self.members(group)) + coordinated
+
     def members(self, group: str) -> Sequence[str]:
-        """The consumers that are registered now."""
+        """The consumers that are registered in ZooKeeper now."""
         return self._coordinator.children(nodes.ids_path(group))
 
     def topics(self, group: str) -> Sequence[str]:
@@ -108,11 +117,10 @@ class Groups:
 
         While it works it owns the partitions, so that nobody begins to read at the old offsets.
         """
-        members = self.members(group)
-        if members:
+        active = self.active(group)
+        if active:
             raise StateRefused(
-                f"group {group} has {len(members)} active members; stop them before its offsets "
-                f"are set: {', '.join(members[:3])}"
+                f"group {group} has {active} active members: stop them before its offsets are set"
             )
         changes = [
             Change(*tp, self._offset(group, tp), offset) for tp, offset in sorted(offsets.items())
@@ -207,5 +215,6 @@ class Groups:
                 return
 
     def _require(self, group: str) -> None:
-        if group not in self._coordinator.children(nodes.CONSUMERS):
+        names = self._coordinator.children(nodes.CONSUMERS)
+        if group not in map(nodes.group_of, names):
             raise SkidwayError(f"there is no group {group}")

@@ -2,9 +2,11 @@
 
     /consumers/G/ids/C          ephemeral: what C subscribes to, and with how many streams
     /consumers/G/owners/T/P     ephemeral: the reader that owns partition P
-    /consumers/G/offsets/T/P    the next offset to read, in decimal
+    /consumers/G/offsets/T/P    the next offset to read, in decimal; a JSON object may follow
     /consumers/G/offsets/T      how many partitions the topic had when the group began with it
+    /consumers/G/group          who is in it by Kafka's group protocol: written by brokers, not here
 
+In a group's name characters that a node cannot have are percent-encoded.
 A reader is one stream of a consumer: its name is the consumer's and a number. What is read here was
 written by others, perhaps by older or other programs: what cannot be understood is passed over.
 """
@@ -15,6 +17,7 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote, unquote
 
 from skidway.errors import UsageError
 from skidway.kafka.types import TopicPartition
@@ -31,7 +34,7 @@ _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
 
 
 def check_group(group: str) -> str:
-    """The group's name. UsageError for one that cannot be a node's name."""
+    """A name for a group of our own consumers. UsageError for one that would need encoding."""
     if not _NAME.match(group) or group in (".", ".."):
         raise UsageError(
             f"{group!r} is no name of a group: letters, digits, '.', '_' and '-', at most 249"
@@ -39,14 +42,35 @@ def check_group(group: str) -> str:
     return group
 
 
+def group_path(group: str) -> str:
+    """Above all nodes of a group."""
+    return f"{CONSUMERS}/{quote(group, safe='')}"
+
+
+def group_of(name: str) -> str:
+    """The group whose node has this name."""
+    return unquote(name)
+
+
 def ids_path(group: str) -> str:
     """Where the members of a group register."""
-    return f"{CONSUMERS}/{group}/ids"
+    return f"{group_path(group)}/ids"
+
+
+def coordinated_path(group: str) -> str:
+    """What brokers note of members that use Kafka's group protocol."""
+    return f"{group_path(group)}/group"
+
+
+def coordinated_members(data: bytes) -> int:
+    """How many members a group has by Kafka's group protocol, as its broker noted."""
+    members = _object(data).get("members")
+    return len(members) if isinstance(members, list) else 0
 
 
 def owners_path(group: str) -> str:
     """Above the owner nodes of all topics."""
-    return f"{CONSUMERS}/{group}/owners"
+    return f"{group_path(group)}/owners"
 
 
 def owner_path(group: str, tp: TopicPartition) -> str:
@@ -56,7 +80,7 @@ def owner_path(group: str, tp: TopicPartition) -> str:
 
 def offsets_path(group: str) -> str:
     """Above the offsets of all topics."""
-    return f"{CONSUMERS}/{group}/offsets"
+    return f"{group_path(group)}/offsets"
 
 
 def offset_path(group: str, tp: TopicPartition) -> str:

@@ -15,7 +15,7 @@ from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError
 
 from skidway.clock import Clock
 from skidway.coordination import Coordinator, Watch
-from skidway.errors import SkidwayError, Unreachable
+from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.assignment import Readers
 from skidway.kafka.consumer.guard import Guard
@@ -57,7 +57,13 @@ class Registry:
         return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
 
     def register(self, guard: Guard) -> None:
-        """Registers a consumer."""
+        """Registers a consumer. StateRefused where brokers have members of the group."""
+        found = self._coordinator.get(nodes.coordinated_path(self._group))
+        if found is not None and nodes.coordinated_members(found.data):
+            raise StateRefused(
+                f"group {self._group} has members that coordinate through a broker: "
+                "choose another name, or stop them first"
+            )
         path = f"{self._ids}/{guard.name}"
         self._coordinator.create_if_absent(path, guard.document(0), ephemeral=True)
 

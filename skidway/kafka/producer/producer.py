@@ -108,6 +108,8 @@ class Producer:
         Waits while the buffer is full; BufferFull after max_block_ms. KafkaError for a topic or
         partition that does not exist, UsageError for what is no message.
         """
+        if self._end is not None:
+            raise SkidwayError(f"the producer has ended: {self._end}")
         single = messages is None or isinstance(messages, bytes | bytearray | memoryview)
         values: Sequence[Any] = [messages] if single else messages  # type: ignore[assignment]
         keys = _keys_of(key, len(values))

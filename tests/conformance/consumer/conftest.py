@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -41,7 +42,8 @@ class Topic:
         self.records[where.partition, where.offset] = value
 
     def partitions(self, count: int) -> None:
-        assert self.client.create_partitions({self.name: count}) == {self.name: None}
+        made = lambda: self.client.create_partitions({self.name: count})  # noqa: E731
+        eventually(lambda: made()[self.name] is None and len(self.tps()) == count)
 
     def tps(self) -> list[TopicPartition]:
         found = self.client.metadata([self.name]).topics[self.name].partitions
@@ -55,7 +57,8 @@ class Topic:
         return {(p, o) for p, o, _ in delivered} >= self.records.keys()
 
 
-def make_topic(bootstrap: str, zookeeper: str, partitions: int) -> Iterator[Topic]:
+@contextlib.contextmanager
+def a_topic(bootstrap: str, zookeeper: str, partitions: int) -> Iterator[Topic]:
     """A topic of that many partitions."""
     name = topic_name("group")
     with Client(bootstrap) as client, Producer(bootstrap, batch_size=2_000) as producer:
@@ -68,4 +71,5 @@ def make_topic(bootstrap: str, zookeeper: str, partitions: int) -> Iterator[Topi
 def topic(skidway_broker: SkidwayBroker) -> Iterator[Topic]:
     """Four partitions on our broker."""
     zookeeper = str(skidway_broker.settings["zookeeper.connect"])
-    yield from make_topic(skidway_broker.address, zookeeper, 4)
+    with a_topic(skidway_broker.address, zookeeper, 4) as made:
+        yield made

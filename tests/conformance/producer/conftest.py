@@ -1,0 +1,16 @@
+"""Brokers of both kinds, and one of ours that a test may kill."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.brokers import own_broker, skidway_broker
+
+__all__ = ["own_broker", "skidway_broker"]
+
+
+@pytest.fixture(params=["apache", "skidway"])
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    """The address of either broker."""
+    name = "apache_kafka" if request.param == "apache" else "skidway_broker"
+    return str(request.getfixturevalue(name).address)

@@ -1,0 +1,169 @@
+"""The producer for applications against Apache Kafka and our broker."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from skidway.errors import UsageError
+from skidway.kafka import Producer, RecordMetadata, TopicPartition
+from skidway.kafka.batch import Codec, read_header
+from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic
+from skidway.kafka.columns import decode
+from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.partitioning import partition_of_key
+from support.brokers import SkidwayBroker
+from support.kafka import topic_name
+from support.processes import eventually
+
+pytestmark = [pytest.mark.conformance, pytest.mark.java]
+
+PARTITIONS = 3
+Rows = dict[tuple[int, int], tuple[bytes | None, bytes | None]]
+
+
+def make_topic(bootstrap: str) -> str:
+    name = topic_name("producer")
+    with Client(bootstrap) as client:
+        configs = {"max.message.bytes": "100000"}
+        assert client.create_topics([NewTopic(name, PARTITIONS, 1, configs)]) == {name: None}
+        eventually(lambda: len(client.metadata([name]).topics[name].partitions) == PARTITIONS)
+    return name
+
+
+@pytest.fixture
+def topic(bootstrap: str) -> str:
+    return make_topic(bootstrap)
+
+
+def read(bootstrap: str, topic: str) -> tuple[Rows, list[Codec]]:
+    """Key and value of every record by partition and offset, and the batches' codecs."""
+    tps = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
+    found: Rows = {}
+    codecs = []
+    with Client(bootstrap) as client:
+        ends = client.list_offsets(dict.fromkeys(tps, LATEST))
+        starts = client.list_offsets(dict.fromkeys(tps, EARLIEST))
+        fetcher = Fetcher(client, max_wait_ms=100)
+        for tp in tps:
+            fetcher.seek(tp, starts[tp].offset)
+        while any(fetcher.positions[tp] < ends[tp].offset for tp in tps):
+            for fetched in fetcher.poll(1_000):
+                for raw in fetched.batches:
+                    codecs.append(read_header(raw).codec)
+                    batch = decode(raw)
+                    rows = zip(batch.keys.to_pylist(), batch.values.to_pylist(), strict=True)
+                    for offset, row in zip(batch.offsets.tolist(), rows, strict=True):
+                        found[fetched.tp.partition, offset] = row
+    return found, codecs
+
+
+def where(future: Future[RecordMetadata]) -> tuple[int, int]:
+    metadata = future.result(60)
+    return metadata.partition, metadata.offset
+
+
+@pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
+def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, codec: Any) -> None:
+    """Every codec; keys, nulls, sets of messages, messages to a partition."""
+    with Producer(bootstrap, compression_type=codec, linger_ms=20) as producer:
+        long = b"compressible " * 50
+        expected = {
+            producer.send(topic, long + b"%d" % index, key=b"%d" % index): (
+                b"%d" % index,
+                long + b"%d" % index,
+            )
+            for index in range(100)
+        }
+        expected[producer.send(topic, None, key=b"gone")] = (b"gone", None)
+        expected[producer.send(topic, b"here", partition=2)] = (None, b"here")
+        many = producer.send(topic, [b"a", b"b", None], key=[b"k", None, b""])
+    found, codecs = read(bootstrap, topic)
+    assert {where(future): row for future, row in expected.items()}.items() <= found.items()
+    assert [found[each.partition, each.offset] for each in many.result()] == [
+        (b"k", b"a"),
+        (None, b"b"),
+        (b"", None),
+    ]
+    assert len(found) == 105
+    assert Codec[codec.upper()] in codecs
+    for future, (key, _) in expected.items():
+        if key is not None:
+            assert future.result().partition == partition_of_key(key, PARTITIONS)
+
+
+def test_an_own_partition_function(bootstrap: str, topic: str) -> None:
+    """It sees key, value and the number of partitions; what is none of them is refused."""
+    with Producer(bootstrap) as producer:
+        sent = [
+            producer.send(topic, b"%d" % index, partitioner=lambda _k, v, n: int(v or b"") % n)
+            for index in range(9)
+        ]
+        with pytest.raises(UsageError, match="chose 7 of 3"):
+            producer.send(topic, b"", partitioner=lambda _k, _v, _n: 7)
+        with pytest.raises(UsageError, match="0 to 2 only"):
+            producer.send(topic, b"", partition=3)
+        with pytest.raises(UsageError, match="not str"):
+            producer.send(topic, ["text"])  # type: ignore[list-item]
+    assert [future.result().partition for future in sent] == [0, 1, 2] * 3
+
+
+def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> None:
+    """Its future has the error; what was sent before and after it arrives, in order."""
+    with Producer(bootstrap, compression_type="none", batch_size=90_000) as producer:
+        before = [producer.send(topic, b"%d" % index, partition=0) for index in range(50)]
+        large = producer.send(topic, bytes(200_000), partition=0)
+        after = [producer.send(topic, b"%d" % index, partition=0) for index in range(50, 100)]
+    error = large.exception()
+    assert isinstance(error, KafkaError)
+    assert error.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert [where(future) for future in [*before, *after]] == [(0, offset) for offset in range(100)]
+    found, _ = read(bootstrap, topic)
+    assert [found[0, offset][1] for offset in range(100)] == [b"%d" % i for i in range(100)]
+
+
+def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
+    """`send` says so, after max_block_ms, and no topic is made."""
+    with Producer(bootstrap, max_block_ms=300) as producer:
+        with pytest.raises(KafkaError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+            producer.send("never-was", b"x")
+        producer.flush()
+
+
+def test_a_limit_lowered_meanwhile_halves_batches(own_broker: SkidwayBroker) -> None:
+    """Batches that were right when they were begun are sent again in halves, in order."""
+    own_broker.settings["message.max.bytes"] = 20_000
+    own_broker.start()
+    topic = topic_name("halved")
+    with Client(own_broker.address) as client:
+        assert client.create_topics([NewTopic(topic, PARTITIONS, 1)]) == {topic: None}
+    with Producer(own_broker.address, compression_type="none", linger_ms=200) as producer:
+        known = producer.send(topic, b"first", partition=1).result(60)
+        producer._directory._topics[topic] = producer._directory._topics[topic].__class__(
+            PARTITIONS, (0, 1, 2), 900_000, 1e12
+        )
+        many = producer.send(topic, [b"%d " % i * 200 for i in range(100)], partition=1)
+    assert known.offset == 0
+    assert [each.offset for each in many.result()] == list(range(1, 101))
+    found, _ = read(own_broker.address, topic)
+    assert [found[1, i + 1][1] for i in range(100)] == [b"%d " % i * 200 for i in range(100)]
+
+
+@pytest.mark.slow
+def test_a_broker_killed_under_load_loses_and_repeats_nothing(own_broker: SkidwayBroker) -> None:
+    """kill -9 while it takes: every future ends with its offset, every message is there once."""
+    own_broker.start()
+    topic = make_topic(own_broker.address)
+    with Producer(own_broker.address, linger_ms=1, batch_size=5_000) as producer:
+        sent = []
+        for index in range(20_000):
+            sent.append(producer.send(topic, b"%d" % index))
+            if index in (7_000, 14_000):
+                own_broker.crash()
+    found, _ = read(own_broker.address, topic)
+    assert sorted(int(value or b"") for _, value in found.values()) == list(range(20_000))
+    values = {where(future): b"%d" % index for index, future in enumerate(sent)}
+    known = {place: value for place, value in values.items() if place[1] >= 0}
+    assert all(found[place][1] == value for place, value in known.items())
