@@ -12,6 +12,7 @@ from skidway.clock import Clock, SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import UsageError
 from skidway.kafka.client import Client
+from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.consumer.chunk import Record
 from skidway.kafka.consumer.nodes import STREAMS_MAX, check_group
 from skidway.kafka.consumer.reader import Reader
@@ -47,13 +48,15 @@ class Consumer:
         **settings: Unpack[ConsumerOptions],
     ) -> None:
         """`zookeeper_connect`: host:port[,...][/chroot], that of the brokers if they have one."""
+        parse_bootstrap(bootstrap_servers)
+        check_group(group_id)
         self._bootstrap = bootstrap_servers
         self._settings = _settings(settings)
         self._streams: list[Stream] = []
         timeout_s = self._settings.session_timeout_ms / 1000
         self._registration = Registration(
             Coordinator(zookeeper_connect, session_timeout_s=timeout_s),
-            check_group(group_id),
+            group_id,
             session_timeout_s=timeout_s,
             clock=SystemClock() if clock is None else clock,
         )

@@ -218,6 +218,7 @@ class Producer:
                             self._sendings.pop(sending.number, None)
                         raise
                     tp, room = self._batch(topic, known, partition, sizes[start])
+                    room = min(room, self._settings.buffer_memory - self._buffered_bytes)
                     stop, size_bytes = _as_many(sizes, start, end, room)
                     self._accumulator.extend(tp, messages, start, stop, size_bytes, sending)
                     self._buffered_bytes += size_bytes
@@ -227,10 +228,7 @@ class Producer:
     def _batch(
         self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
     ) -> tuple[TopicPartition, int]:
-        """A batch that takes at least one message of a size, and how many bytes it takes.
-
-        Some more bytes may be let in than `buffer.memory`: those of one batch for each sender.
-        """
+        """A batch that takes at least one message of a size, and how many bytes it takes."""
         limit, accumulator = known.limit_bytes, self._accumulator
         chosen = self._sticky.present(topic) if partition is None else partition
         if chosen is not None:

@@ -132,25 +132,6 @@ def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
         producer.flush()
 
 
-def test_a_limit_lowered_meanwhile_halves_batches(own_broker: SkidwayBroker) -> None:
-    """Batches that were right when they were begun are sent again in halves, in order."""
-    own_broker.settings["message.max.bytes"] = 20_000
-    own_broker.start()
-    topic = topic_name("halved")
-    with Client(own_broker.address) as client:
-        assert client.create_topics([NewTopic(topic, PARTITIONS, 1)]) == {topic: None}
-    with Producer(own_broker.address, compression_type="none", linger_ms=200) as producer:
-        known = producer.send(topic, b"first", partition=1).result(60)
-        producer._directory._topics[topic] = producer._directory._topics[topic].__class__(
-            PARTITIONS, (0, 1, 2), 900_000, 1e12
-        )
-        many = producer.send(topic, [b"%d " % i * 200 for i in range(100)], partition=1)
-    assert known.offset == 0
-    assert [each.offset for each in many.result()] == list(range(1, 101))
-    found, _ = read(own_broker.address, topic)
-    assert [found[1, i + 1][1] for i in range(100)] == [b"%d " % i * 200 for i in range(100)]
-
-
 @pytest.mark.slow
 def test_a_broker_killed_under_load_loses_and_repeats_nothing(own_broker: SkidwayBroker) -> None:
     """kill -9 while it takes: every future ends with its offset, every message is there once."""

@@ -1,0 +1,37 @@
+"""docs/client.md: its examples are run, in their order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from skidway.kafka.client import Client, NewTopic
+from support.brokers import SkidwayBroker
+from support.processes import eventually
+from support.zookeeper import ZooKeeper
+
+pytestmark = [pytest.mark.conformance, pytest.mark.java]
+
+PAGE = Path(__file__).parents[3] / "docs/client.md"
+
+
+def test_the_examples_of_the_page_run(
+    skidway_broker: SkidwayBroker, zookeeper_server: ZooKeeper
+) -> None:
+    """Each block of Python, with the addresses of this test's broker and ZooKeeper."""
+    with Client(skidway_broker.address) as client:
+        assert client.create_topics([NewTopic("clicks", 3, 1)]) == {"clicks": None}
+        eventually(lambda: len(client.metadata(["clicks"]).topics["clicks"].partitions) == 3)
+    addresses, *examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(examples) == 8
+    names = {
+        "BROKER": skidway_broker.address,
+        "ZOOKEEPER": str(skidway_broker.settings["zookeeper.connect"]),
+    }
+    assert set(re.findall(r"^(\w+) =", addresses, re.MULTILINE)) == set(names)
+    for example in examples:
+        exec(compile(example, str(PAGE), "exec"), names)
+    assert names["records"]
+    assert names["again"]

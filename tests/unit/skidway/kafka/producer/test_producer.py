@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from skidway.errors import SkidwayError, Unreachable, UsageError
+from skidway.kafka import BufferFull, Producer
+from skidway.kafka.producer.directory import KnownTopic
+from skidway.kafka.producer.settings import ProducerOptions, ProducerSettings
+
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"acks": 2},
+        {"acks": 0},
+        {"compression_type": "brotli"},
+        {"linger_ms": -1},
+        {"max_in_flight_requests_per_connection": 6},
+        {"linger": 5},
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
+    """In words, before anything is connected."""
+    with pytest.raises(UsageError):
+        Producer(NOBODY, **wrong)
+    with pytest.raises(UsageError):
+        Producer("no address at all:", linger_ms=1)
+
+
+def test_options_are_the_settings() -> None:
+    """Every setting can be given, and nothing else."""
+    assert {each.name for each in fields(ProducerSettings)} == set(ProducerOptions.__annotations__)
+    assert ProducerSettings(acks=0, enable_idempotence=False).acks_number == 0
+    assert ProducerSettings(acks=-1).acks_number == -1
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every topic is known, and no broker answers."""
+    topic = KnownTopic(3, (0, 1, 2), 1_000, 0.0)
+    monkeypatch.setattr("skidway.kafka.producer.directory.Directory.topic", lambda *_, **__: topic)
+
+
+@pytest.mark.usefixtures("known")
+def test_a_full_buffer_holds_senders_back() -> None:
+    """BufferFull after max_block_ms; what is in the buffer is failed by close, which says so."""
+    producer = Producer(NOBODY, buffer_memory=1_000, max_block_ms=50)
+    try:
+        first = producer.send("t", bytes(800))
+        with pytest.raises(BufferFull):
+            producer.send("t", bytes(800))
+        with pytest.raises(BufferFull):
+            producer.send("t", [bytes(10), bytes(800)])
+    finally:
+        with pytest.raises(Unreachable, match="not acknowledged after 50 ms"):
+            producer.close(50)
+    assert isinstance(first.exception(0), SkidwayError)
+    with pytest.raises(SkidwayError, match="closed"):
+        producer.send("t", b"x")
+    producer.close()
+
+
+@pytest.mark.usefixtures("known")
+def test_keys_belong_to_messages() -> None:
+    """One key for all, or one for each; the empty set is delivered at once."""
+    with Producer(NOBODY) as producer:
+        with pytest.raises(UsageError, match="2 keys for 3 messages"):
+            producer.send("t", [b"a", b"b", b"c"], key=[b"1", b"2"])
+        assert producer.send("t", []).result(0) == []
