@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from skidway.clock import Clock, SystemClock
 from skidway.coordination import Coordinator
-from skidway.errors import UsageError
+from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.consumer.chunk import Record
@@ -61,7 +61,11 @@ class Consumer:
             clock=SystemClock() if clock is None else clock,
         )
         if topics:
-            self.create_message_streams(topics)
+            try:
+                self.create_message_streams(topics)
+            except SkidwayError:
+                self._registration.close()
+                raise
 
     def create_message_streams(self, topics: str | Sequence[str], streams: int = 1) -> list[Stream]:
         """So many streams that share our part of these topics, each to be iterated on its thread.

@@ -71,6 +71,12 @@ class Reader:
         self._commit_at = 0.0
         self._due_at = 0.0
         self._paused = False
+        self.is_closing = False
+
+    def interrupt(self) -> None:
+        """Ends a `take` that waits, and every later one, without anything; from any thread."""
+        self.is_closing = True
+        self.bell.ring()
 
     @property
     def is_settled(self) -> bool:
@@ -111,7 +117,7 @@ class Reader:
                 reading, raw = self._buffer.popleft()
                 if reading.is_live:
                     return reading, raw
-            if last_look:
+            if last_look or self.is_closing:
                 break
             now = self.clock.monotonic()
             self._fetch(max(min(until, self._due_at) - now, 0.0))
@@ -123,7 +129,7 @@ class Reader:
         until = self.clock.monotonic() + timeout_s
         while not self.holds():
             now = self.clock.monotonic()
-            if now >= until:
+            if now >= until or self.is_closing:
                 return False
             self._tell_pause()
             self._client.wait(max(min(until, self._due_at) - now, 0.0), (self.bell.fd,))
