@@ -11,7 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import pyarrow as pa
+
 from skidway.errors import UsageError
+from skidway.kafka.partitioning import of_keys
 
 Partitioner = Callable[[bytes | None, bytes | None, int], int]
 """From key, value and the number of partitions to a partition."""
@@ -23,6 +26,13 @@ def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None,
     if not 0 <= partition < count:
         raise UsageError(f"the partitioner chose {partition} of {count} partitions")
     return int(partition)
+
+
+def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
+    """The partition of each key among so many; None where there is no key."""
+    present = [key for key in keys if key is not None]
+    chosen = iter(of_keys(pa.array(present, pa.binary()), count).tolist())
+    return [None if key is None else next(chosen) for key in keys]
 
 
 class StickyPartitions:

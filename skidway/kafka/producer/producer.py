@@ -15,10 +15,9 @@ from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.kafka import client as core
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.client.delivery import BufferFull
-from skidway.kafka.partitioning import partition_of_key
 from skidway.kafka.producer.accumulator import Accumulator, Messages, PendingBatch
 from skidway.kafka.producer.directory import Directory, KnownTopic
-from skidway.kafka.producer.partitioner import Partitioner, StickyPartitions, own_choice
+from skidway.kafka.producer.partitioner import Partitioner, StickyPartitions, by_key, own_choice
 from skidway.kafka.producer.sender import Outgoing, Sender
 from skidway.kafka.producer.sending import RecordMetadata, Sending
 from skidway.kafka.producer.settings import ProducerOptions, ProducerSettings
@@ -320,12 +319,12 @@ def _partitions(
         raise UsageError(f"topic {topic} has the partitions 0 to {count - 1} only")
     if partition is not None or (partitioner is None and all(key is None for key in keys)):
         return [(partition, 0, len(values))]
-    chosen: list[int | None] = []
-    for key, value in zip(keys, values, strict=True):
-        if partitioner is not None:
-            chosen.append(own_choice(partitioner, key, value, count))
-        else:
-            chosen.append(None if key is None else partition_of_key(key, count))
+    chosen: list[int | None]
+    if partitioner is None:
+        chosen = by_key(keys, count)
+    else:
+        pairs = zip(keys, values, strict=True)
+        chosen = [own_choice(partitioner, key, value, count) for key, value in pairs]
     segments, start = [], 0
     for where, group in itertools.groupby(chosen):
         end = start + sum(1 for _ in group)

@@ -13,7 +13,7 @@ from skidway.kafka.batch import Codec, read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic
 from skidway.kafka.columns import decode
 from skidway.kafka.errors import ErrorCode, KafkaError
-from skidway.kafka.partitioning import partition_of_key
+from skidway.kafka.producer.partitioner import by_key
 from support.brokers import SkidwayBroker
 from support.kafka import topic_name
 from support.processes import eventually
@@ -91,7 +91,7 @@ def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, cod
     assert Codec[codec.upper()] in codecs
     for future, (key, _) in expected.items():
         if key is not None:
-            assert future.result().partition == partition_of_key(key, PARTITIONS)
+            assert [future.result().partition] == by_key([key], PARTITIONS)
 
 
 def test_an_own_partition_function(bootstrap: str, topic: str) -> None:
