@@ -14,7 +14,10 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from skidway.errors import UsageError
-from skidway.kafka.partitioning import of_keys
+from skidway.kafka.partitioning import of_key, of_keys
+
+COLUMN_LEAST = 50
+"""Fewer keys are hashed one by one: a column has a cost of its own."""
 
 Partitioner = Callable[[bytes | None, bytes | None, int], int]
 """From key, value and the number of partitions to a partition."""
@@ -30,6 +33,8 @@ def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None,
 
 def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
     """The partition of each key among so many; None where there is no key."""
+    if len(keys) < COLUMN_LEAST:
+        return [None if key is None else of_key(key, count) for key in keys]
     present = [key for key in keys if key is not None]
     chosen = iter(of_keys(pa.array(present, pa.binary()), count).tolist())
     return [None if key is None else next(chosen) for key in keys]

@@ -1,5 +1,7 @@
 import numpy as np
 import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skidway.kafka import partitioning
 
@@ -23,3 +25,10 @@ def test_keys_are_hashed_as_kafka_does() -> None:
     assert partitioning.of_keys(pa.array([b""], pa.binary()), 7).tolist() == [
         (int(partitioning.murmur2(pa.array([b""], pa.binary()))[0]) & 0x7FFFFFFF) % 7
     ]
+
+
+@given(st.lists(st.binary(max_size=40), min_size=1), st.integers(1, 1000))
+def test_one_key_goes_where_a_column_of_it_goes(keys: list[bytes], partitions: int) -> None:
+    """One by one or as a column: the same partitions."""
+    expected = partitioning.of_keys(pa.array(keys, pa.binary()), partitions).tolist()
+    assert [partitioning.of_key(key, partitions) for key in keys] == expected
