@@ -81,7 +81,8 @@ class Stream:
         self._finish()
         found: list[Record] = []
         while len(found) < max_records:
-            record = self._next_row()
+            # With records in hand nothing may pass on to another reader: they are not done with.
+            record = self._next_row(may_turn=not found)
             if record is not None:
                 found.append(record)
             elif found or self._next_chunk(timeout_ms / 1000) is None:
@@ -169,8 +170,8 @@ class Stream:
             reading.finish()
         self._in_hand.clear()
 
-    def _next_row(self) -> Record | None:
-        chunk = self._current()
+    def _next_row(self, *, may_turn: bool = True) -> Record | None:
+        chunk = self._current(may_turn=may_turn)
         if chunk is None:
             return None
         if self._rows is None:
@@ -184,11 +185,14 @@ class Stream:
             chunk.reading.hand_out(record.offset + 1)
         return record
 
-    def _current(self) -> Chunk | None:
-        """The batch that is being handed out, as long as that is right."""
+    def _current(self, *, may_turn: bool = True) -> Chunk | None:
+        """The batch that is being handed out, as long as that is right.
+
+        Without `may_turn` what is due in the group is put off: None where something is.
+        """
         if self._chunk is None or self._closing:
             return None
-        if not self._reader.is_clear and not self._locked(self._reader.holds):
+        if not self._reader.is_clear and not (may_turn and self._locked(self._reader.holds)):
             return None
         if not self._chunk.reading.is_live:
             self._chunk, self._rows = None, None
