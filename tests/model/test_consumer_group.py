@@ -16,6 +16,7 @@ import os
 import random
 import uuid
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 from unittest.mock import patch
 
@@ -28,6 +29,7 @@ from skidway.kafka.batch import Codec
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.reader import Reader
 from skidway.kafka.consumer.registration import Registration
+from skidway.kafka.consumer.registry import Registry
 from skidway.kafka.consumer.settings import ConsumerSettings
 from skidway.kafka.consumer.stream import Stream
 from skidway.kafka.types import TopicPartition
@@ -362,3 +364,26 @@ def test_without_faults_every_record_comes_once() -> None:
             assert not wrong, f"not delivered once: {len(wrong)}, first {wrong[0]}"
         except AssertionError as error:
             raise AssertionError(f"MODEL_SEED={seed}: {error}") from error
+
+
+def sees(mutation: AbstractContextManager[Any]) -> bool:
+    """Whether some seed finds fault with changed code."""
+    with mutation:
+        for seed in range(SEEDS):
+            try:
+                world = run(seed, faults=True)
+                assert all(each in world.deliveries for each in everything(world))
+            except AssertionError:
+                return True
+    return False
+
+
+def test_the_model_sees_members_that_believe_too_long() -> None:
+    """Without the lease, who was stopped beyond the session hands out what is another's."""
+    until = property(lambda self: float("inf") if self.name else float("-inf"))
+    assert sees(patch.object(Registration, "until", until))
+
+
+def test_the_model_sees_claims_that_are_forgotten() -> None:
+    """An unanswered claim that nobody takes back leaves a partition without a reader."""
+    assert sees(patch.object(Registry, "disclaim", lambda *_: None))
