@@ -126,7 +126,6 @@ class Stream:
         if offset < 0:
             raise UsageError("an offset is 0 or more")
         with self._lock:
-            self._finish()
             self._owned(tp)
             self._reader.seek(tp, offset)
 
@@ -136,7 +135,6 @@ class Stream:
         Where there is no record so late: to the end. Source: the paper, section 3.1.
         """
         with self._lock:
-            self._finish()
             tps = list(self._reader.readings)
             where = EARLIEST if timestamp_ms is None else timestamp_ms
             found = self._reader.client.list_offsets(dict.fromkeys(tps, where))
