@@ -3,8 +3,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kazoo.exceptions import BadVersionError, RolledBackError
 
 from skidway.coordination import Coordinator, State, Versioned
 from skidway.errors import Unreachable
@@ -99,3 +101,57 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
         eventually(lambda: session.state is State.CONNECTED)
         assert told[-1] is State.CONNECTED
         assert session.get("/kept") == Versioned(b"1", 0)
+
+
+def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
+    """What refuses is told in its place; nothing of the rest is done."""
+    session.create_if_absent("/x", b"1")
+
+    def good(do: Any) -> None:
+        do.set_data("/x", b"2", 0)
+        do.create("/y", b"")
+
+    def late(do: Any) -> None:
+        do.create("/z", b"")
+        do.set_data("/x", b"3", 0)
+
+    assert not any(isinstance(each, Exception) for each in session.transact("/x", good))
+    rolled_back, refused = session.transact("/x", late)
+    assert isinstance(rolled_back, RolledBackError)
+    assert isinstance(refused, BadVersionError)
+    assert session.get("/x") == Versioned(b"2", 1)
+    assert session.get("/z") is None
+
+
+def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str) -> None:
+    """Of a node that is not there yet, of a node's end, of children."""
+    told: list[str] = []
+    assert not session.watch_node("/a", lambda event: told.append(event.path))
+    session.create_if_absent("/a/b")
+    session.get("/a/b", watch=lambda event: told.append(event.path))
+    session.children("/a", watch=lambda event: told.append(event.path))
+    session.delete("/a/b")
+    eventually(lambda: sorted(told) == ["/a", "/a", "/a/b"])
+
+
+def test_a_restarted_session_has_lost_what_was_ephemeral(session: Coordinator) -> None:
+    """Its nodes are gone at once, and another session is there soon."""
+    states: list[State] = []
+    session.on_state(states.append)
+    session.create_if_absent("/mine", ephemeral=True)
+    before = session.session_id
+    assert before
+    session.restart()
+    eventually(lambda: session.state is State.CONNECTED)
+    assert session.session_id not in (0, before)
+    assert session.get("/mine") is None
+    assert states == [State.LOST, State.CONNECTED]
+
+
+def test_a_question_is_answered_elsewhere(session: Coordinator) -> None:
+    """Without waiting: there, not there."""
+    told: list[bool | None] = []
+    session.create_if_absent("/there")
+    session.ask("/there", told.append)
+    session.ask("/nowhere", told.append)
+    eventually(lambda: told == [True, False])
