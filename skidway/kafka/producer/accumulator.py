@@ -164,3 +164,12 @@ class Accumulator:
     def drain(self) -> list[PendingBatch]:
         """All of them, never to be sent."""
         return list(self.take(0.0, everything=True))
+
+
+def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
+    """How far messages fit, at least one; and their bytes."""
+    stop, used = start + 1, sizes[start]
+    while stop < end and used + sizes[stop] <= room:
+        used += sizes[stop]
+        stop += 1
+    return stop, used

@@ -9,7 +9,9 @@ Source: KIP-480 and KIP-794 for the sticky one; the paper, section 3.2, for rand
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -21,6 +23,37 @@ COLUMN_LEAST = 50
 
 Partitioner = Callable[[bytes | None, bytes | None, int], int]
 """From key, value and the number of partitions to a partition."""
+
+Segment = tuple[int | None, int, int]
+"""A partition (None: any), and the messages from an index to another that go there."""
+
+
+def segments(
+    topic: str,
+    count: int,
+    keys: Sequence[bytes | None],
+    values: Sequence[Any],
+    partition: int | None,
+    partitioner: Partitioner | None,
+) -> list[Segment]:
+    """Where the messages go, those behind each other that go to the same partition together."""
+    if partition is not None and not 0 <= partition < count:
+        raise UsageError(f"topic {topic} has the partitions 0 to {count - 1} only")
+    if partition is not None or (partitioner is None and all(key is None for key in keys)):
+        return [(partition, 0, len(values))]
+    chosen: list[int | None]
+    if partitioner is None:
+        chosen = by_key(keys, count)
+    else:
+        pairs = zip(keys, values, strict=True)
+        chosen = [own_choice(partitioner, key, value, count) for key, value in pairs]
+    found: list[Segment] = []
+    start = 0
+    for where, group in itertools.groupby(chosen):
+        end = start + sum(1 for _ in group)
+        found.append((where, start, end))
+        start = end
+    return found
 
 
 def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None, count: int) -> int:

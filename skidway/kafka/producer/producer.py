@@ -15,9 +15,9 @@ from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.kafka import client as core
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.client.delivery import BufferFull
-from skidway.kafka.producer.accumulator import Accumulator, Messages, PendingBatch
+from skidway.kafka.producer.accumulator import Accumulator, Messages, PendingBatch, as_many
 from skidway.kafka.producer.directory import Directory, KnownTopic
-from skidway.kafka.producer.partitioner import Partitioner, StickyPartitions, by_key, own_choice
+from skidway.kafka.producer.partitioner import Partitioner, Segment, StickyPartitions, segments
 from skidway.kafka.producer.sender import Outgoing, Sender
 from skidway.kafka.producer.sending import RecordMetadata, Sending
 from skidway.kafka.producer.settings import ProducerOptions, ProducerSettings
@@ -113,7 +113,7 @@ class Producer:
         values: Sequence[Any] = [messages] if single else messages  # type: ignore[assignment]
         keys = _keys_of(key, len(values))
         known = self._directory.topic(topic, self._settings.max_block_ms / 1000, partition or 0)
-        where = _partitions(topic, known.partitions, keys, values, partition, partitioner)
+        where = segments(topic, known.partitions, keys, values, partition, partitioner)
         timestamp = self._clock.time_ms() if timestamp_ms is None else timestamp_ms
         own_keys = None if key is None else keys
         messages_ = Messages(own_keys, [_bytes(value) for value in values], timestamp)
@@ -199,7 +199,7 @@ class Producer:
         topic: str,
         known: KnownTopic,
         messages: Messages,
-        where: Iterable[_Segment],
+        where: Iterable[Segment],
         *,
         single: bool,
     ) -> Future[Any]:
@@ -218,7 +218,7 @@ class Producer:
                         raise
                     tp, room = self._batch(topic, known, partition, sizes[start])
                     room = min(room, self._settings.buffer_memory - self._buffered_bytes)
-                    stop, size_bytes = _as_many(sizes, start, end, room)
+                    stop, size_bytes = as_many(sizes, start, end, room)
                     self._accumulator.extend(tp, messages, start, stop, size_bytes, sending)
                     self._buffered_bytes += size_bytes
                     start = stop
@@ -302,44 +302,6 @@ class Producer:
 
 
 _UNBOUNDED = 1 << 62
-_Segment = tuple[int | None, int, int]
-"""Partition (None: any), and the messages from an index to another."""
-
-
-def _partitions(
-    topic: str,
-    count: int,
-    keys: Sequence[bytes | None],
-    values: Sequence[Any],
-    partition: int | None,
-    partitioner: Partitioner | None,
-) -> list[_Segment]:
-    """Where the messages go, those behind each other that go to the same partition together."""
-    if partition is not None and not 0 <= partition < count:
-        raise UsageError(f"topic {topic} has the partitions 0 to {count - 1} only")
-    if partition is not None or (partitioner is None and all(key is None for key in keys)):
-        return [(partition, 0, len(values))]
-    chosen: list[int | None]
-    if partitioner is None:
-        chosen = by_key(keys, count)
-    else:
-        pairs = zip(keys, values, strict=True)
-        chosen = [own_choice(partitioner, key, value, count) for key, value in pairs]
-    segments, start = [], 0
-    for where, group in itertools.groupby(chosen):
-        end = start + sum(1 for _ in group)
-        segments.append((where, start, end))
-        start = end
-    return segments
-
-
-def _as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
-    """How far messages fit, at least one; and their bytes."""
-    stop, used = start + 1, sizes[start]
-    while stop < end and used + sizes[stop] <= room:
-        used += sizes[stop]
-        stop += 1
-    return stop, used
 
 
 def _settings(options: ProducerOptions) -> ProducerSettings:
