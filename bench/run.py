@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import agent, consume, fleet, idle, latency, loader, produce, shapes
+from bench import agent, consume, fleet, idle, latency, loader, partitions, produce, shapes
 from bench.machine import describe
 from bench.measure import Table
 from bench.sites import both
@@ -20,7 +20,12 @@ ON_BROKERS = {
     "latency": latency.run,
     "fleet": fleet.run,
 }
-ALONE = {"agent": agent.run, "idle": idle.run, "loader": loader.run}
+ALONE = {
+    "agent": agent.run,
+    "idle": idle.run,
+    "loader": loader.run,
+    "partitions": partitions.run,
+}
 NAMES = (*ON_BROKERS, *ALONE)
 
 

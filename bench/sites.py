@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from support.kafka import ApacheKafka
 from support.processes import Program, answers, free_port, running, skidway
 from support.zookeeper import ZooKeeper
+
+__all__ = ["ApacheKafka", "Brokers", "ZooKeeper", "both", "ours", "skidway_broker"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,10 @@ class Brokers:
     programs: dict[str, Program]
 
 
-@contextlib.contextmanager
-def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
-    """ZooKeeper and one Skidway broker: address, program, ZooKeeper."""
-    zookeeper = ZooKeeper(folder)
+def skidway_broker(folder: Path, zookeeper: ZooKeeper) -> tuple[Program, str, Callable[[], bool]]:
+    """One Skidway broker, not started: program, address, and whether it is ready."""
     port, metrics = free_port(), free_port()
-    broker = Program(
+    program = Program(
         skidway(
             "broker",
             "run",
@@ -44,11 +44,16 @@ def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
         ),
         folder / "broker.out",
     )
-    with (
-        running(zookeeper.program, zookeeper.ready),
-        running(broker, lambda: answers(f"http://127.0.0.1:{metrics}/health")),
-    ):
-        yield f"127.0.0.1:{port}", broker, zookeeper
+    return program, f"127.0.0.1:{port}", lambda: answers(f"http://127.0.0.1:{metrics}/health")
+
+
+@contextlib.contextmanager
+def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
+    """ZooKeeper and one Skidway broker: address, program, ZooKeeper."""
+    zookeeper = ZooKeeper(folder)
+    broker, address, ready = skidway_broker(folder, zookeeper)
+    with running(zookeeper.program, zookeeper.ready), running(broker, ready):
+        yield address, broker, zookeeper
 
 
 @contextlib.contextmanager

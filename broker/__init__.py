@@ -15,7 +15,8 @@ Packages, low to high::
     coordination   ZooKeeper, on a thread of its own
     api            one file per Kafka API
     broker         all of it together, as handlers see it
-    program, cli   `skidway broker run|validate`
+    expiry         what has expired, and who holds it back
+    program, cli   `skidway broker run|validate|dump-log`
 
 Who owns which state:
 

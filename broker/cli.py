@@ -1,4 +1,4 @@
-"""`skidway broker run|validate`; `skidway mirror` is in broker.mirror.cli."""
+"""`skidway broker run|validate|dump-log`; `skidway mirror` is in broker.mirror.cli."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from broker import program
+from broker.log import cli as dump_log
 from broker.mirror.cli import register as register_mirror
 from broker.settings import BrokerSettings
 from skidway import service
@@ -23,6 +24,7 @@ def register(subparsers: Any) -> None:
     run = verbs.add_parser("run", help="run the broker in the foreground until SIGTERM")
     add_config_options(run, BrokerSettings)
     run.set_defaults(run=_run)
+    dump_log.register(verbs)
     validate = verbs.add_parser("validate", help="check the settings, and end")
     add_config_options(validate, BrokerSettings)
     validate.set_defaults(run=_validate)

@@ -28,6 +28,8 @@ class Counts:
     fetches: int = 0
     fetched_bytes: int = 0
     retention_checks: int = 0
+    hold_lost_records: int = 0
+    partitions_held: int = 0
     refused: dict[str, int] = field(default_factory=dict)
 
     def count_refused(self, reason: str) -> None:
@@ -60,11 +62,23 @@ class BrokerCollector(Collector):
         yield _counter("flush_seconds", "Time spent waiting for flushes.", flushes.seconds)
         yield _counter("flushes_failed", "Flushes that the disk refused.", flushes.failed)
         yield _counter("retention_checks", "Looks for what has expired.", counts.retention_checks)
+        yield _counter(
+            "retention_hold_lost_records",
+            "Records that expired before a group of retention.hold had read them.",
+            counts.hold_lost_records,
+        )
         yield _reasons("batches_refused", "Batches refused.", counts.refused)
         yield _reasons("connections_closed", "Connections closed.", traffic.closed)
         yield _gauge("connections", "Open connections.", len(broker.loop.connections))
         yield _gauge("partitions", "Partitions served.", len(broker.partitions.replicas))
         yield _gauge("partitions_stopped", "Partitions not served.", len(broker.logs.stopped))
+        yield _gauge(
+            "partitions_held",
+            "Partitions that retention.hold keeps longer.",
+            counts.partitions_held,
+        )
+        offline = sum(each.offline is not None for each in broker.logs.directories)
+        yield _gauge("log_directories_offline", "Log directories not in use.", offline)
         yield _gauge("requests_waiting", "Parked requests.", len(broker.purgatory))
         yield from _of_mirrors(self._mirrors())
 

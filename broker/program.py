@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from prometheus_client import REGISTRY
@@ -12,6 +11,8 @@ from broker.coordination import store
 from broker.coordination.documents import Registration
 from broker.coordination.producer_ids import Block, ProducerIds
 from broker.coordination.session import Session
+from broker.expiry import Expiry
+from broker.log import descriptors
 from broker.log.flusher import Flusher
 from broker.log.log_manager import LogManager
 from broker.metrics import BrokerCollector
@@ -38,6 +39,7 @@ _log = log.get(__name__)
 
 def run(settings: BrokerSettings, shutdown: Shutdown, clock: Clock | None = None) -> int:
     """Serves until shutdown; the exit status. Raises SkidwayError if it cannot start."""
+    descriptors.raise_limit()
     program = Program(settings, clock or SystemClock())
     try:
         program.start()
@@ -69,6 +71,7 @@ class Program:
         self.partitions = HostedPartitions(
             self.logs, self._purgatory, self._flusher, self.loop.timers, clock
         )
+        self.logs.report = self.partitions.storage_failed
         self._listeners: list[Listener] = []
         self._telemetry: TelemetryServer | None = None
         self._collector: BrokerCollector | None = None
@@ -190,7 +193,16 @@ class Program:
         for listener in self._listeners:
             self.loop.add_listener(listener)
         self._every(self._settings.checkpoint_ms, self.logs.checkpoint)
-        self._every(self._settings.retention_check_ms, self._expire)
+        assert self._session is not None
+        expiry = Expiry(
+            self.logs,
+            self.partitions,
+            self._session,
+            self.broker.counts,
+            self.loop.call_later,
+            self._settings.producer_expiration_ms,
+        )
+        self._every(self._settings.retention_check_ms, expiry.look)
         self._serving = True
         _log.info(
             "broker_started",
@@ -230,21 +242,6 @@ class Program:
                 self.loop.call_later(interval_ms, again)
 
         self.loop.call_later(interval_ms, again)
-
-    def _expire(self) -> None:
-        assert self.broker is not None
-        self.broker.counts.retention_checks += 1
-        expired, failures = self.logs.expire(
-            lambda _partition: None, self._settings.producer_expiration_ms
-        )
-        for failure in failures:
-            self.partitions.storage_failed(failure)
-        if expired:
-            delay_ms = self._settings.segment_delete_delay_ms
-            self.loop.call_later(delay_ms, lambda: self._remove(expired))
-
-    def _remove(self, paths: list[Path]) -> None:
-        self.logs.remove(paths)
 
     def _flushed(self) -> None:
         """Everything is durable: who still waits is answered as well as can be, and it ends."""

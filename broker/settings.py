@@ -7,7 +7,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker.log.config import FOREVER_MS, UNLIMITED, LogConfig
+from broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.client.cluster import parse_bootstrap
@@ -172,6 +172,18 @@ class BrokerSettings:
         help="Size of a partition above which its oldest segments go; -1 = no limit.",
         at_least=-1,
     )
+    hold_bytes_max: int = setting(
+        "log.retention.hold.max.bytes",
+        UNLIMITED,
+        help="Size of a partition above which retention.hold holds nothing; -1 = no limit.",
+        at_least=-1,
+    )
+    hold_ms_max: int = setting(
+        "log.retention.hold.max.ms",
+        2 * WEEK_MS,
+        help="Age by time of appending above which retention.hold holds nothing; -1 = no limit.",
+        at_least=-1,
+    )
     retention_check_ms: int = setting(
         "log.retention.check.interval.ms",
         300_000,
@@ -213,6 +225,12 @@ class BrokerSettings:
         60_000,
         help="Time between two checkpoints of what is flushed.",
         at_least=1,
+    )
+    timestamp_type: str = setting(
+        "log.message.timestamp.type",
+        "CreateTime",
+        help="CreateTime: records keep the time of their producer; LogAppendTime: of appending.",
+        choices=("CreateTime", "LogAppendTime"),
     )
     timestamp_before_max_ms: int = setting(
         "log.message.timestamp.before.max.ms",
@@ -334,8 +352,12 @@ class BrokerSettings:
             segment_index_bytes=self.index_bytes_max,
             retention_ms=by_hours if self.retention_ms is None else self.retention_ms,
             retention_bytes=self.retention_bytes,
+            hold_bytes_max=self.hold_bytes_max,
+            hold_ms_max=self.hold_ms_max,
+            append_time=self.timestamp_type == "LogAppendTime",
             file_delete_delay_ms=self.segment_delete_delay_ms,
             max_message_bytes=self.message_bytes_max,
+            min_insync_replicas=self.min_insync_replicas,
             flush_messages=self.flush_messages,
             flush_ms=self.flush_ms,
             timestamp_before_max_ms=self.timestamp_before_max_ms,

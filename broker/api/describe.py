@@ -1,25 +1,33 @@
-"""Settings as DescribeConfigs shows them: of topics, and of the broker."""
+"""Settings as DescribeConfigs shows them: of topics, and of the broker.
+
+A setting's synonyms are all places that give it a value, the one that counts first: the topic, the
+broker's configuration, the default.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
 from broker.log.config import LogConfig
 from broker.settings import BrokerSettings
-from broker.topics.configs import TOPIC_CONFIGS, TopicConfig, log_value
+from broker.topics.config_table import MIRROR, TOPIC_CONFIGS, TopicConfig
+from broker.topics.configs import log_value
 from skidway.kafka.protocol.describe_configs import (
     ConfigSource,
     ConfigType,
     DescribeConfigsResourceResult,
     DescribeConfigsSynonym,
 )
-from skidway.settings.spec import specs
+from skidway.settings.spec import REQUIRED, Kind, Spec, specs
 
+_INT_MAX: Final = (1 << 31) - 1
 _TYPES: Final[Mapping[type, ConfigType]] = {
     bool: ConfigType.BOOLEAN,
     int: ConfigType.LONG,
-    list: ConfigType.LIST,
+    float: ConfigType.DOUBLE,
 }
 
 
@@ -35,49 +43,84 @@ def describe_topic(
 
 
 def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceResult]:
-    """Every setting of the broker."""
+    """Every setting of the broker. All are read-only: they come from its configuration."""
     found = []
     for key, spec in specs(BrokerSettings).items():
-        value = getattr(settings, spec.name)
-        source = (
-            ConfigSource.DEFAULT_CONFIG
-            if value == spec.default
-            else ConfigSource.STATIC_BROKER_CONFIG
-        )
-        text = _text(value)
+        synonyms = tuple(_synonyms(settings, (key,)))
+        first = synonyms[0] if synonyms else _synonym(key, None, ConfigSource.DEFAULT_CONFIG)
         found.append(
             DescribeConfigsResourceResult(
                 name=key,
-                value=text,
+                value=first.value,
                 read_only=True,
-                config_source=source,
-                synonyms=(DescribeConfigsSynonym(name=key, value=text, source=source),),
-                config_type=_TYPES.get(type(value), ConfigType.STRING),
+                config_source=first.source,
+                synonyms=synonyms,
+                config_type=_type(spec),
                 documentation=spec.help,
             )
         )
     return found
 
 
+def inherited(settings: BrokerSettings) -> dict[str, str]:
+    """The value of each setting of a topic that has none of its own."""
+    defaults = settings.log_defaults()
+    return {each.name: _inherited(settings, defaults, each) for each in TOPIC_CONFIGS.values()}
+
+
 def _topic_setting(
     settings: BrokerSettings, defaults: LogConfig, each: TopicConfig, own: str | None
 ) -> DescribeConfigsResourceResult:
-    inherited = log_value(defaults, each.name)
-    if inherited is None:
-        inherited = each.default
-    if each.name == "min.insync.replicas":
-        inherited = str(settings.min_insync_replicas)
-    value, source = inherited, ConfigSource.DEFAULT_CONFIG
+    synonyms = list(_synonyms(settings, each.broker_keys))
+    if not each.broker_keys:
+        synonyms.append(_synonym(each.name, each.default, ConfigSource.DEFAULT_CONFIG))
+    value = _inherited(settings, defaults, each)
     if own is not None:
-        value, source = own, ConfigSource.TOPIC_CONFIG
+        value = own
+        synonyms.insert(0, _synonym(each.name, own, ConfigSource.TOPIC_CONFIG))
     return DescribeConfigsResourceResult(
         name=each.name,
         value=value,
-        config_source=source,
-        synonyms=(DescribeConfigsSynonym(name=each.name, value=value, source=source),),
+        read_only=each.name.startswith(MIRROR),
+        config_source=synonyms[0].source,
+        synonyms=tuple(synonyms),
         config_type=each.type,
         documentation=each.help,
     )
+
+
+def _inherited(settings: BrokerSettings, defaults: LogConfig, each: TopicConfig) -> str:
+    found = log_value(defaults, each.name)
+    if found is None and each.broker_keys:
+        spec = specs(BrokerSettings)[each.broker_keys[0]]
+        found = _text(getattr(settings, spec.name))
+    return each.default if found is None else found
+
+
+def _synonyms(settings: BrokerSettings, keys: tuple[str, ...]) -> list[DescribeConfigsSynonym]:
+    """What the broker's configuration says, then the defaults; keys that have no value say none."""
+    table = specs(BrokerSettings)
+    given, default = [], []
+    for key in keys:
+        spec = table[key]
+        value = getattr(settings, spec.name)
+        if value != spec.default and value is not None:
+            given.append(_synonym(key, _text(value), ConfigSource.STATIC_BROKER_CONFIG))
+        if spec.default is not None and spec.default is not REQUIRED:
+            default.append(_synonym(key, _text(spec.default), ConfigSource.DEFAULT_CONFIG))
+    return given + default
+
+
+def _synonym(name: str, value: str | None, source: ConfigSource) -> DescribeConfigsSynonym:
+    return DescribeConfigsSynonym(name=name, value=value, source=source)
+
+
+def _type(spec: Spec) -> ConfigType:
+    if spec.shape.kind is Kind.LIST:
+        return ConfigType.LIST
+    if spec.shape.type is int and spec.at_most is not None and spec.at_most <= _INT_MAX:
+        return ConfigType.INT
+    return _TYPES.get(spec.shape.type, ConfigType.STRING)
 
 
 def _text(value: Any) -> str | None:
@@ -86,5 +129,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return ",".join(str(each) for each in value)
+        return ",".join(_text(each) or "" for each in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return json.dumps(dataclasses.asdict(value), default=str)
     return str(value)

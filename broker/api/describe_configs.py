@@ -4,13 +4,16 @@ A broker is described by itself only: clients send the request to the broker tha
 settings are read-only: they come from its configuration file. Whatever is asked for twice is
 answered once.
 
-Left out: synonyms of topic settings beyond the setting itself, broker loggers.
+A broker without a name is the default of all brokers, which has no settings of its own here.
+
+Left out: broker loggers, secrets (there are none among the settings yet).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from broker.api.describe import describe_broker, describe_topic
 from broker.api.exchange import Exchange
@@ -35,35 +38,48 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     request = exchange.decode(DescribeConfigsRequest)
     # Once each: a name of two bytes is answered with twenty thousand.
     resources = {(each.resource_type, each.resource_name): each for each in request.resources}
-    results = tuple(_describe(broker, each) for each in resources.values())
+    results = tuple(_describe(broker, request, each) for each in resources.values())
     exchange.reply(DescribeConfigsResponse(results=results))
 
 
-def _describe(broker: Broker, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+def _describe(
+    broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+) -> DescribeConfigsResult:
     if resource.resource_type == ResourceType.TOPIC:
         topic = broker.topics.catalog.topics.get(resource.resource_name)
         if topic is None:
             message = f"there is no topic {resource.resource_name!r}"
             return _failed(resource, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
-        return _found(resource, describe_topic(broker.settings, topic.configs))
+        return _found(request, resource, describe_topic(broker.settings, topic.configs))
     if resource.resource_type == ResourceType.BROKER:
         own = str(broker.settings.broker_id)
-        if resource.resource_name not in (own, ""):
+        if not resource.resource_name:
+            return _found(request, resource, ())
+        if resource.resource_name != own:
             message = f"this is broker {own}, not {resource.resource_name!r}"
             return _failed(resource, ErrorCode.INVALID_REQUEST, message)
-        return _found(resource, describe_broker(broker.settings))
+        return _found(request, resource, describe_broker(broker.settings))
     message = f"resources of type {resource.resource_type} have no settings here"
     return _failed(resource, ErrorCode.INVALID_REQUEST, message)
 
 
 def _found(
-    resource: DescribeConfigsResource, configs: Iterable[DescribeConfigsResourceResult]
+    request: DescribeConfigsRequest,
+    resource: DescribeConfigsResource,
+    configs: Iterable[DescribeConfigsResourceResult],
 ) -> DescribeConfigsResult:
     wanted = resource.configuration_keys
+    left_out: dict[str, Any] = {}
+    if not request.include_synonyms:
+        left_out["synonyms"] = ()
+    if not request.include_documentation:
+        left_out["documentation"] = None
     return DescribeConfigsResult(
         resource_type=resource.resource_type,
         resource_name=resource.resource_name,
-        configs=tuple(each for each in configs if not wanted or each.name in wanted),
+        configs=tuple(
+            replace(each, **left_out) for each in configs if not wanted or each.name in wanted
+        ),
     )
 
 

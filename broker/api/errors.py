@@ -18,15 +18,20 @@ from broker.log.validation import (
     UnsupportedCompression,
     UnsupportedFormat,
 )
+from broker.partitions.replica import NotEnoughReplicas
+from broker.topics.alteration import ChangeRefused, ConfigRefused
 from skidway.errors import Unreachable
 from skidway.kafka.errors import ErrorCode
 
 CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     BatchCorrupt: ErrorCode.CORRUPT_MESSAGE,
     BatchInvalid: ErrorCode.INVALID_RECORD,
+    ChangeRefused: ErrorCode.INVALID_REQUEST,
+    ConfigRefused: ErrorCode.INVALID_CONFIG,
     BatchTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
     DamagedLog: ErrorCode.KAFKA_STORAGE_ERROR,
     InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+    NotEnoughReplicas: ErrorCode.NOT_ENOUGH_REPLICAS,
     OffsetOutside: ErrorCode.OFFSET_OUT_OF_RANGE,
     OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ReadOnlyTopic: ErrorCode.INVALID_REQUEST,

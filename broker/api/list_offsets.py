@@ -4,6 +4,7 @@
     -2 earliest        the log start offset
     -3 max timestamp   the first record that has the largest timestamp (KIP-734)
     a time             the first record at or after it; none: -1, -1
+    any other below 0  UNSUPPORTED_VERSION, as -3 before version 7
 
 A partition that is asked for twice is answered with INVALID_REQUEST, as in Kafka.
 
@@ -40,21 +41,29 @@ if TYPE_CHECKING:
     from broker.broker import Broker
 
 
+_KNOWN = frozenset({LATEST, EARLIEST, MAX_TIMESTAMP})
+_MAX_TIMESTAMP_SINCE = 7
+
+
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Looks every partition up."""
     request = exchange.decode(ListOffsetsRequest)
     times = Counter(
         (topic.name, each.partition_index) for topic in request.topics for each in topic.partitions
     )
+    known = _KNOWN if exchange.version >= _MAX_TIMESTAMP_SINCE else _KNOWN - {MAX_TIMESTAMP}
+
+    def answer(topic: str, each: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        if times[topic, each.partition_index] > 1:
+            return _failed(each, ErrorCode.INVALID_REQUEST)
+        if each.timestamp < 0 and each.timestamp not in known:
+            return _failed(each, ErrorCode.UNSUPPORTED_VERSION)
+        return _partition(broker, topic, each)
+
     topics = tuple(
         ListOffsetsTopicResponse(
             name=topic.name,
-            partitions=tuple(
-                _partition(broker, topic.name, each)
-                if times[topic.name, each.partition_index] == 1
-                else _twice(each)
-                for each in topic.partitions
-            ),
+            partitions=tuple(answer(topic.name, each) for each in topic.partitions),
         )
         for topic in request.topics
     )
@@ -68,13 +77,12 @@ def _partition(
     partition = TopicPartition(topic, index)
     replica = broker.partitions.get(partition)
     if replica is None:
-        code = broker.why_not_served(topic, index)
-        return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
+        return _failed(asked, broker.why_not_served(topic, index))
     known = asked.current_leader_epoch
     if known not in (-1, replica.leader_epoch):
         newer = known > replica.leader_epoch
         code = ErrorCode.UNKNOWN_LEADER_EPOCH if newer else ErrorCode.FENCED_LEADER_EPOCH
-        return ListOffsetsPartitionResponse(partition_index=index, error_code=code)
+        return _failed(asked, code)
     try:
         found = _look_up(replica, asked.timestamp)
     except (StorageFailed, DamagedLog) as error:
@@ -82,7 +90,7 @@ def _partition(
             broker.partitions.damaged(partition, error)
         else:
             broker.partitions.storage_failed(error)
-        return ListOffsetsPartitionResponse(partition_index=index, error_code=code_of(error))
+        return _failed(asked, code_of(error))
     return ListOffsetsPartitionResponse(
         partition_index=index,
         timestamp=found.timestamp,
@@ -91,10 +99,8 @@ def _partition(
     )
 
 
-def _twice(asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
-    return ListOffsetsPartitionResponse(
-        partition_index=asked.partition_index, error_code=ErrorCode.INVALID_REQUEST
-    )
+def _failed(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=code)
 
 
 def _look_up(replica: Replica, timestamp: int) -> TimestampOffset:

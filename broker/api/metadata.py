@@ -28,6 +28,7 @@ from skidway.kafka.protocol.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from skidway.kafka.types import TopicPartition
 
 if TYPE_CHECKING:
     from broker.broker import Broker
@@ -89,13 +90,17 @@ def _create(broker: Broker, name: str) -> None:
 
 def _topic(broker: Broker, topic: Topic) -> MetadataResponseTopic:
     partitions = tuple(
-        _partition(broker, number, info) for number, info in topic.partitions.items()
+        _partition(broker, topic.name, number, info) for number, info in topic.partitions.items()
     )
     return MetadataResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
 
 
-def _partition(broker: Broker, number: int, info: TopicPartitionInfo) -> MetadataResponsePartition:
+def _partition(
+    broker: Broker, name: str, number: int, info: TopicPartitionInfo
+) -> MetadataResponsePartition:
     state = info.state
+    stopped = TopicPartition(name, number) in broker.logs.stopped
+    offline = info.replicas if stopped else ()
     if state is None or state.leader not in broker.topics.catalog.brokers:
         return MetadataResponsePartition(
             error_code=ErrorCode.LEADER_NOT_AVAILABLE,
@@ -104,6 +109,7 @@ def _partition(broker: Broker, number: int, info: TopicPartitionInfo) -> Metadat
             leader_epoch=-1 if state is None else state.leader_epoch,
             replica_nodes=info.replicas,
             isr_nodes=() if state is None else state.isr,
+            offline_replicas=offline,
         )
     return MetadataResponsePartition(
         partition_index=number,
@@ -111,6 +117,7 @@ def _partition(broker: Broker, number: int, info: TopicPartitionInfo) -> Metadat
         leader_epoch=state.leader_epoch,
         replica_nodes=info.replicas,
         isr_nodes=state.isr,
+        offline_replicas=offline,
     )
 
 

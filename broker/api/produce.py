@@ -11,7 +11,10 @@ before 2.11.1 sends uncompressed otherwise (KAFKA-18659).
 This is the general way. Requests that are good and like one before take a shorter one,
 `broker.api.produce_run`.
 
-Left out: transactions (a transactional id is refused), LogAppendTime.
+A topic with LogAppendTime has its batches stamped with the time of appending, which the answer
+says; the CRC is computed again for it.
+
+Left out: transactions (a transactional id is refused).
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from broker.log.validation import (
     check_timestamps,
     validate,
 )
-from broker.partitions.replica import Replica
+from broker.partitions.replica import NotEnoughReplicas, Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE, ApiKey
 from skidway.kafka.protocol.produce import (
@@ -56,7 +59,7 @@ _UNKNOWN_OFFSET = -1
 class Appending:
     """A request whose batches are appended and not yet written."""
 
-    __slots__ = ("acks", "appended", "exchange", "refused", "timeout_ms")
+    __slots__ = ("acks", "append_time_ms", "appended", "exchange", "refused", "timeout_ms")
 
     def __init__(self, exchange: Exchange, acks: int, timeout_ms: int) -> None:
         self.exchange = exchange
@@ -64,6 +67,7 @@ class Appending:
         self.timeout_ms = timeout_ms
         self.appended: list[Appended] = []
         self.refused: list[ProduceResult] = []
+        self.append_time_ms = -1
 
     def answer_written(self, broker: Broker) -> None:
         """At the end of the turn, when the files have it: answers, or waits for the watermark."""
@@ -74,7 +78,7 @@ class Appending:
         elif self.acks == ALL or any(duplicate for *_, duplicate in self.appended):
             _await_watermark(broker, self)
         else:
-            _send(self, [_when_written(each) for each in self.appended])
+            _send(self, [_when_written(each, self.append_time_ms) for each in self.appended])
 
 
 class DelayedProduce:
@@ -102,8 +106,11 @@ class DelayedProduce:
         self._answer()
 
     def _answer(self) -> None:
-        results = [_at_watermark(self._broker, each) for each in self._request.appended]
-        _send(self._request, results)
+        request = self._request
+        results = [
+            _at_watermark(self._broker, each, request.append_time_ms) for each in request.appended
+        ]
+        _send(request, results)
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
@@ -162,6 +169,8 @@ def _append(
                 f"{replica.partition.topic} mirrors a topic of another cluster and takes no "
                 "records from producers"
             )
+        if request.acks == ALL:
+            replica.check_insync()
         header = validate(
             records,
             message_bytes_max=config.max_message_bytes,
@@ -175,7 +184,7 @@ def _append(
                 after_max=config.timestamp_after_max_ms,
             )
         base, last, duplicate = log.append(records, header, replica.leader_epoch, broker.now_ms)
-    except (BatchRefused, SequenceRefused, StorageFailed) as error:
+    except (BatchRefused, NotEnoughReplicas, SequenceRefused, StorageFailed) as error:
         if isinstance(error, StorageFailed):
             broker.partitions.touch(replica)
         counts.count_refused(type(error).__name__)
@@ -186,6 +195,8 @@ def _append(
         counts.batches += 1
         counts.messages += header.count
         counts.appended_bytes += len(records)
+    if config.append_time:
+        request.append_time_ms = broker.now_ms
     request.appended.append((replica, base, last + 1, duplicate))
 
 
@@ -215,17 +226,17 @@ def _waits(appended: Appended) -> bool:
     return replica.served and replica.log.written.offset >= end > replica.offset
 
 
-def _when_written(appended: Appended) -> ProduceResult:
+def _when_written(appended: Appended, append_time_ms: int) -> ProduceResult:
     replica, base, end, _ = appended
     if end > replica.log.written.offset:
         return _failed(replica, ErrorCode.KAFKA_STORAGE_ERROR)
-    return _good(replica, base)
+    return _good(replica, base, append_time_ms)
 
 
-def _at_watermark(broker: Broker, appended: Appended) -> ProduceResult:
+def _at_watermark(broker: Broker, appended: Appended, append_time_ms: int) -> ProduceResult:
     replica, base, end, _ = appended
     if replica.offset >= end:
-        return _good(replica, base)
+        return _good(replica, base, append_time_ms)
     if end > replica.log.written.offset:
         return _failed(replica, ErrorCode.KAFKA_STORAGE_ERROR)
     if not replica.served:
@@ -233,9 +244,12 @@ def _at_watermark(broker: Broker, appended: Appended) -> ProduceResult:
     return _failed(replica, ErrorCode.REQUEST_TIMED_OUT)
 
 
-def _good(replica: Replica, base: int) -> ProduceResult:
+def _good(replica: Replica, base: int, append_time_ms: int) -> ProduceResult:
     topic, partition = replica.partition
-    return ProduceResult(topic, partition, 0, base, -1, replica.log.log_start_offset)
+    if not replica.log.config.append_time:
+        append_time_ms = -1
+    start = replica.log.log_start_offset
+    return ProduceResult(topic, partition, 0, base, append_time_ms, start)
 
 
 def _failed(replica: Replica, code: ErrorCode) -> ProduceResult:

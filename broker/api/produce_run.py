@@ -4,8 +4,9 @@ answered together.
 A run lives for one loop turn at most. It holds the place of all its answers in the connection's
 queue, ends at the first request that is not alike, and is one thing to answer at the turn's end or,
 with acks=all, at the watermark: a turn's batches are flushed together. What is not good (a batch to
-be refused, a duplicate, a log that cannot be written) is no part of a run: it takes the general way
-of `broker.api.produce`, which knows every answer.
+be refused, a duplicate, a log that cannot be written) is no part of a run, nor what has an answer
+of its own (the time of appending, too few replicas): it takes the general way of
+`broker.api.produce`, which knows every answer.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> b
         return False
     log = replica.log
     config = log.config
-    if not config.contiguous:
+    if not config.contiguous or config.append_time or config.min_insync_replicas > 1:
         return False
     try:
         header = validate(

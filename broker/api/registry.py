@@ -6,16 +6,22 @@ from collections.abc import Mapping
 from typing import Final
 
 from broker.api import (
+    alter_configs,
     api_versions,
     create_partitions,
     create_topics,
+    delete_records,
     delete_topics,
+    describe_cluster,
     describe_configs,
+    describe_log_dirs,
     fetch,
     find_coordinator,
+    incremental_alter_configs,
     init_producer_id,
     list_offsets,
     metadata,
+    offset_for_leader_epoch,
     produce,
 )
 from broker.api.registration import Api
@@ -24,16 +30,22 @@ from skidway.kafka.protocol.apis import ApiKey, VersionRange
 SERVED: Final[Mapping[ApiKey, Api]] = {
     module.API.key: module.API
     for module in (
+        alter_configs,
         api_versions,
         create_partitions,
         create_topics,
+        delete_records,
         delete_topics,
+        describe_cluster,
         describe_configs,
+        describe_log_dirs,
         fetch,
         find_coordinator,
+        incremental_alter_configs,
         init_producer_id,
         list_offsets,
         metadata,
+        offset_for_leader_epoch,
         produce,
     )
 }

@@ -7,6 +7,7 @@
                                                {"leader", "leader_epoch", "isr", ...}
     /config/topics/<topic>                     {"version": 1, "config": {...}}
     /admin/delete_topics/<topic>               the topic is being deleted
+    /consumers/<group>/offsets/<topic>/<n>     committed offsets, for retention.hold
     /controller                                ephemeral: the broker that clients send topics to
     /latest_producer_id_block                  {"block_start", "block_end", ...}
 

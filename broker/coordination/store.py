@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 from kazoo.retry import RetryFailedError
 
 from broker.coordination import documents
-from broker.coordination.documents import Registration
+from broker.coordination.documents import DocumentRefused, Registration
 from broker.log.checkpoints import encode_id
 from broker.topics.catalog import PartitionState
 from skidway import log
@@ -25,6 +25,7 @@ from skidway.coordination import UNANSWERED, Coordinator
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka import gaps
 from skidway.kafka.gaps import Gap
+from skidway.kafka.types import TopicPartition
 
 PRODUCER_IDS_A_BLOCK = 1000
 PRODUCER_ID_MAX = (1 << 63) - 1
@@ -145,32 +146,66 @@ def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap
 
     Raises TopicGone, TooManyGaps.
     """
-    topic_path, path = documents.topic_path(topic), documents.config_path(topic)
-    for _ in range(_ATTEMPTS_MAX):
-        node, found = coordinator.get(topic_path), coordinator.get(path)
-        if node is None or documents.read_topic(topic_path, node.data)[0] != topic_id:
-            raise TopicGone(f"Topic '{topic}' is not there any more.")
-        configs = {} if found is None else documents.read_configs(path, found.data)
+
+    def change(configs: Mapping[str, str]) -> Mapping[str, str]:
         known = configs.get(gaps.CONFIG, "")
         wrong = gaps.refusal(known)
         if wrong is not None:
-            raise StateRefused(f"ZooKeeper's node {path}: {gaps.CONFIG} {wrong}")
+            raise StateRefused(f"the settings of {topic} in ZooKeeper: {gaps.CONFIG} {wrong}")
         named = gaps.added(gaps.decode(known), gap)
         if len(named) > gaps.GAPS_MAX:
             raise TooManyGaps(
                 f"offsets {gap.first} to {gap.end} are missing in the source, and {topic} names "
                 f"{gaps.GAPS_MAX} gaps already"
             )
-        changed = {**configs, gaps.CONFIG: gaps.encode(named)}
-        if changed == configs:
-            return
+        return {**configs, gaps.CONFIG: gaps.encode(named)}
+
+    alter_configs(coordinator, topic, topic_id, change)
+
+
+def committed(
+    coordinator: Coordinator, readers: Iterable[tuple[str, TopicPartition]]
+) -> dict[tuple[str, TopicPartition], int]:
+    """The offsets that groups have committed; those that have committed none are not there."""
+    found = {}
+    for group, partition in readers:
+        path = documents.committed_path(group, *partition)
+        node = coordinator.get(path)
+        if node is None:
+            continue
+        try:
+            found[group, partition] = documents.read_committed(path, node.data)
+        except DocumentRefused as error:
+            _log.warning("committed_offset_refused", group=group, reason=str(error))
+    return found
+
+
+def alter_configs(
+    coordinator: Coordinator,
+    topic: str,
+    topic_id: uuid.UUID,
+    change: Callable[[Mapping[str, str]], Mapping[str, str]],
+) -> dict[str, str]:
+    """Changes a topic's settings, whoever else does so meanwhile; what they are then.
+
+    Raises TopicGone, and what `change` raises.
+    """
+    topic_path, path = documents.topic_path(topic), documents.config_path(topic)
+    for _ in range(_ATTEMPTS_MAX):
+        node, found = coordinator.get(topic_path), coordinator.get(path)
+        if node is None or documents.read_topic(topic_path, node.data)[0] != topic_id:
+            raise TopicGone(f"Topic '{topic}' is not there any more.")
+        known = {} if found is None else documents.read_configs(path, found.data)
+        changed = dict(change(known))
+        if changed == known:
+            return changed
         content = documents.configs(changed)
         if found is None:
             done = coordinator.create_if_absent(path, content)
         else:
             done = coordinator.set_versioned(path, content, found.version)
         if done:
-            return
+            return changed
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be written")
 
 

@@ -7,6 +7,7 @@
         .kafka_cleanshutdown                there only after a clean stop
         <topic>-<partition>/
             partition.metadata              topic id
+            leader-epoch-checkpoint         where each leader epoch began
             <base offset, 20 digits>.log            record batches, one after the other: the truth
             <base offset, 20 digits>.index          offset -> position, sparse
             <base offset, 20 digits>.timeindex      event time -> offset, sparse
@@ -25,6 +26,7 @@ both. All I/O is positional; nothing relies on a file's cursor.
 Layers, none looks up::
 
     names            file and directory names, in one place
+    descriptors      how many segments are open at a time
     files            descriptors that live as long as their last reader; errors of the disk
     scan             batches of a file one by one, checked
     offset_index     sparse: offset of a batch's last record -> position of the batch
@@ -32,13 +34,17 @@ Layers, none looks up::
     segment          one .log with its indexes
     producer_state   what each idempotent producer sent last: its window of five
     validation       what a batch from a producer must look like
+    leader_epochs    where each leader epoch began
     partition_log    segments in order: append, roll, read, flush
     recovery         from files to a PartitionLog, after a stop of any kind
     retention        which segments are expired: pure
     retention_clock  the time for whoever deletes by age: without jumps forward
     checkpoints      Kafka's checkpoint files, meta.properties
     flusher          the threads that wait for the disk
+    log_directory    one of log.dirs: lock, marks, in use or offline
+    checkpoint_writer   checkpoints of all directories, in the background
     log_manager      all logs of all log directories
+    dump, cli        what lies in the files, for people
 
 Who owns it: the broker's loop alone calls anything that changes a log. Flusher threads get
 descriptors and paths, and hand back results.

@@ -22,12 +22,19 @@ class LogConfig:
     segment_index_bytes: int = 10 << 20
     retention_ms: int = WEEK_MS
     retention_bytes: int = UNLIMITED
+    held_by: tuple[str, ...] = ()
+    """Groups whose offsets hold segments back (`retention.hold`), up to these limits."""
+    hold_bytes_max: int = UNLIMITED
+    hold_ms_max: int = 2 * WEEK_MS
     file_delete_delay_ms: int = 60_000
     max_message_bytes: int = 1_048_588
+    min_insync_replicas: int = 1
     flush_messages: int = 10_000
     flush_ms: int = 50
     timestamp_before_max_ms: int = FOREVER_MS
     timestamp_after_max_ms: int = FOREVER_MS
+    append_time: bool = False
+    """Whether batches get the time of appending instead of their event times (LogAppendTime)."""
     contiguous: bool = True
     """Whether each batch begins where the last ended: true but for mirrors, which keep gaps."""
     gaps: tuple[Gap, ...] | None = None
@@ -42,6 +49,6 @@ class LogConfig:
     @property
     def bounds_timestamps(self) -> bool:
         """Whether event times are compared with the clock at all."""
-        return self.timestamp_before_max_ms != FOREVER_MS or (
-            self.timestamp_after_max_ms != FOREVER_MS
+        return not self.append_time and (
+            self.timestamp_before_max_ms != FOREVER_MS or self.timestamp_after_max_ms != FOREVER_MS
         )

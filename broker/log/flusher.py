@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from broker.log.partition_log import Flush
-from skidway.files import fsync_directory
+from skidway.files import fsync_directory, write_atomically
 
 Post = Callable[[Callable[[], None]], None]
 """Runs a function on the loop, soon; may be called from any thread."""
@@ -87,9 +87,11 @@ def timed(work: Callable[[], None]) -> Outcome:
 
 
 def sync(flush: Flush) -> None:
-    """Makes everything of a flush durable: closed segments, the active one, names. OSError."""
+    """Makes all of a flush durable: epochs, closed segments, the active one, names. OSError."""
     for path in flush.indexes:
         _sync_path(str(path))
+    if flush.epochs is not None:
+        write_atomically(*flush.epochs)
     for file in flush.files:
         os.fdatasync(file.descriptor)
     if flush.directory is not None:

@@ -1,27 +1,34 @@
 """All logs of a broker, in one or more log directories.
 
-A log directory is locked (one broker), marked with broker and cluster id, and either in use or
-offline. Offline means that the disk failed: its partitions are answered with an error until the
-broker is started again, and nothing is written there any more.
+Directories fail one by one (see `log_directory`); a new partition goes to the one with the fewest.
 
 A partition whose log is damaged is *stopped*: named, not served, not touched.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 from broker.log import checkpoints, names, retention
-from broker.log.checkpoints import MetaProperties
+from broker.log.checkpoint_writer import Checkpoints
 from broker.log.config import LogConfig
 from broker.log.files import DamagedLog, StorageFailed
 from broker.log.flusher import DiskWorker, Outcome
+from broker.log.log_directory import (
+    DEVICE_ERRORS,
+    LogDirectory,
+    Offsets,
+    open_directories,
+    without,
+    write_checkpoints,
+)
 from broker.log.partition_log import PartitionLog
 from broker.log.recovery import Opening, Recovered, open_log
 from broker.log.retention_clock import RetentionClock
@@ -29,23 +36,11 @@ from broker.log.segment import Segment
 from skidway import log
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, StateRefused
-from skidway.files import DirectoryLock, fsync_directory, make_directory, write_atomically
+from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition
 
 _log = log.get(__name__)
-
-
-@dataclass(slots=True)
-class LogDirectory:
-    """One of `log.dirs`; the offsets are those of its checkpoint files at the start."""
-
-    path: Path
-    lock: DirectoryLock
-    meta: MetaProperties | None = None
-    clean: bool = False
-    offline: str | None = None
-    recovery_points: dict[TopicPartition, int] = field(default_factory=dict)
-    log_start_offsets: dict[TopicPartition, int] = field(default_factory=dict)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +60,28 @@ class NewLog:
     config: LogConfig
 
 
+class Cut(NamedTuple):
+    """Offsets [first, end) that a log has no longer; none if they were gone before."""
+
+    partition: TopicPartition
+    first: int
+    end: int
+
+
+@dataclass(slots=True)
+class Expiration:
+    """What a look for expired segments came to.
+
+    renamed: files that the caller has removed, by the delay in ms after which. held: partitions of
+    which more would go if nobody held it.
+    """
+
+    renamed: dict[int, list[Path]] = field(default_factory=dict)
+    failures: list[StorageFailed] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
+    held: int = 0
+
+
 class LogManager:
     """Owned by the loop; the slow work goes to `worker`."""
 
@@ -77,79 +94,74 @@ class LogManager:
         self.stopped: dict[TopicPartition, str] = {}
         self.unclean: set[TopicPartition] = set()
         """Partitions whose logs had to be read again because the last stop was not clean."""
+        self.report: Callable[[StorageFailed], object] = self.fail
+        """Who is told of a failure met here; he calls `fail` if it is one that lasts."""
         self._homes: dict[TopicPartition, LogDirectory] = {}
-        self._checkpoint_running = False
+        self._checkpoints = Checkpoints(worker, self._failed)
 
     def open_directories(self, paths: Iterable[Path]) -> None:
         """Locks the log directories and reads their small files. Raises SkidwayError."""
-        for path in paths:
-            make_directory(path)
-            if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-                raise SkidwayError(f"cannot use the log directory {path}: permission denied")
-            lock = DirectoryLock(path)
-            lock.acquire()
-            directory = LogDirectory(path, lock, checkpoints.read_meta(path))
-            directory.clean = (path / names.CLEAN_SHUTDOWN).exists()
-            directory.recovery_points = checkpoints.read_offsets(path / names.RECOVERY_POINTS)
-            directory.log_start_offsets = checkpoints.read_offsets(path / names.LOG_START_OFFSETS)
-            self.directories.append(directory)
+        self.directories = open_directories(paths)
 
     def claim(self, broker_id: int, cluster_id: str) -> str:
         """Checks or sets whose directories these are; the first one's directory id.
 
-        Raises StateRefused if they belong to another broker or cluster.
+        Raises StateRefused if they belong to another broker or cluster, SkidwayError if none can be
+        written.
         """
-        for each in self.directories:
-            if each.meta is None:
-                each.meta = MetaProperties(
-                    broker_id, cluster_id, checkpoints.encode_id(uuid.uuid4())
-                )
-                try:
-                    checkpoints.write_meta(each.path, each.meta)
-                except OSError as error:
-                    raise SkidwayError(
-                        f"cannot write into the log directory {each.path}: {error.strerror}"
-                    ) from error
-            if each.meta.broker_id != broker_id:
-                raise StateRefused(
-                    f"the log directory {each.path} belongs to broker {each.meta.broker_id}, not "
-                    f"to {broker_id}; set broker.id={each.meta.broker_id} or another log.dirs"
-                )
-            if each.meta.cluster_id != cluster_id:
-                raise StateRefused(
-                    f"the log directory {each.path} belongs to cluster {each.meta.cluster_id}, and "
-                    f"ZooKeeper says that this is {cluster_id}; is zookeeper.connect right?"
-                )
-        assert self.directories
-        assert self.directories[0].meta is not None
-        return self.directories[0].meta.directory_id
+        for each in self._online():
+            try:
+                each.claim(broker_id, cluster_id)
+            except OSError as error:
+                each.go_offline(f"cannot write into {each.path}: {error.strerror}")
+        for each in self._online():
+            assert each.meta is not None
+            return each.meta.directory_id
+        reasons = "; ".join(each.offline or "" for each in self.directories)
+        raise SkidwayError(f"no log directory can be used: {reasons}")
+
+    def offline_words(self) -> str:
+        """Which directories are offline, for the end of a sentence; empty if none is."""
+        offline = [str(each.path) for each in self.directories if each.offline is not None]
+        return f" (offline: {', '.join(offline)})" if offline else ""
+
+    def home_of(self, partition: TopicPartition) -> LogDirectory | None:
+        """The log directory of a partition."""
+        return self._homes.get(partition)
 
     def discover(self) -> dict[TopicPartition, Found]:
         """The partitions whose directories are there; what was left of deleted ones goes."""
         found: dict[TopicPartition, Found] = {}
-        for home in self.directories:
-            for entry in sorted(home.path.iterdir()):
-                if not entry.is_dir():
-                    continue
-                if names.is_deleted_directory(entry.name):
-                    self._remove_tree(entry)
-                    continue
-                partition = names.partition_of(entry.name)
-                if partition is None:
-                    if not names.is_stray_directory(entry.name):
-                        _log.warning("unknown_directory", path=str(entry))
-                elif partition in found:
-                    other = found[partition].directory.path
-                    raise StateRefused(f"{partition} lies in both {other} and {home.path}")
-                else:
-                    try:
-                        topic_id = checkpoints.read_partition_metadata(entry)
-                    except StateRefused as error:  # one partition's trouble, not everybody's
-                        self._homes[partition] = home
-                        self.stop(partition, str(error))
-                    else:
-                        found[partition] = Found(home, topic_id)
+        for home in self._online():
+            try:
+                self._discover_in(home, found)
+            except OSError as error:
+                home.go_offline(f"cannot read {home.path}: {error.strerror}")
+                found = {tp: each for tp, each in found.items() if each.directory is not home}
         return found
+
+    def _discover_in(self, home: LogDirectory, found: dict[TopicPartition, Found]) -> None:
+        for entry in sorted(home.path.iterdir()):
+            if not entry.is_dir():
+                continue
+            if names.is_deleted_directory(entry.name):
+                self._remove_tree(entry)
+                continue
+            partition = names.partition_of(entry.name)
+            if partition is None:
+                if not names.is_stray_directory(entry.name):
+                    _log.warning("unknown_directory", path=str(entry))
+            elif partition in found:
+                other = found[partition].directory.path
+                raise StateRefused(f"{partition} lies in both {other} and {home.path}")
+            else:
+                try:
+                    topic_id = checkpoints.read_partition_metadata(entry)
+                except StateRefused as error:  # one partition's trouble, not everybody's
+                    self._homes[partition] = home
+                    self.stop(partition, str(error))
+                else:
+                    found[partition] = Found(home, topic_id)
 
     def adopt(self, partition: TopicPartition, found: Found, topic_id: uuid.UUID) -> None:
         """Notes the topic id in a directory that has none. Raises SkidwayError."""
@@ -180,10 +192,18 @@ class LogManager:
             recovery_point=home.recovery_points.get(partition, 0),
             log_start_offset=home.log_start_offsets.get(partition, 0),
         )
+        if home.offline is not None:
+            self.stopped[partition] = home.offline
+            return
         try:
             recovered = open_log(opening)
-        except (DamagedLog, StorageFailed) as error:
+        except DamagedLog as error:
             self.stop(partition, str(error))
+            return
+        except StorageFailed as error:
+            self.stop(partition, str(error))
+            if error.errno in DEVICE_ERRORS:
+                self.report(error)
             return
         self.logs[partition] = recovered.log
         if not (home.clean or fresh):
@@ -192,36 +212,59 @@ class LogManager:
 
     def loaded(self) -> None:
         """Notes that the start is done: from now on only another clean stop makes a mark."""
-        for each in self.directories:
-            (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
-            fsync_directory(each.path)
+        for each in self._online():
+            try:
+                (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
+                fsync_directory(each.path)
+            except OSError as error:
+                self.report(StorageFailed("write into", each.path, error, final=True))
 
-    def create(self, wanted: Sequence[NewLog], done: Callable[[OSError | None], None]) -> None:
+    def create(
+        self, wanted: Sequence[NewLog], done: Callable[[StorageFailed | None], None]
+    ) -> None:
         """Makes new, empty logs in the background, all or none of them, and adds them.
 
         Each goes to the directory with the fewest partitions. `done` is called on the loop.
         """
-        try:
-            homes = [self._place(each.partition) for each in wanted]
-        except OSError as error:
-            done(error)
+        homes = self._place(wanted)
+        if homes is None:
+            error = OSError(errno.EIO, "every log directory is offline")
+            done(StorageFailed("create", self.directories[0].path, error))
             return
+        # A topic made again under its name must not meet the old one's offsets after a crash.
+        if any(new.partition in home.noted for new, home in zip(wanted, homes, strict=True)):
+            self.checkpoint(lambda failed: self._make(wanted, homes, done, failed))
+        else:
+            self._make(wanted, homes, done, frozenset())
+
+    def _make(
+        self,
+        wanted: Sequence[NewLog],
+        homes: Sequence[LogDirectory],
+        done: Callable[[StorageFailed | None], None],
+        not_written: frozenset[Path],
+    ) -> None:
         places = [
             (home.path / names.partition_directory(new.partition), new.topic_id)
             for home, new in zip(homes, wanted, strict=True)
         ]
 
         def work() -> None:
+            for home in homes:
+                if home.path in not_written:
+                    raise OSError(errno.ENOSPC, "its checkpoint files cannot be written")
             _make_directories(places)
 
         def made(outcome: Outcome) -> None:
             if outcome.error is None:
                 for new, home in zip(wanted, homes, strict=True):
                     self.load(new.partition, Found(home, new.topic_id), new.config, fresh=True)
-            else:
-                for new in wanted:
-                    self._homes.pop(new.partition, None)
-            done(outcome.error)
+                done(None)
+                return
+            for new in wanted:
+                self._homes.pop(new.partition, None)
+            path = Path(outcome.error.filename or homes[0].path)
+            done(StorageFailed("create", path, outcome.error))
 
         self._worker.submit(work, made)
 
@@ -240,11 +283,10 @@ class LogManager:
         try:
             path.rename(target)
             fsync_directory(home.path)
-            self._forget_checkpoints(home, partition)
         except FileNotFoundError:
             return
         except OSError as error:
-            self.fail(StorageFailed("delete", path, error))
+            self.report(StorageFailed("delete", path, error))
             return
         if suffix == names.DELETED_DIRECTORY:
             self._remove_tree(target)
@@ -262,12 +304,11 @@ class LogManager:
         home = self.directory_of(failure.path)
         if home is None or home.offline is not None:
             return []
-        home.offline = str(failure)
-        _log.error("log_directory_offline", directory=str(home.path), reason=str(failure))
+        home.go_offline(str(failure))
         gone = [tp for tp in self.logs if self._homes[tp] is home]
         for partition in gone:
             del self.logs[partition]
-            self.stopped[partition] = home.offline
+            self.stopped[partition] = str(failure)
         return gone
 
     def directory_of(self, path: Path) -> LogDirectory | None:
@@ -281,25 +322,35 @@ class LogManager:
         """The highest producer id in any log; -1 if there is none."""
         return max((each.producers.highest_id for each in self.logs.values()), default=-1)
 
+    def held(self) -> dict[TopicPartition, tuple[str, ...]]:
+        """Partitions of which something would go, and the groups that may hold it back."""
+        now_ms = self._retention_clock.now_ms()
+        return {
+            partition: each.config.held_by
+            for partition, each in self.logs.items()
+            if each.config.held_by and _expired(each, now_ms, None) != retention.NOTHING
+        }
+
     def expire(
         self, held_from: Callable[[TopicPartition], int | None], producer_expiration_ms: int
-    ) -> tuple[list[Path], list[StorageFailed]]:
-        """Applies retention and forgets old producers.
-
-        The files renamed, which the caller has removed later, and what went wrong on the way.
-        """
+    ) -> Expiration:
+        """Applies retention and forgets old producers."""
         now_ms = self._retention_clock.now_ms()
-        renamed: list[Path] = []
-        failures: list[StorageFailed] = []
+        found = Expiration()
         for partition, each in self.logs.items():
             each.producers.expire(now_ms - producer_expiration_ms)
             for segment in each.segments[:-1]:
                 segment.let_go()  # who reads it now holds it; a next reader opens it again
+            decision = _expired(each, now_ms, held_from(partition))
+            found.held += decision.held
             try:
-                renamed += _expire(each, now_ms, held_from(partition))
+                if decision.roll and each.flushed.offset == each.log_end_offset:
+                    each.roll(now_ms)  # it goes at the next look, when the new name is durable
+                if decision.count:
+                    _take_out(each, decision.count, found)
             except StorageFailed as error:
-                failures.append(error)
-        return renamed, failures
+                found.failures.append(error)
+        return found
 
     def remove(self, paths: list[Path]) -> None:
         """Unlinks files in the background."""
@@ -310,23 +361,31 @@ class LogManager:
 
         self._worker.submit(work, _report_removal)
 
-    def checkpoint(self) -> None:
-        """Writes both checkpoint files of every directory in the background."""
-        if self._checkpoint_running:
-            return
-        self._checkpoint_running = True
-        contents = [(each, *self._checkpoint_of(each)) for each in self._online()]
+    def checkpoint(self, done: Callable[[frozenset[Path]], None] | None = None) -> None:
+        """Writes both checkpoint files of every directory in the background.
+
+        `done` is called on the loop once what holds now is durable, with the directories where it
+        could not be written.
+        """
+        self._checkpoints.write(self._contents, done)
+
+    def measure(self, look: Callable[[Path], T], done: Callable[[dict[Path, T]], None]) -> None:
+        """Looks at each directory that is in use in the background; what fails has no entry."""
+        found: dict[Path, T] = {}
+        paths = [each.path for each in self._online()]
 
         def work() -> None:
-            for directory, points, starts in contents:
-                _write_checkpoints(directory.path, points, starts)
+            for path in paths:
+                with contextlib.suppress(OSError):
+                    found[path] = look(path)
 
-        def done(outcome: Outcome) -> None:
-            self._checkpoint_running = False
-            if outcome.error is not None:
-                _log.warning("checkpoint_failed", reason=str(outcome.error))
+        self._worker.submit(work, lambda _: done(found))
 
-        self._worker.submit(work, done)
+    def _contents(self) -> list[tuple[LogDirectory, Offsets, Offsets]]:
+        return [(each, *self._checkpoint_of(each)) for each in self._online()]
+
+    def _failed(self, failure: StorageFailed) -> None:
+        self.report(failure)
 
     def close(self, broker_epoch: int) -> None:
         """The clean stop: everything is flushed and the worker is done. Never raises."""
@@ -335,9 +394,9 @@ class LogManager:
             try:
                 for each in mine:
                     each.close_cleanly()
-                _write_checkpoints(home.path, *self._checkpoint_of(home))
+                write_checkpoints(home.path, *self._checkpoint_of(home))
                 # A partition that was stopped has no right to be believed at the next start.
-                if not any(self._homes[tp] is home for tp in self.stopped):
+                if not any(self._homes.get(tp) is home for tp in self.stopped):
                     content = checkpoints.clean_shutdown_content(broker_epoch)
                     write_atomically(home.path / names.CLEAN_SHUTDOWN, content)
             except OSError as error:
@@ -352,14 +411,10 @@ class LogManager:
     def _online(self) -> list[LogDirectory]:
         return [each for each in self.directories if each.offline is None]
 
-    def _checkpoint_of(
-        self, home: LogDirectory
-    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
         # What is stopped keeps the offsets that it had.
-        points = {tp: home.recovery_points[tp] for tp in self.stopped if tp in home.recovery_points}
-        starts = {
-            tp: home.log_start_offsets[tp] for tp in self.stopped if tp in home.log_start_offsets
-        }
+        points = without(home.recovery_points, self.stopped)
+        starts = without(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():
             if self._homes[tp] is home:
                 points[tp] = each.flushed.offset
@@ -367,25 +422,21 @@ class LogManager:
         home.recovery_points, home.log_start_offsets = points, starts
         return points, starts
 
-    def _forget_checkpoints(self, home: LogDirectory, partition: TopicPartition) -> None:
-        """A topic of the same name that is made again must not meet the old one's offsets."""
-        if partition in home.recovery_points or partition in home.log_start_offsets:
-            home.recovery_points.pop(partition, None)
-            home.log_start_offsets.pop(partition, None)
-            points, starts = self._checkpoint_of(home)
-            points.pop(partition, None)
-            starts.pop(partition, None)
-            _write_checkpoints(home.path, points, starts)
-
-    def _place(self, partition: TopicPartition) -> LogDirectory:
-        online = self._online()
-        if not online:
-            raise OSError(errno.EIO, "every log directory is offline")
-        taken = list(self._homes.values())
-        home = min(online, key=lambda each: sum(1 for other in taken if other is each))
-        self._forget_checkpoints(home, partition)
-        self._homes[partition] = home
-        return home
+    def _place(self, wanted: Sequence[NewLog]) -> list[LogDirectory] | None:
+        """A directory for each, that with the fewest partitions; None if all are offline."""
+        counts = dict.fromkeys(self._online(), 0)
+        if not counts:
+            return None
+        for home in self._homes.values():
+            if home in counts:
+                counts[home] += 1
+        chosen = []
+        for new in wanted:
+            home = min(counts, key=counts.__getitem__)
+            counts[home] += 1
+            self._homes[new.partition] = home
+            chosen.append(home)
+        return chosen
 
     def _remove_tree(self, path: Path) -> None:
         self._worker.submit(lambda: shutil.rmtree(path, ignore_errors=True), _report_removal)
@@ -407,12 +458,12 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
         raise
 
 
-def _expire(each: PartitionLog, now_ms: int, held_from: int | None) -> list[Path]:
+def _expired(each: PartitionLog, now_ms: int, held_from: int | None) -> retention.Expired:
     ages = [
         retention.SegmentAge(segment.base_offset, segment.size, segment.last_append_ms)
         for segment in each.segments
     ]
-    decision = retention.expired(
+    return retention.expired(
         ages,
         each.config,
         now_ms=now_ms,
@@ -420,17 +471,17 @@ def _expire(each: PartitionLog, now_ms: int, held_from: int | None) -> list[Path
         flushed_offset=each.flushed.offset,
         held_from=held_from,
     )
-    if decision.roll and each.flushed.offset == each.log_end_offset:
-        each.roll(now_ms)  # it goes at the next look, when the new segment's name is durable
-    return _take_out(each, decision.count) if decision.count else []
 
 
-def _take_out(each: PartitionLog, count: int) -> list[Path]:
+def _take_out(each: PartitionLog, count: int, found: Expiration) -> None:
+    first = each.log_start_offset
     gone: list[Segment] = each.take_out(count)
+    found.cuts.append(Cut(each.partition, first, each.log_start_offset))
     try:
         renamed = [path for segment in gone for path in segment.rename_deleted()]
     except OSError as error:
         raise StorageFailed("delete a segment in", each.directory, error) from error
+    found.renamed.setdefault(each.config.file_delete_delay_ms, []).extend(renamed)
     _log.info(
         "segments_expired",
         partition=str(each.partition),
@@ -438,16 +489,6 @@ def _take_out(each: PartitionLog, count: int) -> list[Path]:
         bytes=sum(segment.size for segment in gone),
         log_start_offset=each.log_start_offset,
     )
-    return renamed
-
-
-def _write_checkpoints(
-    directory: Path,
-    points: Mapping[TopicPartition, int],
-    starts: Mapping[TopicPartition, int],
-) -> None:
-    checkpoints.write_offsets(directory / names.LOG_START_OFFSETS, starts)
-    checkpoints.write_offsets(directory / names.RECOVERY_POINTS, points)
 
 
 def _report(partition: TopicPartition, recovered: Recovered) -> None:

@@ -15,6 +15,7 @@ on appending. This class starts no thread and knows no connection.
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,10 +25,12 @@ from typing import NamedTuple
 from broker.log import names
 from broker.log.config import LogConfig
 from broker.log.files import DamagedLog, OpenFile, StorageFailed, write_all_at
+from broker.log.leader_epochs import LeaderEpochs
 from broker.log.producer_state import Producer, ProducerState, encode_snapshot
 from broker.log.scan import InvalidBatch
 from broker.log.segment import RELATIVE_OFFSET_MAX, Segment
-from skidway.kafka.batch import BatchHeader, stamp
+from skidway.files import write_atomically
+from skidway.kafka.batch import BatchHeader, stamp, stamp_append_time
 from skidway.kafka.protocol.fetch import FileSlice
 from skidway.kafka.types import TopicPartition
 
@@ -58,6 +61,8 @@ class Flush:
     indexes: tuple[Path, ...]
     directory: Path | None
     end: LogPosition
+    epochs: tuple[Path, bytes] | None = None
+    """The file of leader epochs and its new content, if it is to be written."""
 
 
 class OffsetOutside(Exception):
@@ -88,6 +93,7 @@ class PartitionLog:
         log_start_offset: int,
         log_end_offset: int,
         producers: ProducerState,
+        epochs: LeaderEpochs,
     ) -> None:
         assert segments
         assert segments[0].base_offset <= log_start_offset <= log_end_offset
@@ -98,6 +104,7 @@ class PartitionLog:
         self.log_start_offset = log_start_offset
         self.log_end_offset = log_end_offset
         self.producers = producers
+        self.epochs = epochs
         end = LogPosition(log_end_offset, self.active.base_offset, self.active.size)
         self.written = end
         self.flushed = end
@@ -148,6 +155,10 @@ class PartitionLog:
         stamp(batch, 0, base, leader_epoch)
         if header.producer_id >= 0:
             self._update_producer(header, base, now_ms)
+        if self.config.append_time:
+            header = stamp_append_time(batch, 0, header, now_ms)
+        if leader_epoch > self.epochs.latest:
+            self.epochs.begin(leader_epoch, base)
         self._put(segment, batch, header, base)
         return Appended(base, self.log_end_offset - 1, False)
 
@@ -161,6 +172,8 @@ class PartitionLog:
         if self._refusal is not None:
             raise self._refusal
         segment = self._prepare(len(batch), header.base_offset, header.last_offset, now_ms)
+        if header.leader_epoch > self.epochs.latest:
+            self.epochs.begin(header.leader_epoch, header.base_offset)
         self._put(segment, batch, header, header.base_offset)
 
     def write(self) -> None:
@@ -228,10 +241,14 @@ class PartitionLog:
             path for each in closed for path in (each.offset_index.path, each.time_index.path)
         )
         directory = self.directory if self._new_names else None
+        epochs = None
+        if self.epochs.changed:
+            epochs = self.directory / names.LEADER_EPOCHS, self.epochs.encode()
+            self.epochs.changed = False
         self.flush_running = True
         self._unflushed = []
         self._new_names = False
-        return Flush(files, indexes, directory, self.written)
+        return Flush(files, indexes, directory, self.written, epochs)
 
     def finish_flush(self, flush: Flush) -> None:
         """Notes that everything of `begin_flush` is on disk."""
@@ -255,13 +272,15 @@ class PartitionLog:
         assert self.segments[count].base_offset <= self.flushed.offset
         gone, self.segments = self.segments[:count], self.segments[count:]
         self._unflushed = [each for each in self._unflushed if each not in gone]
-        self.log_start_offset = max(self.log_start_offset, self.segments[0].base_offset)
-        self._positions = {
-            offset: place
-            for offset, place in self._positions.items()
-            if offset >= self.log_start_offset
-        }
+        self.start_at(max(self.log_start_offset, self.segments[0].base_offset))
         return gone
+
+    def start_at(self, offset: int) -> None:
+        """Raises the log start offset; segments that lie in front of it go by retention."""
+        assert self.log_start_offset <= offset <= self.flushed.offset
+        self.log_start_offset = offset
+        self.epochs.cut_front(offset)
+        self._positions = {at: place for at, place in self._positions.items() if at >= offset}
 
     def save_producers(self, offset: int, first_append_ms: int) -> None:
         """Writes the snapshot of the producers before an offset. Raises OSError."""
@@ -274,6 +293,8 @@ class PartitionLog:
         """Writes what makes the next start quick. Everything must be flushed. Raises OSError."""
         assert self.flushed.offset == self.log_end_offset
         self.active.save_indexes(closing=True, sync=True)
+        if self.epochs.changed:
+            write_atomically(self.directory / names.LEADER_EPOCHS, self.epochs.encode())
         self.save_producers(self.log_end_offset, self.active.first_append_ms or 0)
 
     def _prepare(self, size: int, base: int, last_offset: int, now_ms: int) -> Segment:
@@ -352,10 +373,12 @@ class PartitionLog:
 
     def _write_pending(self) -> None:
         segment, start = self.active, self.written.position
+        file = None
         try:
-            write_all_at(segment.file.descriptor, self._pending, start)
+            file = segment.file
+            write_all_at(file.descriptor, self._pending, start)
         except OSError as error:
-            self._take_back(segment)
+            self._take_back(segment, file)
             raise StorageFailed("append to", segment.path, error) from error
         self._pending = []
         self._undo = None
@@ -363,12 +386,14 @@ class PartitionLog:
         if segment.offset_index.wants_saving:
             self._save_indexes(segment)
 
-    def _take_back(self, segment: Segment) -> None:
+    def _take_back(self, segment: Segment, file: OpenFile | None) -> None:
+        """Forgets what was appended since the last write; `file` None: nothing was written."""
         undo = self._undo
         assert undo is not None
         self._undo = None
         self._pending = []
         self.log_end_offset = undo.end.offset
+        self.epochs.cut_tail(undo.end.offset)
         segment.cut_unwritten(undo.end.offset, undo.end.position, undo.timestamps)
         segment.first_append_ms = undo.first_append_ms
         segment.last_append_ms = undo.last_append_ms
@@ -378,9 +403,11 @@ class PartitionLog:
             else:
                 self.producers.producers[producer_id] = before
         self.producers.highest_id = undo.highest_id
+        if file is None:
+            return
         try:
             # What was written of it must not look like a batch to whoever reads the file later.
-            segment.file_cut(undo.end.position)
+            os.ftruncate(file.descriptor, undo.end.position)
         except OSError as error:
             raise StorageFailed("cut", segment.path, error, final=True) from error
 

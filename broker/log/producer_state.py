@@ -10,8 +10,9 @@ sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at mos
     exactly the next sequence     accepted
     anything else                 OutOfOrderSequence: older than five, or a gap
 
-A duplicate with another CRC is no duplicate: a producer that mixes its batches up must not be told
-that bytes are stored which are not. It gets OutOfOrderSequence, and so drains and begins anew.
+A duplicate with another CRC (as its producer sent it) is no duplicate: a producer that mixes its
+batches up must not be told that bytes are stored which are not. It gets OutOfOrderSequence, and so
+drains and begins anew.
 
 Entries are immutable, so an append that fails is taken back by putting the old entry back. The
 state is derived from the log; a snapshot (`.producers`) only saves reading all of it::
@@ -36,6 +37,8 @@ BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
 """No broker gives out an id from here on, whatever a client claims: had it to be passed by the next
 id given, one batch with the largest id would leave none."""
+CRC_UNKNOWN = 0
+"""Of a batch read again from a log with LogAppendTime: what its producer had sent is not kept."""
 _MAGIC = b"SKP1"
 _SUM = struct.Struct(">4sI")
 _HEAD = struct.Struct(">qqI")
@@ -103,12 +106,13 @@ class ProducerState:
     def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
         """Notes an append whose batch passed `check` (or comes from the log itself)."""
         producer_id = header.producer_id
+        crc = CRC_UNKNOWN if header.has_log_append_time else header.crc
         batch = StoredBatch(
             header.base_sequence,
             header.last_sequence,
             base_offset,
             base_offset + header.last_offset_delta,
-            header.crc,
+            crc,
         )
         known = self.producers.get(producer_id)
         if known is None or known.epoch != header.producer_epoch:
@@ -143,7 +147,8 @@ def _duplicate(header: BatchHeader, known: Producer) -> StoredBatch:
     for stored in known.batches:
         if stored.base_sequence != header.base_sequence:
             continue
-        if stored.last_sequence == header.last_sequence and stored.crc == header.crc:
+        same = stored.crc in (header.crc, CRC_UNKNOWN)
+        if stored.last_sequence == header.last_sequence and same:
             return stored
         raise OutOfOrderSequence(
             f"producer {header.producer_id} sent other records under sequence "

@@ -29,9 +29,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from broker.log import names, scan
+from broker.log import leader_epochs, names, scan
 from broker.log.config import LogConfig
 from broker.log.files import DamagedLog, StorageFailed, write_all_at
+from broker.log.leader_epochs import EpochStart, LeaderEpochs
 from broker.log.partition_log import PartitionLog
 from broker.log.producer_state import (
     ProducerState,
@@ -42,6 +43,7 @@ from broker.log.producer_state import (
 from broker.log.segment import Segment
 from skidway import log
 from skidway.files import fsync_directory
+from skidway.kafka.batch import BatchHeader
 from skidway.kafka.types import TopicPartition
 
 _COPY_BYTES = 1 << 20
@@ -64,6 +66,8 @@ class _Account:
     scanned_bytes: int = 0
     indexes_rebuilt: int = 0
     scanned: list[Segment] = field(default_factory=list)
+    epochs: list[EpochStart] = field(default_factory=list)
+    """Of the segments that were scanned, each where it was first met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,7 @@ def _open(opening: Opening) -> Recovered:
         log_start_offset=start,
         log_end_offset=end_offset,
         producers=producers,
+        epochs=_leader_epochs(opening, segments, start, end_offset, account),
     )
     return Recovered(recovered, account.cut_bytes, account.scanned_bytes, account.indexes_rebuilt)
 
@@ -246,6 +251,7 @@ def _scan_segment(
         ):
             interval = opening.config.index_interval_bytes
             segment.note(header, header.base_offset, position, interval)
+            _note_epoch(account.epochs, header)
             end_offset = header.last_offset + 1
             if segment.offset_index.wants_saving:
                 segment.save_indexes()
@@ -339,6 +345,52 @@ def _producers(
         if segment is not segments[-1]:
             segment.let_go()
     return state
+
+
+def _leader_epochs(
+    opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: _Account
+) -> LeaderEpochs:
+    """The epochs in the file, and those of what was scanned; read from the log if there is none.
+
+    An epoch's entry is durable before its first record counts as flushed, so what the file lacks is
+    behind the recovery point, and was scanned.
+    """
+    known = leader_epochs.read(opening.directory)
+    epochs = LeaderEpochs(known or ())
+    found = account.epochs
+    if known is None:
+        found = []
+        for segment in segments:
+            _read_epochs(segment, opening, found)
+    epochs.cut_tail(end_offset)
+    for epoch, offset in found:
+        if epoch > epochs.latest:
+            epochs.begin(epoch, offset)
+    epochs.cut_front(start)
+    return epochs
+
+
+def _read_epochs(segment: Segment, opening: Opening, found: list[EpochStart]) -> None:
+    if not segment.size:
+        return
+    try:
+        for _, header in scan.headers(
+            segment.file.descriptor,
+            0,
+            segment.size,
+            first_offset=segment.base_offset,
+            holes=opening.may_miss,
+            crc=False,
+        ):
+            _note_epoch(found, header)
+    except scan.InvalidBatch as error:
+        raise DamagedLog(segment.path, error.position, error.reason) from error
+    segment.let_go()
+
+
+def _note_epoch(found: list[EpochStart], header: BatchHeader) -> None:
+    if not found or header.leader_epoch > found[-1].epoch:
+        found.append(EpochStart(header.leader_epoch, header.base_offset))
 
 
 def _replay_producers(segment: Segment, state: ProducerState, opening: Opening) -> None:

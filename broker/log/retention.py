@@ -2,11 +2,12 @@
 
 Only whole segments go, oldest first, and only flushed ones. By time: the last *append* is longer
 ago than `retention.ms`; the event times inside say nothing. By size: without the segment the log
-still holds `retention.bytes`. An active segment that has expired is rolled first, so that the log
-keeps its end.
+still holds `retention.bytes`. What lies in front of the log start offset goes in any case. An
+active segment that has expired is rolled first, so that the log keeps its end.
 
-`held_from` is the hook of `retention.hold`: the least offset that a named reader (mirror, loader)
-still needs; segments that reach beyond it stay.
+`retention.hold`: segments that reach beyond `held_from`, the least offset that a named group still
+needs, stay; unless they are older than `retention.hold.max.ms`, or the log without them still holds
+`retention.hold.max.bytes`.
 """
 
 from __future__ import annotations
@@ -29,10 +30,17 @@ class SegmentAge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many of the oldest segments go, and whether the active one has to be rolled first."""
+    """How many of the oldest segments go, and whether the active one has to be rolled first.
+
+    held: whether more would go if nobody held it.
+    """
 
     count: int
     roll: bool
+    held: bool = False
+
+
+NOTHING = Expired(0, False)
 
 
 def expired(
@@ -49,24 +57,44 @@ def expired(
     count = 0
     for segment, following in pairwise(segments):
         end = following.base_offset
-        if end > flushed_offset or (held_from is not None and end > held_from):
+        if end > flushed_offset:
             return Expired(count, False)
-        if not (_too_old(segment, config, now_ms) or _too_much(segment, total, config)) and (
-            end > log_start_offset
-        ):
-            return Expired(count, False)
+        if end > log_start_offset:
+            if not (
+                _too_old(segment, config.retention_ms, now_ms)
+                or _too_much(segment, total, config.retention_bytes)
+            ):
+                return Expired(count, False)
+            if _is_held(segment, end, total, config, now_ms, held_from):
+                return Expired(count, False, held=True)
         total -= segment.size
         count += 1
     active = segments[-1]
-    roll = active.size > 0 and held_from is None and _too_old(active, config, now_ms)
-    return Expired(count, roll)
+    if not active.size or not _too_old(active, config.retention_ms, now_ms):
+        return Expired(count, False)
+    held = _is_held(active, flushed_offset, total, config, now_ms, held_from)
+    return Expired(count, not held, held)
 
 
-def _too_old(segment: SegmentAge, config: LogConfig, now_ms: int) -> bool:
-    if config.retention_ms == UNLIMITED:
+def _is_held(
+    segment: SegmentAge,
+    end: int,
+    total: int,
+    config: LogConfig,
+    now_ms: int,
+    held_from: int | None,
+) -> bool:
+    if held_from is None or end <= held_from:
         return False
-    return now_ms - segment.last_append_ms > config.retention_ms
+    return not (
+        _too_old(segment, config.hold_ms_max, now_ms)
+        or _too_much(segment, total, config.hold_bytes_max)
+    )
 
 
-def _too_much(segment: SegmentAge, total: int, config: LogConfig) -> bool:
-    return config.retention_bytes != UNLIMITED and total - segment.size >= config.retention_bytes
+def _too_old(segment: SegmentAge, limit_ms: int, now_ms: int) -> bool:
+    return limit_ms != UNLIMITED and now_ms - segment.last_append_ms > limit_ms
+
+
+def _too_much(segment: SegmentAge, total: int, limit_bytes: int) -> bool:
+    return limit_bytes != UNLIMITED and total - segment.size >= limit_bytes

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from broker.log import names, scan
+from broker.log import descriptors, names, scan
 from broker.log.files import OpenFile
 from broker.log.offset_index import OffsetIndex
 from broker.log.time_index import NO_TIMESTAMP, TimeIndex
@@ -23,6 +23,7 @@ class Segment:
     """`size` counts what was appended, also what this loop turn has not written yet."""
 
     __slots__ = (
+        "__weakref__",
         "_file",
         "base_offset",
         "directory",
@@ -61,6 +62,7 @@ class Segment:
             (directory / names.segment_file(base_offset, suffix)).unlink(missing_ok=True)
         segment = cls(directory, base_offset)
         segment._file = file
+        descriptors.OPEN.opened(segment)
         return segment
 
     @property
@@ -77,6 +79,7 @@ class Segment:
         """The open file; hold it as long as you use its descriptor. Raises OSError."""
         if self._file is None:
             self._file = OpenFile(self.path, os.O_RDWR)
+            descriptors.OPEN.opened(self)
         return self._file
 
     @property
@@ -86,7 +89,9 @@ class Segment:
 
     def let_go(self) -> None:
         """Drops the descriptor; it closes when the last reader is done, and opens again on use."""
-        self._file = None
+        if self._file is not None:
+            self._file = None
+            descriptors.OPEN.closed(self)
 
     @property
     def index_bytes(self) -> int:

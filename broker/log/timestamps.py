@@ -79,14 +79,26 @@ def _largest_shown(log: PartitionLog, end: LogPosition) -> int:
             largest = max(largest, segment.max_timestamp)
             continue
         try:
-            for _, header in _headers(segment, 0, end):
+            for at, header in _headers(segment, 0, end):
                 if header.last_offset >= log.log_start_offset:
-                    largest = max(largest, header.max_timestamp)
+                    largest = max(largest, _largest_in(segment, at, header, log.log_start_offset))
         except OSError as error:
             raise StorageFailed("read", segment.path, error) from error
         except InvalidBatch as error:
             raise DamagedLog(segment.path, error.position, error.reason) from error
     return largest
+
+
+def _largest_in(segment: Segment, position: int, header: BatchHeader, log_start_offset: int) -> int:
+    """The largest event time of a batch's records from the log start offset on."""
+    if header.base_offset >= log_start_offset:
+        return header.max_timestamp
+    shown = [
+        found.timestamp
+        for found in _records(segment, position, header)
+        if found.offset >= log_start_offset
+    ]
+    return max(shown, default=header.max_timestamp)
 
 
 def _in_segment(

@@ -28,6 +28,7 @@ from skidway.kafka.batch import (
 )
 
 ZSTD_SINCE_PRODUCE: Final = 7
+NO_TIMESTAMP: Final = -1
 _MAGIC_POSITION = 16
 
 
@@ -103,11 +104,20 @@ def validate(
 
 
 def check_timestamps(header: BatchHeader, now_ms: int, *, before_max: int, after_max: int) -> None:
-    """Raises TimestampRefused if the largest event time is too far from now; both limits in ms."""
-    if header.max_timestamp - now_ms > after_max or now_ms - header.max_timestamp > before_max:
+    """Raises TimestampRefused if an event time is too far from now; both limits in ms.
+
+    Those that the header has are looked at: the largest and the first record's. Records without a
+    time (-1) are in no time, as in Kafka.
+    """
+    largest, first = header.max_timestamp, header.base_timestamp
+    if largest != NO_TIMESTAMP and largest - now_ms > after_max:
         raise TimestampRefused(
-            f"the event time {header.max_timestamp} is further from now, {now_ms}, than the topic "
-            "allows"
+            f"the event time {largest} is more than {after_max} ms ahead of now, {now_ms}"
+        )
+    earliest = min(largest, first)
+    if earliest != NO_TIMESTAMP and now_ms - earliest > before_max:
+        raise TimestampRefused(
+            f"the event time {earliest} is more than {before_max} ms behind now, {now_ms}"
         )
 
 

@@ -13,6 +13,10 @@ from broker.log.partition_log import LogPosition, PartitionLog
 from skidway.kafka.types import TopicPartition
 
 
+class NotEnoughReplicas(Exception):
+    """Fewer in-sync replicas than acks=all needs."""
+
+
 @dataclass(slots=True, eq=False)
 class Replica:
     """A partition that we lead. `followers`: flushed positions of the other in-sync replicas."""
@@ -35,6 +39,14 @@ class Replica:
     def offset(self) -> int:
         """The high watermark's offset."""
         return self.high_watermark.offset
+
+    def check_insync(self) -> None:
+        """Raises NotEnoughReplicas unless there are as many as acks=all needs, ours included."""
+        found, needed = 1 + len(self.followers), self.log.config.min_insync_replicas
+        if found < needed:
+            raise NotEnoughReplicas(
+                f"{self.partition} has {found} in-sync replicas, and acks=all needs {needed}"
+            )
 
     def advance(self) -> bool:
         """Takes what the in-sync replicas have flushed; whether the high watermark moved."""

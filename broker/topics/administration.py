@@ -26,6 +26,8 @@ from broker.coordination import store
 from broker.coordination.session import Session
 from broker.log import names
 from broker.log.config import LogConfig
+from broker.log.files import StorageFailed
+from broker.log.log_directory import DEVICE_ERRORS
 from broker.log.log_manager import Found, LogManager, NewLog
 from broker.network.loop import Loop
 from broker.partitions.hosted import HostedPartitions
@@ -39,6 +41,7 @@ from skidway.kafka.types import TopicPartition
 
 TRY_AGAIN_MS = 1000
 DELETED_REMEMBERED = 10_000
+PREPARE_AGAIN_MS = 10_000
 Done = Callable[[SkidwayError | None], None]
 _log = log.get(__name__)
 
@@ -163,6 +166,28 @@ class Topics:
 
         self.session.submit(work, extended)
 
+    def alter(
+        self,
+        topic: Topic,
+        change: Callable[[Mapping[str, str]], Mapping[str, str]],
+        done: Done,
+    ) -> None:
+        """Changes a topic's settings; `change` is pure and runs on the session's thread."""
+
+        def work(coordinator: Coordinator) -> dict[str, str]:
+            return store.alter_configs(coordinator, topic.name, topic.topic_id, change)
+
+        def altered(outcome: dict[str, str] | SkidwayError) -> None:
+            if isinstance(outcome, SkidwayError):
+                done(outcome)
+                return
+            known = self.catalog.topics.get(topic.name)
+            if known is not None and known.topic_id == topic.topic_id:
+                self._learn(replace(known, configs=outcome))
+            done(None)
+
+        self.session.submit(work, altered)
+
     def delete(self, topic: Topic, done: Done) -> None:
         """Deletes a topic and its data."""
 
@@ -260,7 +285,8 @@ class Topics:
         elif known is None:
             self._logs.stop(
                 partition,
-                f"the directory of {partition} is missing; bring it back, or delete the topic",
+                f"the directory of {partition} is missing; bring it back, or delete the topic"
+                f"{self._logs.offline_words()}",
             )
 
     def _prepare(self, topic: Topic, numbers: list[int]) -> None:
@@ -273,16 +299,17 @@ class Topics:
             if each not in self._logs.logs
         ]
 
-        def made(error: OSError | None) -> None:
+        def made(error: StorageFailed | None) -> None:
             if error is None:
                 self._lead(topic, numbers)
                 return
             _log.error("partitions_not_created", topic=topic.name, reason=str(error))
             self._preparing.difference_update(partitions)
-            failure = SkidwayError(
-                f"cannot create the partitions of {topic.name}: {error.strerror or error}"
-            )
-            self._tell(topic, failure)
+            if error.errno in DEVICE_ERRORS:
+                self._partitions.storage_failed(error)
+            self._tell(topic, error)
+            # The topic is there: it gets its partitions when a directory can take them.
+            self._loop.call_later(PREPARE_AGAIN_MS, lambda: self.apply(self.catalog))
 
         if missing:
             self._logs.create(missing, made)

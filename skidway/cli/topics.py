@@ -1,4 +1,4 @@
-"""`skidway topics list|create|describe|delete`, against our broker and Apache Kafka alike."""
+"""`skidway topics list|create|describe|alter|delete`, against our broker and Apache Kafka alike."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from typing import Any
 from skidway.cli.options import add_bootstrap_option, add_json_option
 from skidway.cli.output import print_json, print_rows, table
 from skidway.errors import UsageError
-from skidway.kafka.client import EARLIEST, LATEST, Client, NewTopic, Topic
-from skidway.kafka.errors import ErrorCode, KafkaError, error_for
+from skidway.kafka.client import EARLIEST, LATEST, Client, ConfigChanges, NewTopic, Topic
+from skidway.kafka.errors import (
+    BrokerUnreachable,
+    ErrorCode,
+    KafkaError,
+    UnsupportedVersion,
+    error_for,
+)
+from skidway.kafka.protocol.describe_configs import ConfigSource
 from skidway.kafka.types import TopicPartition
 
 REQUEST_TIMEOUT_MS = 10_000
@@ -18,9 +25,20 @@ CONFIGS_SHOWN = ("retention.", "segment.", "max.message.bytes", "message.timesta
 """Beginnings of the settings that a table has room for; --json has them all."""
 
 
+SOURCES = {
+    "TOPIC_CONFIG": "topic",
+    "STATIC_BROKER_CONFIG": "broker's configuration",
+    "DYNAMIC_BROKER_CONFIG": "broker, dynamic",
+    "DYNAMIC_DEFAULT_BROKER_CONFIG": "cluster, dynamic",
+    "DEFAULT_CONFIG": "default",
+}
+"""Who says so, in words."""
+
+
 def register(subparsers: Any) -> None:
     """Adds the noun `topics`."""
-    parser = subparsers.add_parser("topics", help="list, create, describe and delete topics")
+    words = "list, create, describe, alter and delete topics"
+    parser = subparsers.add_parser("topics", help=words)
     verbs = parser.add_subparsers(dest="verb", metavar="VERB")
     listing = _verb(verbs, "list", _list, "every topic with its partitions")
     add_json_option(listing)
@@ -32,11 +50,28 @@ def register(subparsers: Any) -> None:
         "--topic-config", action="append", default=[], metavar="KEY=VALUE", help="may be repeated"
     )
     create.add_argument("--if-not-exists", action="store_true", help="good if it is there already")
-    describe = _verb(verbs, "describe", _describe, "partitions, leaders, offsets and settings")
+    words = "partitions with leaders, offsets and sizes; settings, and who says so"
+    describe = _verb(verbs, "describe", _describe, words)
     describe.add_argument("topic", metavar="TOPIC", nargs="+")
+    describe.add_argument("--all", action="store_true", help="every setting, defaults too")
     add_json_option(describe)
+    _register_alter(_verb(verbs, "alter", _alter, "more partitions, other settings"))
     delete = _verb(verbs, "delete", _delete, "delete topics with all their records")
     delete.add_argument("topic", metavar="TOPIC", nargs="+")
+
+
+def _register_alter(alter: argparse.ArgumentParser) -> None:
+    alter.add_argument("topic", metavar="TOPIC")
+    alter.add_argument("--partitions", type=int, metavar="N", help="so many in all")
+    options = (
+        ("--topic-config", "KEY=VALUE", "set it; may be repeated, as the following"),
+        ("--delete-config", "KEY", "back to the broker's default"),
+        ("--append-config", "KEY=VALUE", "add to a setting that is a list"),
+        ("--subtract-config", "KEY=VALUE", "take out of a setting that is a list"),
+    )
+    for option, metavar, words in options:
+        alter.add_argument(option, action="append", default=[], metavar=metavar, help=words)
+    alter.add_argument("--validate-only", action="store_true", help="only say whether it is good")
 
 
 def _verb(verbs: Any, name: str, run: Any, words: str) -> argparse.ArgumentParser:
@@ -85,9 +120,35 @@ def _delete(args: argparse.Namespace) -> int:
     return 1 if any(results.values()) else 0
 
 
+def _alter(args: argparse.Namespace) -> int:
+    changes = ConfigChanges(
+        _pairs(args.topic_config),
+        tuple(args.delete_config),
+        _pairs(args.append_config, "--append-config"),
+        _pairs(args.subtract_config, "--subtract-config"),
+    )
+    wants_configs = changes != ConfigChanges()
+    if not wants_configs and args.partitions is None:
+        raise UsageError("say what to alter: --partitions or one of the --*-config options")
+    only = args.validate_only
+    with connect(args) as client:
+        existing(client, [args.topic])
+        error = None
+        if wants_configs:
+            error = client.alter_configs(args.topic, changes, validate_only=only)
+        if error is None and args.partitions is not None:
+            counts = {args.topic: args.partitions}
+            error = client.create_partitions(counts, validate_only=only)[args.topic]
+    if error is not None:
+        raise error
+    print(f"{args.topic} could be altered so" if only else f"altered {args.topic}")
+    return 0
+
+
 def _describe(args: argparse.Namespace) -> int:
     with connect(args) as client:
-        documents = [_document(client, topic) for topic in existing(client, args.topic)]
+        sizes = _sizes(client)
+        documents = [_document(client, topic, sizes) for topic in existing(client, args.topic)]
     if args.json:
         print_json(documents)
         return 0
@@ -96,8 +157,10 @@ def _describe(args: argparse.Namespace) -> int:
             print()
         print(f"{document['topic']}  (id {document['topic_id'] or 'unknown'})")
         for key, value in document["configs"].items():
-            if value and key.startswith(CONFIGS_SHOWN):
-                print(f"  {key} = {value}")
+            source = document["config_sources"][key]
+            is_own = source == ConfigSource.TOPIC_CONFIG.name
+            if args.all or is_own or (value and key.startswith(CONFIGS_SHOWN)):
+                print(f"  {key} = {value}  ({SOURCES.get(source, source.lower())})")
         table(document["partitions"], list(document["partitions"][0]))
     return 0
 
@@ -121,15 +184,33 @@ def existing(client: Client, names: list[str]) -> list[Topic]:
     return [topics[name] for name in names]
 
 
-def _document(client: Client, topic: Topic) -> dict[str, Any]:
+def _sizes(client: Client) -> dict[tuple[int, TopicPartition], tuple[int, str]] | None:
+    """Bytes and log directory of each partition, by broker; None where brokers do not tell."""
+    found = {}
+    for broker in client.metadata(()).brokers.values():
+        try:
+            directories = client.log_dirs(broker)
+        except (UnsupportedVersion, BrokerUnreachable):
+            return None
+        for directory in directories:
+            for tp, size_bytes in directory.partition_bytes.items():
+                found[broker.id, tp] = size_bytes, directory.path
+    return found
+
+
+def _document(
+    client: Client,
+    topic: Topic,
+    sizes: dict[tuple[int, TopicPartition], tuple[int, str]] | None,
+) -> dict[str, Any]:
     partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
     first = client.list_offsets(dict.fromkeys(partitions, EARLIEST))
     end = client.list_offsets(dict.fromkeys(partitions, LATEST))
-    return {
-        "topic": topic.name,
-        "topic_id": topic.topic_id.hex if topic.topic_id is not None else None,
-        "configs": client.topic_configs([topic.name])[topic.name],
-        "partitions": [
+    entries = client.config_entries(topic.name)
+    rows = []
+    for each, tp in zip(topic.partitions, partitions, strict=True):
+        size_bytes, directory = (sizes or {}).get((each.leader, tp), (None, None))
+        rows.append(
             {
                 "partition": each.index,
                 "leader": each.leader,
@@ -138,17 +219,24 @@ def _document(client: Client, topic: Topic) -> dict[str, Any]:
                 "isr": list(each.isr),
                 "log_start_offset": first[tp].offset,
                 "high_watermark": end[tp].offset,
+                "size_bytes": size_bytes,
+                "log_dir": directory,
             }
-            for each, tp in zip(topic.partitions, partitions, strict=True)
-        ],
+        )
+    return {
+        "topic": topic.name,
+        "topic_id": topic.topic_id.hex if topic.topic_id is not None else None,
+        "configs": {each.name: each.value for each in entries if each.value is not None},
+        "config_sources": {each.name: each.source.name for each in entries},
+        "partitions": rows,
     }
 
 
-def _pairs(texts: list[str]) -> dict[str, str]:
+def _pairs(texts: list[str], option: str = "--topic-config") -> dict[str, str]:
     pairs = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise UsageError(f"--topic-config {text}: it must be KEY=VALUE")
+            raise UsageError(f"{option} {text}: it must be KEY=VALUE")
         pairs[key] = value
     return pairs

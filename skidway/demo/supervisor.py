@@ -93,9 +93,7 @@ class Supervisor:
         """What a program says on standard error."""
         return self._logs / f"{name}.stderr"
 
-    def _spawn(
-        self, name: str, arguments: Sequence[str], output: Path
-    ) -> subprocess.Popen[bytes]:
+    def _spawn(self, name: str, arguments: Sequence[str], output: Path) -> subprocess.Popen[bytes]:
         with output.open("ab") as out, self.errors(name).open("ab") as err:
             return subprocess.Popen(
                 [sys.executable, "-m", "skidway.cli", *arguments],

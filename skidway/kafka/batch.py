@@ -49,7 +49,12 @@ HEADER = struct.Struct(">qiibIhiqqqhii")
 _BEFORE_CRC = struct.Struct(">qiibI")
 _COVERED = struct.Struct(">hiqqqhii")
 _BASE_OFFSET = struct.Struct(">q")
+_INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
+_UINT32 = struct.Struct(">I")
+_INT64 = struct.Struct(">q")
+_CRC_AT = 17
+_MAX_TIMESTAMP_START = 35
 
 CODEC_MASK = 0x07
 LOG_APPEND_TIME = 0x08
@@ -192,6 +197,22 @@ def stamp(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoc
     """Writes base offset and leader epoch into a batch in place; its CRC stays right."""
     _BASE_OFFSET.pack_into(buffer, at, base_offset)
     _INT32.pack_into(buffer, at + LENGTH_END, leader_epoch)
+
+
+def stamp_append_time(
+    buffer: bytearray | memoryview, at: int, header: BatchHeader, now_ms: int
+) -> BatchHeader:
+    """Makes the time of appending that of every record (LogAppendTime), in place; the new header.
+
+    Type and time lie under the CRC, so this computes it again: one pass over the batch.
+    """
+    attributes = header.attributes | LOG_APPEND_TIME
+    _INT16.pack_into(buffer, at + CRC_START, attributes)
+    _INT64.pack_into(buffer, at + _MAX_TIMESTAMP_START, now_ms)
+    covered = bytes(memoryview(buffer)[at + CRC_START : at + header.size_bytes])
+    crc = int(google_crc32c.value(covered))
+    _UINT32.pack_into(buffer, at + _CRC_AT, crc)
+    return header._replace(attributes=attributes, max_timestamp=now_ms, crc=crc)
 
 
 def next_sequence(sequence: int, count: int) -> int:

@@ -64,9 +64,20 @@ def session(uuid: str, kind: str, offsets: int) -> Generator[Any, Any, None]:
     yield Put(tuple((file.staged, content_of(file).encode()) for file in files))
     yield from commit.commit(
         Manifest(
-            number=number, uuid=uuid, created=0, program="", producer=TOPIC, epoch=1, cluster="c",
-            cluster_id="id", topic=TOPIC, topic_id="topic", source=SOURCE,
-            partitions=(PartitionRange(0, offset, end),), files=tuple(files), schema=None,
+            number=number,
+            uuid=uuid,
+            created=0,
+            program="",
+            producer=TOPIC,
+            epoch=1,
+            cluster="c",
+            cluster_id="id",
+            topic=TOPIC,
+            topic_id="topic",
+            source=SOURCE,
+            partitions=(PartitionRange(0, offset, end),),
+            files=tuple(files),
+            schema=None,
             removed=removed,
         )
     )
@@ -115,8 +126,14 @@ class Search:
     """All states that can be reached, each looked at once."""
 
     def __init__(
-        self, *, offsets: int, sessions: int, crashes: int = 0, unclear: int = 0,
-        compactions: int = 0, local: bool = False,
+        self,
+        *,
+        offsets: int,
+        sessions: int,
+        crashes: int = 0,
+        unclear: int = 0,
+        compactions: int = 0,
+        local: bool = False,
     ) -> None:
         """offsets: loads that there is data for. sessions: runs that are started, in all."""
         self._offsets, self._sessions, self._local = offsets, sessions, local
@@ -147,8 +164,9 @@ class Search:
                 yield from self._starts(world, index)
                 continue
             if world.crashes:
-                yield f"{index} crash", self._put(
-                    replace(world, crashes=world.crashes - 1), index, Loader()
+                yield (
+                    f"{index} crash",
+                    self._put(replace(world, crashes=world.crashes - 1), index, Loader()),
                 )
             yield from self._steps(world, index, loader)
 
@@ -328,9 +346,7 @@ def test_long_random_schedules(seed: int) -> None:
     choose = random.Random(seed)
     for _ in range(150):
         local = choose.random() < 0.5
-        search = Search(
-            offsets=4, sessions=9, crashes=3, unclear=2, compactions=2, local=local
-        )
+        search = Search(offsets=4, sessions=9, crashes=3, unclear=2, compactions=2, local=local)
         world = search.start
         for _ in range(400):
             options = list(search.successors(world))

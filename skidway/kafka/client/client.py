@@ -14,8 +14,12 @@ from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import (
     Address,
+    Broker,
     Cluster,
+    ConfigChanges,
+    ConfigEntry,
     ListedOffset,
+    LogDir,
     NewTopic,
     cluster_of,
     parse_bootstrap,
@@ -120,12 +124,16 @@ class Client:
         call = requests.delete_topics_call(names, self.request_timeout_ms)
         return self._ask_controller(call, requests.deleted_topics)
 
-    def create_partitions(self, counts: Mapping[str, int]) -> requests.Results:
+    def create_partitions(
+        self, counts: Mapping[str, int], *, validate_only: bool = False
+    ) -> requests.Results:
         """Gives topics more partitions, that many in all; returns the error of each, or None.
 
         UnsupportedVersion where the broker cannot do it.
         """
-        call = requests.create_partitions_call(counts, self.request_timeout_ms)
+        call = requests.create_partitions_call(
+            counts, self.request_timeout_ms, validate_only=validate_only
+        )
         return self._ask_controller(call, requests.created_partitions)
 
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -134,6 +142,23 @@ class Client:
             return {}
         call = requests.describe_configs_call(ResourceType.TOPIC, names)
         return requests.described_configs(self._ask(call, self._any_address))
+
+    def config_entries(self, topic: str) -> list[ConfigEntry]:
+        """Every setting of a topic, and who says so. KafkaError when it does not exist."""
+        call = requests.describe_configs_call(ResourceType.TOPIC, [topic])
+        return requests.config_entries(self._ask(call, self._any_address))[topic]
+
+    def alter_configs(
+        self, topic: str, changes: ConfigChanges, *, validate_only: bool = False
+    ) -> KafkaError | None:
+        """Changes settings of a topic; the error, or None. UnsupportedVersion as above."""
+        call = requests.alter_configs_call(topic, changes, validate_only=validate_only)
+        return requests.altered_configs(self._ask(call, self._any_address))[topic]
+
+    def log_dirs(self, broker: Broker) -> list[LogDir]:
+        """The log directories of a broker, and what lies in them. UnsupportedVersion as above."""
+        response = self._ask(requests.describe_log_dirs_call(), _always(broker.address))
+        return requests.described_log_dirs(response)
 
     def broker_configs(self) -> dict[str, str]:
         """The settings of one broker, the one with the lowest id that answers."""

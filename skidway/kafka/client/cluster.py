@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from skidway.errors import UsageError
 from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.describe_configs import ConfigSource
 from skidway.kafka.protocol.list_offsets import EARLIEST, LATEST
 from skidway.kafka.protocol.messages import NO_ID
 from skidway.kafka.protocol.metadata import MetadataResponse, MetadataResponseTopic
@@ -20,7 +21,10 @@ __all__ = [
     "Address",
     "Broker",
     "Cluster",
+    "ConfigChanges",
+    "ConfigEntry",
     "ListedOffset",
+    "LogDir",
     "NewTopic",
     "Partition",
     "Topic",
@@ -102,6 +106,37 @@ class NewTopic:
     partitions: int = -1
     replication_factor: int = -1
     configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """One setting of a topic or broker: its value, and who says so."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigChanges:
+    """Changes of a topic's settings; what is not named stays. Appending is for lists."""
+
+    set: Mapping[str, str] = field(default_factory=dict)
+    delete: Sequence[str] = ()
+    append: Mapping[str, str] = field(default_factory=dict)
+    subtract: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """A log directory of a broker; bytes -1 where not told. error: NONE while it is in use."""
+
+    path: str
+    error: ErrorCode
+    total_bytes: int
+    usable_bytes: int
+    partition_bytes: Mapping[TopicPartition, int]
 
 
 class ListedOffset(NamedTuple):

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from skidway.kafka.client.calls import MessageCall
-from skidway.kafka.client.cluster import ListedOffset, NewTopic
-from skidway.kafka.errors import KafkaError, error_for
+from skidway.kafka.client.cluster import (
+    ConfigChanges,
+    ConfigEntry,
+    ListedOffset,
+    LogDir,
+    NewTopic,
+)
+from skidway.kafka.errors import ErrorCode, KafkaError, error_for
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_partitions import (
     CreatePartitionsRequest,
@@ -21,10 +27,22 @@ from skidway.kafka.protocol.create_topics import (
 )
 from skidway.kafka.protocol.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from skidway.kafka.protocol.describe_configs import (
+    ConfigSource,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
     ResourceType,
+)
+from skidway.kafka.protocol.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from skidway.kafka.protocol.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    ConfigOperation,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
 )
 from skidway.kafka.protocol.init_producer_id import (
     InitProducerIdRequest,
@@ -109,11 +127,14 @@ def deleted_topics(response: DeleteTopicsResponse) -> Results:
     return {row.name: _error(row.error_code, row.error_message) for row in rows if row.name}
 
 
-def create_partitions_call(counts: Mapping[str, int], timeout_ms: int) -> MessageCall:
+def create_partitions_call(
+    counts: Mapping[str, int], timeout_ms: int, *, validate_only: bool = False
+) -> MessageCall:
     """Asks the controller to give topics more partitions."""
     request = CreatePartitionsRequest(
         topics=tuple(CreatePartitionsTopic(name=n, count=count) for n, count in counts.items()),
         timeout_ms=timeout_ms,
+        validate_only=validate_only,
     )
     return MessageCall(ApiKey.CREATE_PARTITIONS, lambda _: request, CreatePartitionsResponse)
 
@@ -144,10 +165,83 @@ def described_configs(response: DescribeConfigsResponse) -> dict[str, dict[str, 
     }
 
 
+def config_entries(response: DescribeConfigsResponse) -> dict[str, list[ConfigEntry]]:
+    """Every setting with its source. KafkaError for a resource that has none to show."""
+    described_configs(response)
+    return {
+        row.resource_name: [
+            ConfigEntry(each.name, each.value, _source(each.config_source), each.read_only)
+            for each in row.configs
+        ]
+        for row in response.results
+    }
+
+
+def alter_configs_call(topic: str, changes: ConfigChanges, *, validate_only: bool) -> MessageCall:
+    """Asks for changes of a topic's settings."""
+    operations = (
+        (ConfigOperation.SET, changes.set.items()),
+        (ConfigOperation.DELETE, ((name, None) for name in changes.delete)),
+        (ConfigOperation.APPEND, changes.append.items()),
+        (ConfigOperation.SUBTRACT, changes.subtract.items()),
+    )
+    configs = tuple(
+        AlterableConfig(name=name, config_operation=operation, value=value)
+        for operation, pairs in operations
+        for name, value in pairs
+    )
+    resource = AlterConfigsResource(
+        resource_type=ResourceType.TOPIC, resource_name=topic, configs=configs
+    )
+    request = IncrementalAlterConfigsRequest(resources=(resource,), validate_only=validate_only)
+    return MessageCall(
+        ApiKey.INCREMENTAL_ALTER_CONFIGS, lambda _: request, IncrementalAlterConfigsResponse
+    )
+
+
+def altered_configs(response: IncrementalAlterConfigsResponse) -> Results:
+    """The error of each topic, or None."""
+    rows = response.responses
+    return {row.resource_name: _error(row.error_code, row.error_message) for row in rows}
+
+
+def describe_log_dirs_call() -> MessageCall:
+    """Asks a broker for its log directories and everything in them."""
+    request = DescribeLogDirsRequest()
+    return MessageCall(ApiKey.DESCRIBE_LOG_DIRS, lambda _: request, DescribeLogDirsResponse)
+
+
+def described_log_dirs(response: DescribeLogDirsResponse) -> list[LogDir]:
+    """The directories. KafkaError if the broker does not tell."""
+    if response.error_code:
+        raise error_for(response.error_code, "log directories")
+    return [
+        LogDir(
+            row.log_dir,
+            error_for(row.error_code).code if row.error_code else ErrorCode.NONE,
+            row.total_bytes,
+            row.usable_bytes,
+            {
+                TopicPartition(topic.name, each.partition_index): each.partition_size
+                for topic in row.topics
+                for each in topic.partitions
+            },
+        )
+        for row in response.results
+    ]
+
+
 def init_producer_id_call() -> MessageCall:
     """Asks any broker for a producer id that nobody has had."""
     request = InitProducerIdRequest()
     return MessageCall(ApiKey.INIT_PRODUCER_ID, lambda _: request, InitProducerIdResponse)
+
+
+def _source(number: int) -> ConfigSource:
+    try:
+        return ConfigSource(number)
+    except ValueError:
+        return ConfigSource.UNKNOWN
 
 
 def _error(code: int, message: str | None) -> KafkaError | None:

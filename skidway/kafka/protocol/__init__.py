@@ -15,7 +15,8 @@ Reading order::
     frames.py        length prefix, request and response headers, FrameReader
     api_versions.py metadata.py produce.py fetch.py list_offsets.py create_topics.py
     delete_topics.py create_partitions.py init_producer_id.py find_coordinator.py
-    describe_configs.py
+    describe_configs.py alter_configs.py incremental_alter_configs.py delete_records.py
+    offset_for_leader_epoch.py describe_log_dirs.py describe_cluster.py
                      one file per API: the request and the response as frozen dataclasses
 
 Messages
@@ -93,16 +94,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skidway.kafka.protocol import (
+    alter_configs,
     api_versions,
     create_partitions,
     create_topics,
+    delete_records,
     delete_topics,
+    describe_cluster,
     describe_configs,
+    describe_log_dirs,
     fetch,
     find_coordinator,
+    incremental_alter_configs,
     init_producer_id,
     list_offsets,
     metadata,
+    offset_for_leader_epoch,
     produce,
 )
 from skidway.kafka.protocol.apis import APIS, Api, ApiKey, VersionRange, choose, flexible
@@ -131,6 +138,12 @@ REQUESTS: Mapping[ApiKey, type[Request]] = {
         init_producer_id.InitProducerIdRequest,
         describe_configs.DescribeConfigsRequest,
         create_partitions.CreatePartitionsRequest,
+        delete_records.DeleteRecordsRequest,
+        offset_for_leader_epoch.OffsetForLeaderEpochRequest,
+        alter_configs.AlterConfigsRequest,
+        incremental_alter_configs.IncrementalAlterConfigsRequest,
+        describe_log_dirs.DescribeLogDirsRequest,
+        describe_cluster.DescribeClusterRequest,
     )
 }
 RESPONSES: Mapping[ApiKey, type[Response]] = {
@@ -147,6 +160,12 @@ RESPONSES: Mapping[ApiKey, type[Response]] = {
         init_producer_id.InitProducerIdResponse,
         describe_configs.DescribeConfigsResponse,
         create_partitions.CreatePartitionsResponse,
+        delete_records.DeleteRecordsResponse,
+        offset_for_leader_epoch.OffsetForLeaderEpochResponse,
+        alter_configs.AlterConfigsResponse,
+        incremental_alter_configs.IncrementalAlterConfigsResponse,
+        describe_log_dirs.DescribeLogDirsResponse,
+        describe_cluster.DescribeClusterResponse,
     )
 }
 

@@ -34,9 +34,15 @@ class ApiKey(IntEnum):
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
+    DELETE_RECORDS = 21
     INIT_PRODUCER_ID = 22
+    OFFSET_FOR_LEADER_EPOCH = 23
     DESCRIBE_CONFIGS = 32
+    ALTER_CONFIGS = 33
+    DESCRIBE_LOG_DIRS = 35
     CREATE_PARTITIONS = 37
+    INCREMENTAL_ALTER_CONFIGS = 44
+    DESCRIBE_CLUSTER = 60
 
 
 class VersionRange(NamedTuple):
@@ -69,9 +75,15 @@ APIS: Mapping[ApiKey, Api] = {
     ApiKey.API_VERSIONS: Api(3, VersionRange(0, 3), VersionRange(0, 3)),
     ApiKey.CREATE_TOPICS: Api(5, VersionRange(2, 7), VersionRange(2, 7)),
     ApiKey.DELETE_TOPICS: Api(4, VersionRange(1, 6), VersionRange(1, 6)),
+    ApiKey.DELETE_RECORDS: Api(2, VersionRange(0, 2), VersionRange(0, 2)),
     ApiKey.INIT_PRODUCER_ID: Api(2, VersionRange(0, 4), VersionRange(0, 4)),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(4, VersionRange(2, 4), VersionRange(2, 4)),
     ApiKey.DESCRIBE_CONFIGS: Api(4, VersionRange(1, 4), VersionRange(1, 4)),
+    ApiKey.ALTER_CONFIGS: Api(2, VersionRange(0, 2), VersionRange(0, 2)),
+    ApiKey.DESCRIBE_LOG_DIRS: Api(2, VersionRange(1, 4), VersionRange(1, 4)),
     ApiKey.CREATE_PARTITIONS: Api(2, VersionRange(0, 3), VersionRange(0, 3)),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(1, VersionRange(0, 1), VersionRange(0, 1)),
+    ApiKey.DESCRIBE_CLUSTER: Api(0, VersionRange(0, 1), VersionRange(0, 1)),
 }
 
 PRODUCE_SERVED_SINCE = 3

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from support.batches import batch, sized
 from support.brokers import SkidwayBroker
 from support.processes import free_port, run_skidway
+from support.raw_client import RawClient
 
 pytestmark = pytest.mark.conformance
 
@@ -37,3 +39,71 @@ def test_settings_are_validated_without_starting() -> None:
     done = run_skidway("broker", "validate", "--set", "brokr.id=7")
     assert done.returncode == 78
     assert "broker.id" in done.stderr
+
+
+def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None:
+    """Settings with who says so, sizes and offsets of each partition; what is refused is named."""
+    at = ("--bootstrap-server", skidway_broker.address)
+    topic = "altered"
+    assert run_skidway("topics", "create", topic, "--partitions", "2", *at).returncode == 0
+    with RawClient(skidway_broker.port) as client:
+        client.produce(topic, sized(700, 5))
+    done = run_skidway(
+        *("topics", "alter", topic, "--topic-config", "retention.ms=5000", "--partitions", "3"),
+        *("--append-config", "retention.hold=mirror", *at),
+    )
+    assert (done.returncode, done.stdout) == (0, f"altered {topic}\n"), done.stderr
+    (described,) = json.loads(run_skidway("topics", "describe", topic, "--json", *at).stdout)
+    assert described["config_sources"]["retention.ms"] == "TOPIC_CONFIG"
+    assert described["configs"]["retention.hold"] == "mirror"
+    rows = described["partitions"]
+    assert [row["size_bytes"] for row in rows] == [700, 0, 0]
+    assert [row["high_watermark"] for row in rows] == [5, 0, 0]
+    assert {row["log_dir"] for row in rows} == {str(skidway_broker.logs)}
+    shown = run_skidway("topics", "describe", topic, *at).stdout
+    assert "retention.ms = 5000  (topic)" in shown
+    assert "segment.bytes = 1073741824  (default)" in shown
+    done = run_skidway("topics", "alter", topic, "--delete-config", "retention.ms", *at)
+    assert done.returncode == 0
+    assert (
+        "retention.ms = 604800000  (default)"
+        in run_skidway("topics", "describe", topic, *at).stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "words"),
+    [
+        ((), 2, "say what to alter"),
+        (("--topic-config", "retention.ms"), 2, "must be KEY=VALUE"),
+        (("--topic-config", "retention.ms=soon"), 1, "retention.ms must be a whole number"),
+        (("--partitions", "1"), 1, "INVALID_PARTITIONS"),
+    ],
+)
+def test_what_cannot_be_altered_is_said(
+    skidway_broker: SkidwayBroker, options: tuple[str, ...], status: int, words: str
+) -> None:
+    """One sentence, and the status for it."""
+    at = ("--bootstrap-server", skidway_broker.address)
+    run_skidway("topics", "create", "unaltered", "--if-not-exists", *at)
+    done = run_skidway("topics", "alter", "unaltered", *options, *at)
+    assert done.returncode == status
+    assert words in done.stderr
+
+
+def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
+    """What was produced lies in the files, every CRC right, records in words."""
+    at = ("--bootstrap-server", skidway_broker.address)
+    assert run_skidway("topics", "create", "dumped", *at).returncode == 0
+    with RawClient(skidway_broker.port) as client:
+        client.produce("dumped", batch(b"first line", b"second line"))
+    directory = str(skidway_broker.logs / "dumped-0")
+    done = run_skidway("broker", "dump-log", directory, "--records")
+    assert done.returncode == 0, done.stdout
+    assert "second line" in done.stdout
+    assert "good: offsets 0 to 1" in done.stdout
+    (line,) = run_skidway("broker", "dump-log", directory, "--json").stdout.splitlines()
+    assert json.loads(line)["crc_ok"]
+    done = run_skidway("broker", "dump-log", str(skidway_broker.logs))
+    assert done.returncode == 2
+    assert "dumped-0" in done.stderr

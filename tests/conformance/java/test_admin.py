@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,3 +189,88 @@ def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> No
     only = package.CreateTopicsOptions().validateOnly(True)
     java_clients.wait(admin.createTopics([package.NewTopic(name, 1, 1)], only).all())
     assert name not in set(java_clients.wait(admin.listTopics().names()))
+
+
+def own_settings(java: JavaClients, admin: Any, topic: str) -> dict[str, str]:
+    """A topic's own, as Admin.describeConfigs shows them."""
+    resource = config_resource(java, topic)
+    found = java.wait(admin.describeConfigs([resource]).all())[resource]
+    return {
+        entry.name(): entry.value()
+        for entry in found.entries().toArray()
+        if str(entry.source()) == "DYNAMIC_TOPIC_CONFIG"
+    }
+
+
+def config_resource(java: JavaClients, topic: str) -> Any:
+    kind = getattr(java.jvm, "org.apache.kafka.common.config.ConfigResource$Type").TOPIC
+    return java.kafka.common.config.ConfigResource(kind, topic)
+
+
+def test_settings_change_by_the_admin(java_clients: JavaClients, admin: Any, topic: str) -> None:
+    """Admin.incrementalAlterConfigs: set, append, subtract, delete; refusals have exceptions."""
+    package = java_clients.kafka.clients.admin
+    resource = config_resource(java_clients, topic)
+    types = getattr(java_clients.jvm, "org.apache.kafka.clients.admin.AlterConfigOp$OpType")
+
+    def change(name: str, value: str, operation: str) -> None:
+        entry = package.ConfigEntry(name, value)
+        kind = types.valueOf(operation)
+        operations = [package.AlterConfigOp(entry, kind)]
+        java_clients.wait(admin.incrementalAlterConfigs({resource: operations}).all())
+
+    change("retention.ms", "5000", "SET")
+    change("retention.hold", "a,b", "APPEND")
+    change("retention.hold", "a", "SUBTRACT")
+    assert own_settings(java_clients, admin, topic) == {
+        "retention.ms": "5000",
+        "retention.hold": "b",
+    }
+    change("retention.ms", "", "DELETE")
+    assert own_settings(java_clients, admin, topic) == {"retention.hold": "b"}
+    for name, value in (("no.such.setting", "1"), ("retention.ms", "soon")):
+        with pytest.raises(JavaFailed) as caught:
+            change(name, value, "SET")
+        assert caught.value.name == "InvalidConfigurationException"
+
+
+def test_settings_change_by_the_command(bootstrap: str, topic: str) -> None:
+    """kafka-configs --alter adds and deletes a topic's settings."""
+    common = ["--bootstrap-server", bootstrap, "--entity-type", "topics", "--entity-name", topic]
+    tool(CONFIGS, [*common, "--alter", "--add-config", "segment.bytes=2000000,flush.ms=7"])
+    tool(CONFIGS, [*common, "--alter", "--delete-config", "flush.ms"])
+    shown = tool(CONFIGS, [*common, "--describe"])
+    assert "segment.bytes=2000000" in shown
+    assert "flush.ms=7" not in shown
+
+
+def test_records_are_deleted_by_the_command(
+    java_clients: JavaClients, bootstrap: str, topic: str, tmp_path: Path
+) -> None:
+    """kafka-delete-records moves the log start; behind the end it is refused."""
+    fill(java_clients, bootstrap, topic, 10)
+    wanted = tmp_path / "offsets.json"
+
+    def delete(offset: int) -> str:
+        row = {"topic": topic, "partition": 0, "offset": offset}
+        wanted.write_text(json.dumps({"partitions": [row], "version": 1}))
+        where = ["--bootstrap-server", bootstrap, "--offset-json-file", str(wanted)]
+        return tool("org.apache.kafka.tools.DeleteRecordsCommand", where)
+
+    assert "low_watermark: 4" in delete(4)
+    assert "OffsetOutOfRange" in delete(11)
+    assert "low_watermark: 10" in delete(-1)
+    earliest = tool(OFFSETS, ["--bootstrap-server", bootstrap, "--topic", topic, "--time", "-2"])
+    assert f"{topic}:0:10" in earliest
+
+
+def test_log_directories_are_described_by_the_admin(
+    java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
+) -> None:
+    """Admin.describeLogDirs: sizes of the partitions, bytes of the volume."""
+    fill(java_clients, bootstrap, topic, 3)
+    integer = java_clients.jvm.java.lang.Integer.valueOf(1)
+    (found,) = java_clients.wait(admin.describeLogDirs([integer]).allDescriptions())[1].values()
+    assert found.error() is None
+    assert found.replicaInfos()[java_clients.tp(topic)].size() > 0
+    assert found.totalBytes().getAsLong() > found.usableBytes().getAsLong() > 0

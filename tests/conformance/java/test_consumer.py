@@ -152,3 +152,28 @@ def test_console_producer_and_consumer(
     tool(CONSOLE_PRODUCER, producing, input_text="".join(f"{line}\n" for line in lines))
     consuming = [*common, "--partition", "0", "--offset", "3", "--max-messages", "5"]
     assert tool(CONSOLE_CONSUMER, consuming).splitlines() == lines[3:]
+
+
+def test_a_new_leader_epoch_loses_and_doubles_nothing(
+    own_broker: SkidwayBroker, java_clients: JavaClients
+) -> None:
+    """After a kill the consumer validates its position by OffsetForLeaderEpoch, and reads on."""
+    broker = own_broker.start()
+    with java_clients.admin(broker.address) as admin:
+        java_clients.create(admin, "epochs")
+    with (
+        java_clients.producer(broker.address, batch_size=0) as producer,
+        java_clients.consumer(broker.address, metadata_max_age_ms=200) as consumer,
+    ):
+        tp = java_clients.tp("epochs")
+        consumer.assign([tp])
+        consumer.seekToBeginning([tp])
+        found = []
+        for crash in range(3):
+            for number in range(5):
+                record = java_clients.record("epochs", b"%d-%d" % (crash, number))
+                java_clients.wait(producer.send(record))
+            found += java_clients.poll(consumer, 5)
+            broker.crash()
+    assert [each.offset for each in found] == list(range(15))
+    assert values_of(found) == [b"%d-%d" % (a, b) for a in range(3) for b in range(5)]

@@ -12,6 +12,13 @@ import pytest
 
 from skidway.kafka.errors import ProtocolError, TrailingBytes
 from skidway.kafka.protocol import Message, decode, encode, fetch, produce
+from skidway.kafka.protocol.alter_configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
 from skidway.kafka.protocol.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -33,11 +40,24 @@ from skidway.kafka.protocol.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from skidway.kafka.protocol.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+    DeleteRecordsTopicResult,
+)
 from skidway.kafka.protocol.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
     DeleteTopicsResponse,
     DeleteTopicState,
+)
+from skidway.kafka.protocol.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
 )
 from skidway.kafka.protocol.describe_configs import (
     DescribeConfigsRequest,
@@ -46,6 +66,13 @@ from skidway.kafka.protocol.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
     DescribeConfigsSynonym,
+)
+from skidway.kafka.protocol.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
 )
 from skidway.kafka.protocol.fetch import (
     AbortedTransaction,
@@ -59,6 +86,16 @@ from skidway.kafka.protocol.fetch import (
     PartitionData,
 )
 from skidway.kafka.protocol.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from skidway.kafka.protocol.incremental_alter_configs import (
+    AlterableConfig as IncrementalConfig,
+)
+from skidway.kafka.protocol.incremental_alter_configs import (
+    AlterConfigsResource as IncrementalResource,
+)
+from skidway.kafka.protocol.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from skidway.kafka.protocol.list_offsets import (
     ListOffsetsPartition,
@@ -75,6 +112,14 @@ from skidway.kafka.protocol.metadata import (
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
+)
+from skidway.kafka.protocol.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+    OffsetForLeaderTopicResult,
 )
 from skidway.kafka.protocol.produce import (
     BatchIndexAndErrorMessage,
@@ -1132,6 +1177,218 @@ golden(
     00                  #     no tags
     00                  #   no tags
     00                  # no tags
+    """,
+)
+golden(
+    "DeleteRecords request",
+    0,
+    DeleteRecordsRequest(
+        topics=(
+            DeleteRecordsTopic(
+                name="t", partitions=(DeleteRecordsPartition(partition_index=3, offset=-1),)
+            ),
+        ),
+        timeout_ms=1000,
+    ),
+    """
+    00000001 0001 74    # one topic, "t"
+    00000001            #   one partition
+    00000003            #     3
+    ffffffffffffffff    #     up to the high watermark
+    000003e8            # timeout
+    """,
+)
+golden(
+    "DeleteRecords response",
+    2,
+    DeleteRecordsResponse(
+        topics=(
+            DeleteRecordsTopicResult(
+                name="t",
+                partitions=(
+                    DeleteRecordsPartitionResult(partition_index=3, low_watermark=7, error_code=1),
+                ),
+            ),
+        )
+    ),
+    """
+    00000000            # throttle time
+    02 02 74            # one topic, "t"
+    02 00000003         #   one partition, 3
+    0000000000000007    #     low watermark
+    0001 00             #     OFFSET_OUT_OF_RANGE, no tags
+    00                  #   no tags
+    00                  # no tags
+    """,
+)
+golden(
+    "OffsetForLeaderEpoch request",
+    2,
+    OffsetForLeaderEpochRequest(
+        topics=(
+            OffsetForLeaderTopic(
+                topic="t",
+                partitions=(
+                    OffsetForLeaderPartition(partition=1, current_leader_epoch=5, leader_epoch=4),
+                ),
+            ),
+        )
+    ),
+    """
+    00000001 0001 74    # one topic, "t"
+    00000001 00000001   #   one partition, 1
+    00000005 00000004   #     known epoch 5, asked for 4
+    """,
+)
+golden(
+    "OffsetForLeaderEpoch response",
+    4,
+    OffsetForLeaderEpochResponse(
+        topics=(
+            OffsetForLeaderTopicResult(
+                topic="t", partitions=(EpochEndOffset(partition=1, leader_epoch=3, end_offset=90),)
+            ),
+        )
+    ),
+    """
+    00000000            # throttle time
+    02 02 74            # one topic, "t"
+    02 0000 00000001    #   one partition: no error, 1
+    00000003            #     epoch 3
+    000000000000005a 00 #     ends at 90, no tags
+    00                  #   no tags
+    00                  # no tags
+    """,
+)
+golden(
+    "AlterConfigs request",
+    2,
+    AlterConfigsRequest(
+        resources=(
+            AlterConfigsResource(
+                resource_type=2,
+                resource_name="t",
+                configs=(AlterableConfig(name="k", value="v"),),
+            ),
+        ),
+        validate_only=True,
+    ),
+    """
+    02 02 02 74         # one resource, the topic "t"
+    02 02 6b 02 76 00   #   one setting, "k", "v", no tags
+    00                  #   no tags
+    01 00               # validate only, no tags
+    """,
+)
+golden(
+    "AlterConfigs response",
+    0,
+    AlterConfigsResponse(
+        responses=(
+            AlterConfigsResourceResponse(
+                error_code=40, error_message="no", resource_type=2, resource_name="t"
+            ),
+        )
+    ),
+    """
+    00000000            # throttle time
+    00000001            # one resource
+    0028 0002 6e6f      #   INVALID_CONFIG, "no"
+    02 0001 74          #   the topic "t"
+    """,
+)
+golden(
+    "IncrementalAlterConfigs request",
+    0,
+    IncrementalAlterConfigsRequest(
+        resources=(
+            IncrementalResource(
+                resource_type=2,
+                resource_name="t",
+                configs=(
+                    IncrementalConfig(name="k", config_operation=1, value=None),
+                    IncrementalConfig(name="l", config_operation=2, value="v"),
+                ),
+            ),
+        )
+    ),
+    """
+    00000001            # one resource
+    02 0001 74          #   the topic "t"
+    00000002            #   two changes
+    0001 6b 01 ffff     #     delete "k"
+    0001 6c 02 0001 76  #     append "v" to "l"
+    00                  # not only validate
+    """,
+)
+golden(
+    "IncrementalAlterConfigs response",
+    1,
+    IncrementalAlterConfigsResponse(
+        responses=(AlterConfigsResourceResponse(resource_type=2, resource_name="t"),)
+    ),
+    """
+    00000000            # throttle time
+    02 0000 00          # one resource: no error, no message
+    02 02 74 00         #   the topic "t", no tags
+    00                  # no tags
+    """,
+)
+golden(
+    "DescribeLogDirs request",
+    1,
+    DescribeLogDirsRequest(topics=None),
+    "ffffffff  # null: everything",
+)
+golden(
+    "DescribeLogDirs response",
+    4,
+    DescribeLogDirsResponse(
+        results=(
+            DescribeLogDirsResult(
+                log_dir="/d",
+                topics=(
+                    DescribeLogDirsTopic(
+                        name="t",
+                        partitions=(
+                            DescribeLogDirsPartition(partition_index=1, partition_size=256),
+                        ),
+                    ),
+                ),
+                total_bytes=4096,
+                usable_bytes=1024,
+            ),
+        )
+    ),
+    """
+    00000000 0000       # throttle time, no error
+    02 0000 03 2f64     # one directory: no error, "/d"
+    02 02 74            #   one topic, "t"
+    02 00000001         #     one partition, 1
+    0000000000000100    #       256 bytes
+    0000000000000000    #       no lag
+    00 00               #       no future replica, no tags
+    00                  #     no tags
+    0000000000001000    #   total
+    0000000000000400 00 #   usable, no tags
+    00                  # no tags
+    """,
+)
+golden("DescribeCluster request", 0, DescribeClusterRequest(), "00 00  # no operations, no tags")
+golden(
+    "DescribeCluster response",
+    0,
+    DescribeClusterResponse(
+        cluster_id="c",
+        controller_id=1,
+        brokers=(DescribeClusterBroker(broker_id=1, host="h", port=9092),),
+    ),
+    """
+    00000000 0000 00    # throttle time, no error, no message
+    02 63 00000001      # "c", controller 1
+    02 00000001 02 68   # one broker, 1, "h"
+    00002384 00 00      #   port 9092, no rack, no tags
+    80000000 00         # operations unknown, no tags
     """,
 )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from broker.log.config import LogConfig
 from broker.log.flusher import Outcome, timed
-from broker.log.log_manager import LogManager
+from broker.log.log_manager import Expiration, LogManager
 from broker.log.retention import Expired, SegmentAge, expired
 from skidway.kafka.types import TopicPartition
 from support.batches import NOW_MS, append, batch, flush, open_in
@@ -64,7 +64,27 @@ def test_what_is_below_the_log_start_goes() -> None:
 
 def test_what_a_reader_holds_stays() -> None:
     """retention.hold: segments that reach beyond the offset of a named reader are kept."""
-    assert decide(5, 5, 5, retention_ms=HOUR, held=15) == Expired(1, roll=False)
+    assert decide(5, 5, 5, retention_ms=HOUR, held=15) == Expired(1, roll=False, held=True)
+    assert decide(5, 5, 5, retention_ms=HOUR, held=20).count == 2
+
+
+def test_nobody_holds_for_ever() -> None:
+    """Beyond the limits of holding, by age or by size, retention is what it is for others."""
+    limits = {"retention_ms": HOUR, "hold_ms_max": 4 * HOUR}
+    assert decide(9, 5, 3, 0, held=0, **limits) == Expired(2, roll=False, held=True)
+    limits = {"retention_ms": HOUR, "hold_bytes_max": 250, "hold_ms_max": -1}
+    assert decide(9, 9, 9, 9, held=0, **limits) == Expired(1, roll=False, held=True)
+
+
+def test_an_active_segment_is_rolled_when_nobody_holds_it() -> None:
+    """It is held as long as a reader has not come to the log's end."""
+    assert decide(5, 5, retention_ms=HOUR, held=15, flushed=20) == Expired(1, False, held=True)
+    assert decide(5, 5, retention_ms=HOUR, held=20, flushed=20) == Expired(1, True)
+
+
+def test_deleted_records_are_held_by_nobody() -> None:
+    """Segments in front of the log start offset go, whoever has not read them."""
+    assert decide(0, 0, 0, start=20, held=0).count == 2
 
 
 class AtOnce:
@@ -87,12 +107,14 @@ def test_expired_segments_leave_the_log_by_append_time(tmp_path: Path) -> None:
     manager = LogManager(clock, AtOnce())
     manager.open_directories([tmp_path])
     manager.logs[partition] = log
-    assert manager.expire(lambda _: None, 1) == ([], [])
+    assert manager.expire(lambda _: None, 1) == Expiration()
     os.utime(log.segments[0].path, (0, (NOW_MS - 2 * HOUR) // 1000))
     manager.logs[partition] = log = open_in(directory, config)
     log.segments[1].last_append_ms = log.segments[2].last_append_ms = NOW_MS
-    renamed, failures = manager.expire(lambda _: None, 1)
-    assert failures == []
+    found = manager.expire(lambda _: None, 1)
+    assert found.failures == []
+    assert found.cuts == [(partition, 0, 1)]
+    (renamed,) = found.renamed.values()
     assert log.log_start_offset == 1
     assert {path.suffix for path in renamed} == {".deleted"}
     assert not (directory / "00000000000000000000.log").exists()

@@ -20,10 +20,17 @@ OFFERED = {  # what today's clients were seen to work with, all with one set
     ApiKey.INIT_PRODUCER_ID: (0, 4),
     ApiKey.DESCRIBE_CONFIGS: (1, 4),
     ApiKey.CREATE_PARTITIONS: (0, 3),
+    ApiKey.DELETE_RECORDS: (0, 2),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (2, 4),
+    ApiKey.ALTER_CONFIGS: (0, 2),
+    ApiKey.DESCRIBE_LOG_DIRS: (1, 4),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
+    ApiKey.DESCRIBE_CLUSTER: (0, 1),
 }
 KAFKA_4_1 = {  # what Apache Kafka 4.1 offers
     0: (0, 13), 1: (4, 18), 2: (1, 11), 3: (0, 13), 10: (0, 6), 18: (0, 4), 19: (2, 7),
-    20: (1, 6), 22: (0, 6), 32: (1, 4), 37: (0, 3),
+    20: (1, 6), 21: (0, 2), 22: (0, 6), 23: (2, 4), 32: (1, 4), 33: (0, 2), 35: (1, 4),
+    37: (0, 3), 44: (0, 1), 60: (0, 2),
 }  # fmt: skip
 
 

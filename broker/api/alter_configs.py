@@ -1,0 +1,121 @@
+"""AlterConfigs (33), versions 0-2, and what it has in common with IncrementalAlterConfigs.
+
+A topic's settings become exactly those given; what a mirror wrote stays. They are checked as for a
+new topic, written to ZooKeeper, and hold from the answer on. `validate_only` only checks.
+
+The settings of a broker come from its configuration file, so nobody alters them over the wire.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.api.errors import code_of
+from broker.api.exchange import Exchange
+from broker.api.gathering import Gathering
+from broker.api.registration import Api
+from broker.topics.alteration import ChangeRefused, ConfigRefused, replaced
+from broker.topics.catalog import Topic
+from skidway.errors import SkidwayError
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.describe_configs import ResourceType
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+Key = tuple[int, str]
+"""Type and name of a resource."""
+Alteration = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""From a topic's settings to those wanted. Raises ConfigRefused, ChangeRefused."""
+Responses = Sequence[AlterConfigsResourceResponse]
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Alters each resource, answers when the last is done."""
+    request = exchange.decode(AlterConfigsRequest)
+    wanted: list[tuple[Key, Alteration]] = []
+    for each in request.resources:
+        given = [(config.name, config.value) for config in each.configs]
+        key = each.resource_type, each.resource_name
+        wanted.append((key, partial(replaced, wanted=given)))
+
+    def reply(responses: Responses) -> None:
+        exchange.reply(AlterConfigsResponse(responses=tuple(responses)))
+
+    alter_all(broker, wanted, reply, validate_only=request.validate_only)
+
+
+def alter_all(
+    broker: Broker,
+    wanted: Sequence[tuple[Key, Alteration]],
+    reply: Callable[[Responses], None],
+    *,
+    validate_only: bool,
+) -> None:
+    """Alters topics; `reply` is called with the result of each resource, in their order."""
+    gathering: Gathering[AlterConfigsResourceResponse] = Gathering(len(wanted), reply)
+    times = Counter(key for key, _ in wanted)
+    for at, (key, change) in enumerate(wanted):
+        done = _finisher(gathering, at, key)
+        topic = _topic(broker, key)
+        if times[key] > 1:
+            gathering.put(at, _failed(key, ErrorCode.INVALID_REQUEST, "it is named twice"))
+        elif isinstance(topic, AlterConfigsResourceResponse):
+            gathering.put(at, topic)
+        else:
+            try:
+                change(topic.configs)
+            except (ConfigRefused, ChangeRefused) as error:
+                done(error)
+                continue
+            if validate_only:
+                done(None)
+            else:
+                broker.topics.alter(topic, change, done)
+
+
+def _topic(broker: Broker, key: Key) -> Topic | AlterConfigsResourceResponse:
+    kind, name = key
+    if kind == ResourceType.TOPIC:
+        topic = broker.topics.catalog.topics.get(name)
+        if topic is not None:
+            return topic
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return _failed(key, code, f"there is no topic {name!r}")
+    if kind == ResourceType.BROKER:
+        words = "the settings of a broker come from its configuration file; change them there"
+        return _failed(key, ErrorCode.INVALID_REQUEST, words)
+    words = f"resources of type {kind} have no settings here"
+    return _failed(key, ErrorCode.INVALID_REQUEST, words)
+
+
+def _finisher(
+    gathering: Gathering[AlterConfigsResourceResponse], at: int, key: Key
+) -> Callable[[SkidwayError | None], None]:
+    def done(error: SkidwayError | None) -> None:
+        if error is None:
+            gathering.put(
+                at, AlterConfigsResourceResponse(resource_type=key[0], resource_name=key[1])
+            )
+        else:
+            gathering.put(at, _failed(key, code_of(error), str(error)))
+
+    return done
+
+
+def _failed(key: Key, code: ErrorCode, message: str) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=code, error_message=message, resource_type=key[0], resource_name=key[1]
+    )
+
+
+API = Api(ApiKey.ALTER_CONFIGS, handle)

@@ -1,0 +1,48 @@
+"""DescribeCluster (60). Versions 0-1: what Metadata says of the cluster, without topics (KIP-700).
+
+Left out: authorized operations (never computed).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.describe_cluster import (
+    BROKERS,
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Answers from the catalog."""
+    request = exchange.decode(DescribeClusterRequest)
+    if request.endpoint_type != BROKERS:
+        code, words = ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker, and no controller"
+        exchange.reply(
+            DescribeClusterResponse(error_code=code, error_message=words, cluster_id="", brokers=())
+        )
+        return
+    catalog = broker.topics.catalog
+    brokers = tuple(
+        DescribeClusterBroker(
+            broker_id=each.broker_id, host=each.host, port=each.port, rack=each.rack
+        )
+        for each in catalog.brokers.values()
+    )
+    exchange.reply(
+        DescribeClusterResponse(
+            cluster_id=catalog.cluster_id, controller_id=catalog.controller_id, brokers=brokers
+        )
+    )
+
+
+API = Api(ApiKey.DESCRIBE_CLUSTER, handle)

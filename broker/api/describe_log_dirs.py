@@ -1,0 +1,85 @@
+"""DescribeLogDirs (35). Versions 1-4: this broker's log directories, and what lies in them.
+
+Every directory is named, with KAFKA_STORAGE_ERROR if it is offline; partitions that are not here
+are left out. Bytes of the volume are asked for in the background, as a disk may take its time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.log.log_directory import LogDirectory
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.describe_log_dirs import (
+    UNKNOWN_BYTES,
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from skidway.kafka.types import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+Space = tuple[int, int]
+"""Total and usable bytes of a volume."""
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Describes each directory once the volumes have said how full they are."""
+    request = exchange.decode(DescribeLogDirsRequest)
+    wanted = None
+    if request.topics is not None:
+        wanted = {TopicPartition(row.topic, n) for row in request.topics for n in row.partitions}
+
+    def measured(spaces: Mapping[Path, Space]) -> None:
+        results = tuple(
+            _directory(broker, home, wanted, spaces) for home in broker.logs.directories
+        )
+        exchange.reply(DescribeLogDirsResponse(results=results))
+
+    broker.logs.measure(_space, measured)
+
+
+def _space(path: Path) -> Space:
+    status = os.statvfs(path)
+    return status.f_frsize * status.f_blocks, status.f_frsize * status.f_bavail
+
+
+def _directory(
+    broker: Broker,
+    home: LogDirectory,
+    wanted: set[TopicPartition] | None,
+    spaces: Mapping[Path, Space],
+) -> DescribeLogDirsResult:
+    if home.offline is not None:
+        return DescribeLogDirsResult(
+            error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=str(home.path)
+        )
+    topics: dict[str, list[DescribeLogDirsPartition]] = {}
+    for partition, each in sorted(broker.logs.logs.items()):
+        if broker.logs.home_of(partition) is home and (wanted is None or partition in wanted):
+            row = DescribeLogDirsPartition(
+                partition_index=partition.partition, partition_size=each.size_bytes
+            )
+            topics.setdefault(partition.topic, []).append(row)
+    total, usable = spaces.get(home.path, (UNKNOWN_BYTES, UNKNOWN_BYTES))
+    return DescribeLogDirsResult(
+        log_dir=str(home.path),
+        topics=tuple(
+            DescribeLogDirsTopic(name=name, partitions=tuple(rows)) for name, rows in topics.items()
+        ),
+        total_bytes=total,
+        usable_bytes=usable,
+    )
+
+
+API = Api(ApiKey.DESCRIBE_LOG_DIRS, handle)

@@ -1,0 +1,29 @@
+"""Answers that are made of parts, each of which may come later: sent when the last is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+P = TypeVar("P")
+
+
+class Gathering(Generic[P]):
+    """So many parts in an order; `finish` is called with all of them, once."""
+
+    __slots__ = ("_finish", "_missing", "_parts")
+
+    def __init__(self, count: int, finish: Callable[[Sequence[P]], None]) -> None:
+        self._parts: list[P | None] = [None] * count
+        self._missing = count
+        self._finish = finish
+        if not count:
+            finish(())
+
+    def put(self, at: int, part: P) -> None:
+        """One part, at its place."""
+        assert self._parts[at] is None
+        self._parts[at] = part
+        self._missing -= 1
+        if not self._missing:
+            self._finish([each for each in self._parts if each is not None])

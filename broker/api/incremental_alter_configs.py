@@ -1,0 +1,43 @@
+"""IncrementalAlterConfigs (44), versions 0-1: settings of topics are set, deleted, or, if they are
+lists, appended to and subtracted from. What is not named stays.
+
+Appending to a list that a topic does not have begins with the one that it inherits.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.api.alter_configs import Alteration, Key, Responses, alter_all
+from broker.api.describe import inherited
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.topics.alteration import Change, altered
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.incremental_alter_configs import (
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Alters each resource, answers when the last is done."""
+    request = exchange.decode(IncrementalAlterConfigsRequest)
+    defaults = inherited(broker.settings)
+    wanted: list[tuple[Key, Alteration]] = []
+    for each in request.resources:
+        changes = [Change(row.name, row.config_operation, row.value) for row in each.configs]
+        key = each.resource_type, each.resource_name
+        wanted.append((key, partial(altered, changes=changes, inherited=defaults)))
+
+    def reply(responses: Responses) -> None:
+        exchange.reply(IncrementalAlterConfigsResponse(responses=tuple(responses)))
+
+    alter_all(broker, wanted, reply, validate_only=request.validate_only)
+
+
+API = Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, handle)

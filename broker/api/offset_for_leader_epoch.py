@@ -1,0 +1,58 @@
+"""OffsetForLeaderEpoch (23). Versions 2-4: where the records of a leader epoch end (KIP-320).
+
+Answered from the epochs in the log. Those of a mirror are its source's, as its records carry them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
+from skidway.kafka.types import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Looks every partition up."""
+    request = exchange.decode(OffsetForLeaderEpochRequest)
+    topics = tuple(
+        OffsetForLeaderTopicResult(
+            topic=topic.topic,
+            partitions=tuple(_end(broker, topic.topic, each) for each in topic.partitions),
+        )
+        for topic in request.topics
+    )
+    exchange.reply(OffsetForLeaderEpochResponse(topics=topics))
+
+
+def _end(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+    replica = broker.partitions.get(TopicPartition(topic, asked.partition))
+    if replica is None:
+        code = broker.why_not_served(topic, asked.partition)
+        return EpochEndOffset(partition=asked.partition, error_code=code)
+    known = asked.current_leader_epoch
+    if known not in (-1, replica.leader_epoch):
+        newer = known > replica.leader_epoch
+        code = ErrorCode.UNKNOWN_LEADER_EPOCH if newer else ErrorCode.FENCED_LEADER_EPOCH
+        return EpochEndOffset(partition=asked.partition, error_code=code)
+    end = replica.log.epochs.end_of(
+        asked.leader_epoch,
+        current=replica.leader_epoch,
+        log_end_offset=replica.log.written.offset,
+    )
+    return EpochEndOffset(partition=asked.partition, leader_epoch=end.epoch, end_offset=end.offset)
+
+
+API = Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, handle)

@@ -1,0 +1,119 @@
+"""What has expired, asked again and again; and who holds it back.
+
+`retention.hold` names groups (a mirror, a loader) whose committed offsets hold a topic's segments
+back although retention would let them go. The offsets are in ZooKeeper, so they are read in the
+background, and only where something would go. A group that has committed nothing holds everything;
+while ZooKeeper is away, what was read last counts. Neither lasts for ever: beyond
+`retention.hold.max.ms` and `retention.hold.max.bytes` segments go, and what a group has not read of
+them is named, as a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Protocol
+
+from broker.coordination import store
+from broker.log.log_manager import Cut, LogManager
+from broker.metrics import Counts
+from broker.partitions.hosted import HostedPartitions
+from skidway import log
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError
+from skidway.kafka.types import TopicPartition
+
+Reader = tuple[str, TopicPartition]
+"""A group and what it reads."""
+Offsets = Mapping[Reader, int]
+_log = log.get(__name__)
+
+
+class Session(Protocol):
+    """Who does work on ZooKeeper: broker.coordination.session."""
+
+    def submit(
+        self,
+        work: Callable[[Coordinator], dict[Reader, int]],
+        done: Callable[[dict[Reader, int] | SkidwayError], None],
+    ) -> None:
+        """Does `work` elsewhere, then calls `done` on the loop."""
+        ...
+
+
+class Expiry:
+    """Owned by the loop. `call_later(delay_ms, action)` is the loop's."""
+
+    def __init__(
+        self,
+        logs: LogManager,
+        partitions: HostedPartitions,
+        session: Session,
+        counts: Counts,
+        call_later: Callable[[float, Callable[[], None]], None],
+        producer_expiration_ms: int,
+    ) -> None:
+        self._logs = logs
+        self._partitions = partitions
+        self._session = session
+        self._counts = counts
+        self._call_later = call_later
+        self._producer_expiration_ms = producer_expiration_ms
+        self._offsets: dict[Reader, int] = {}
+
+    def look(self) -> None:
+        """Lets go what has expired, once it is known who still reads it."""
+        self._counts.retention_checks += 1
+        held = self._logs.held()
+        readers = [(group, tp) for tp, groups in held.items() for group in groups]
+        if not readers:
+            self._expire({})
+            return
+
+        def told(outcome: dict[Reader, int] | SkidwayError) -> None:
+            if isinstance(outcome, SkidwayError):
+                _log.warning("hold_offsets_not_read", reason=str(outcome))
+            else:
+                self._offsets.update(outcome)
+            self._expire(held)
+
+        self._session.submit(lambda coordinator: store.committed(coordinator, readers), told)
+
+    def _expire(self, held: Mapping[TopicPartition, Iterable[str]]) -> None:
+        known = {reader: self._offsets.get(reader, 0) for tp in held for reader in _of(held, tp)}
+
+        def held_from(partition: TopicPartition) -> int | None:
+            groups = _of(held, partition)
+            if groups:
+                return min(known[reader] for reader in groups)
+            # What has expired since the groups were asked for waits for the next look.
+            return 0 if self._logs.logs[partition].config.held_by else None
+
+        found = self._logs.expire(held_from, self._producer_expiration_ms)
+        self._offsets = {reader: at for reader, at in self._offsets.items() if reader in known}
+        self._counts.partitions_held = found.held
+        for failure in found.failures:
+            self._partitions.storage_failed(failure)
+        for cut in found.cuts:
+            for reader in _of(held, cut.partition):
+                self._name_gap(reader, known[reader], cut)
+        for delay_ms, paths in found.renamed.items():
+            self._call_later(delay_ms, partial(self._logs.remove, paths))
+
+    def _name_gap(self, reader: Reader, offset: int, cut: Cut) -> None:
+        """Says what a group that held the segments has lost of them."""
+        first = max(offset, cut.first)
+        if first >= cut.end:
+            return
+        self._counts.hold_lost_records += cut.end - first
+        _log.error(
+            "retention_hold_exceeded",
+            partition=str(cut.partition),
+            group=reader[0],
+            first_offset=first,
+            end_offset=cut.end,
+        )
+
+
+def _of(held: Mapping[TopicPartition, Iterable[str]], partition: TopicPartition) -> list[Reader]:
+    return [(group, partition) for group in held.get(partition, ())]

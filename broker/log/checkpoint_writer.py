@@ -1,0 +1,81 @@
+"""Checkpoints of all log directories, written in the background, one round after the other.
+
+A round writes what holds when it begins. Who asks during a round is told when the next one is done,
+as what he means may be newer than what is being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from broker.log.files import StorageFailed
+from broker.log.flusher import DiskWorker, Outcome
+from broker.log.log_directory import LogDirectory, Offsets, write_checkpoints
+from skidway import log
+
+Contents = Callable[[], Sequence[tuple[LogDirectory, Offsets, Offsets]]]
+Done = Callable[[frozenset[Path]], None]
+_log = log.get(__name__)
+
+
+class Checkpoints:
+    """Owned by the loop. `failed` hears of directories whose disk failed."""
+
+    def __init__(self, worker: DiskWorker, failed: Callable[[StorageFailed], None]) -> None:
+        self._worker = worker
+        self._failed = failed
+        self._open = 0
+        self._not_written: set[Path] = set()
+        self._told: list[Done] = []
+        self._next: list[Done] = []
+
+    def write(self, contents: Contents, done: Done | None) -> None:
+        """Begins a round, or asks for another behind the one that runs."""
+        if done is not None:
+            self._next.append(done)
+        if not self._open:
+            self._begin(contents)
+
+    def _begin(self, contents: Contents) -> None:
+        self._told, self._next = self._next, []
+        self._not_written = set()
+        found = contents()
+        self._open = len(found) + 1
+        for directory, points, starts in found:
+            self._submit(directory, points, starts, contents)
+        self._ended(contents)
+
+    def _submit(
+        self, directory: LogDirectory, points: Offsets, starts: Offsets, contents: Contents
+    ) -> None:
+        named = points.keys() | starts.keys()
+        directory.noted |= named
+
+        def work() -> None:
+            write_checkpoints(directory.path, points, starts)
+
+        def done(outcome: Outcome) -> None:
+            if outcome.error is None:
+                directory.noted = set(named)
+            else:
+                self._not_written.add(directory.path)
+                _log.warning(
+                    "checkpoint_failed", directory=str(directory.path), reason=str(outcome.error)
+                )
+                failure = StorageFailed("write checkpoints in", directory.path, outcome.error)
+                if not failure.is_passing:
+                    self._failed(failure)
+            self._ended(contents)
+
+        self._worker.submit(work, done)
+
+    def _ended(self, contents: Contents) -> None:
+        self._open -= 1
+        if self._open:
+            return
+        told, self._told = self._told, []
+        for done in told:
+            done(frozenset(self._not_written))
+        if self._next and not self._open:
+            self._begin(contents)

@@ -1,0 +1,127 @@
+"""What lies in segment files, batch by batch and record by record, for people who look into a log.
+
+Files are only read, by no lock kept, so a running broker's too: the end of its active segment may
+be half a batch. Every CRC is computed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker.log import names, scan
+from broker.log.files import OpenFile
+from broker.log.timestamps import RECORDS_BYTES_MAX
+from skidway.errors import UsageError
+from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch
+from skidway.kafka.compression import decompress
+from skidway.kafka.errors import ProtocolError
+from skidway.kafka.protocol.primitives import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class DumpedBatch:
+    """A batch, where it lies, and whether its CRC is right."""
+
+    path: Path
+    position: int
+    header: BatchHeader
+    crc_ok: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoBatch:
+    """What lies at a position and is no batch; nothing behind it is read."""
+
+    path: Path
+    position: int
+    size_bytes: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DumpedRecord:
+    """A record; timestamp in ms."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+
+
+def segment_files(path: Path) -> list[Path]:
+    """The segments of a partition's directory, in order, or the one file. UsageError if none."""
+    if path.is_dir():
+        found = [path / names.segment_file(base, names.LOG) for base in names.segment_bases(path)]
+        if not found:
+            partitions = sorted(
+                each.name for each in path.iterdir() if names.partition_of(each.name) is not None
+            )
+            hint = f"; it has the partitions {', '.join(partitions[:20])}" if partitions else ""
+            raise UsageError(f"{path} holds no segments (*.log){hint}")
+        return found
+    if not path.is_file():
+        raise UsageError(f"there is no file or directory {path}")
+    if names.OFFSET_INDEX in path.suffixes or names.TIME_INDEX in path.suffixes:
+        raise UsageError(f"{path} is an index; name the .log file beside it")
+    return [path]
+
+
+def batches(path: Path) -> Iterator[DumpedBatch | NoBatch]:
+    """Every batch of a file, and what else its end holds. Raises OSError."""
+    file = OpenFile(path, os.O_RDONLY)
+    size, position = file.size, 0
+    window = scan.Window(file.descriptor)
+    while position < size:
+        try:
+            header = window.header(position)
+        except scan.InvalidBatch as error:
+            yield NoBatch(path, position, size - position, error.reason)
+            return
+        if header.size_bytes > size - position:
+            reason = f"a batch of {header.size_bytes} bytes where {size - position} are left"
+            yield NoBatch(path, position, size - position, reason)
+            return
+        yield DumpedBatch(path, position, header, window.crc(position, header) == header.crc)
+        position += header.size_bytes
+
+
+def records(batch: DumpedBatch) -> list[DumpedRecord]:
+    """The records of a batch. CorruptBatch if they cannot be read; OSError."""
+    header = batch.header
+    file = OpenFile(batch.path, os.O_RDONLY)
+    size = header.size_bytes - HEADER_BYTES
+    body = os.pread(file.descriptor, size, batch.position + HEADER_BYTES)
+    try:
+        data = decompress(header.codec, body, RECORDS_BYTES_MAX)
+        reader = Reader(memoryview(data))
+        return [_record(reader, header) for _ in range(header.count)]
+    except ProtocolError as error:
+        raise CorruptBatch(str(error)) from error
+
+
+def _record(reader: Reader, header: BatchHeader) -> DumpedRecord:
+    end = reader.varint() + reader.at
+    reader.int8()
+    timestamp = header.base_timestamp + reader.varlong()
+    offset = header.base_offset + reader.varint()
+    key, value = _sized(reader), _sized(reader)
+    headers = tuple(_header(reader) for _ in range(max(reader.varint(), 0)))
+    if reader.at != end:
+        raise CorruptBatch(f"a record that does not end where it says, at byte {end}")
+    if header.has_log_append_time:
+        timestamp = header.max_timestamp
+    return DumpedRecord(offset, timestamp, key, value, headers)
+
+
+def _header(reader: Reader) -> tuple[str, bytes | None]:
+    name = _sized(reader) or b""
+    return name.decode("utf-8", "backslashreplace"), _sized(reader)
+
+
+def _sized(reader: Reader) -> bytes | None:
+    size = reader.varint()
+    return None if size < 0 else bytes(reader.take(size))

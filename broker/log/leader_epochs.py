@@ -1,0 +1,140 @@
+"""Where each leader epoch began in a log: derived from the epochs stamped into its batches.
+
+Consumers ask with the epoch of the last record that they saw where that epoch ended, and so learn
+whether what they saw is still what the log holds (KIP-101, KIP-320). `leader-epoch-checkpoint` in a
+partition's directory, Kafka's format, is written with the flush that makes an epoch's first records
+durable; it saves reading the log again, and is made from it where it is missing or damaged::
+
+    0                  version
+    2                  entries
+    0 0                epoch, offset of its first record
+    3 1200
+
+A mirror keeps the epochs of its source, since they are in the bytes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.log import names
+from skidway import log
+
+UNDEFINED = -1
+_VERSION = "0"
+_log = log.get(__name__)
+
+
+class EpochStart(NamedTuple):
+    """A leader epoch and the offset of its first record."""
+
+    epoch: int
+    offset: int
+
+
+class EpochEnd(NamedTuple):
+    """An epoch and the offset behind its last record; both -1 = not known."""
+
+    epoch: int
+    offset: int
+
+
+NOT_KNOWN = EpochEnd(UNDEFINED, UNDEFINED)
+
+
+class LeaderEpochs:
+    """Entries ascend in both; owned by a PartitionLog.
+
+    latest: the epoch of the last entry, -1 if there is none. changed: the file has not got them.
+    """
+
+    __slots__ = ("_entries", "changed", "latest")
+
+    def __init__(self, entries: Iterable[EpochStart] = (), *, changed: bool = False) -> None:
+        self._entries = list(entries)
+        self.changed = changed
+        self.latest = self._entries[-1].epoch if self._entries else UNDEFINED
+
+    @property
+    def entries(self) -> tuple[EpochStart, ...]:
+        """All of them."""
+        return tuple(self._entries)
+
+    def begin(self, epoch: int, offset: int) -> None:
+        """Notes the first record of an epoch above the latest."""
+        assert epoch > self.latest
+        # An epoch of which no record is left gives way to the one that took its place.
+        while self._entries and self._entries[-1].offset >= offset:
+            self._entries.pop()
+        self._entries.append(EpochStart(epoch, offset))
+        self.latest, self.changed = epoch, True
+
+    def cut_tail(self, offset: int) -> None:
+        """Forgets epochs that begin at or behind an offset: those records are not there."""
+        while self._entries and self._entries[-1].offset >= offset:
+            self._entries.pop()
+            self.changed = True
+        self.latest = self._entries[-1].epoch if self._entries else UNDEFINED
+
+    def cut_front(self, log_start_offset: int) -> None:
+        """Forgets epochs that end at or in front of the log start offset."""
+        while len(self._entries) > 1 and self._entries[1].offset <= log_start_offset:
+            self._entries.pop(0)
+            self.changed = True
+
+    def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
+        """The end of the largest epoch that is not above the one asked for.
+
+        `current` is the leader's own, which begins at the log end if it has no record yet.
+        """
+        entries = self._entries
+        if current > self.latest:
+            entries = [*entries, EpochStart(current, log_end_offset)]
+        if epoch < 0 or not entries or epoch > entries[-1].epoch:
+            return NOT_KNOWN
+        if epoch == entries[-1].epoch:
+            return EpochEnd(epoch, log_end_offset)
+        behind = bisect_right(entries, epoch, key=_epoch)
+        # In front of the first one nothing is known but where it ends, as in Kafka.
+        known = entries[behind - 1].epoch if behind else epoch
+        return EpochEnd(known, entries[behind].offset)
+
+    def encode(self) -> bytes:
+        """The content of the file."""
+        lines = [_VERSION, str(len(self._entries))]
+        lines += [f"{epoch} {offset}" for epoch, offset in self._entries]
+        return ("\n".join(lines) + "\n").encode()
+
+
+def read(directory: Path) -> list[EpochStart] | None:
+    """What the file in a partition's directory says; None if it is missing or damaged."""
+    path = directory / names.LEADER_EPOCHS
+    try:
+        lines = path.read_text("ascii").splitlines()
+        return _entries(lines)
+    except FileNotFoundError:
+        return None
+    except (IndexError, ValueError) as error:
+        _log.warning("leader_epochs_ignored", file=str(path), reason=str(error))
+        return None
+
+
+def _entries(lines: list[str]) -> list[EpochStart]:
+    version, count, rows = lines[0], int(lines[1]), lines[2:]
+    if version != _VERSION or len(rows) != count:
+        raise ValueError(f"version {version}, {count} entries, {len(rows)} lines")
+    found = []
+    for row in rows:
+        epoch, offset = row.split(" ")
+        found.append(EpochStart(int(epoch), int(offset)))
+    if any(b.epoch <= a.epoch or b.offset <= a.offset for a, b in pairwise(found)):
+        raise ValueError("its entries do not ascend")
+    return found
+
+
+def _epoch(entry: EpochStart) -> int:
+    return entry.epoch

@@ -1,0 +1,125 @@
+"""One of `log.dirs`: locked, marked as ours, and in use or offline.
+
+Each fails alone. What a directory's disk refuses for good (an error of the device, of an fsync)
+takes it offline until the broker is started again: its partitions are answered with an error,
+nothing is written there any more, the others go on. A full disk is no such failure: appends are
+refused, and go on when there is space. A directory that cannot be used at the start is offline from
+the start, unless it is the only one.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from broker.log import checkpoints, names
+from broker.log.checkpoints import MetaProperties
+from skidway import log
+from skidway.errors import SkidwayError, StateRefused
+from skidway.files import DirectoryLock, make_directory
+from skidway.kafka.types import TopicPartition
+
+DEVICE_ERRORS: Final = frozenset(
+    {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}
+)
+"""Errors that are the disk's and not those of one file on it."""
+
+Offsets = dict[TopicPartition, int]
+_log = log.get(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class LogDirectory:
+    """Offsets are those of its checkpoint files at the start, then of the last checkpoint.
+
+    offline: why it is not in use; None while it is. noted: partitions that its checkpoint files may
+    name.
+    """
+
+    path: Path
+    lock: DirectoryLock
+    meta: MetaProperties | None = None
+    clean: bool = False
+    offline: str | None = None
+    recovery_points: Offsets = field(default_factory=dict)
+    log_start_offsets: Offsets = field(default_factory=dict)
+    noted: set[TopicPartition] = field(default_factory=set)
+
+    def open(self) -> None:
+        """Takes the lock and reads the small files. Raises SkidwayError, OSError."""
+        make_directory(self.path)
+        if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
+            raise SkidwayError(f"cannot use the log directory {self.path}: permission denied")
+        self.lock.acquire()
+        self.meta = checkpoints.read_meta(self.path)
+        self.clean = (self.path / names.CLEAN_SHUTDOWN).exists()
+        self.recovery_points = checkpoints.read_offsets(self.path / names.RECOVERY_POINTS)
+        self.log_start_offsets = checkpoints.read_offsets(self.path / names.LOG_START_OFFSETS)
+        self.noted = set(self.recovery_points) | set(self.log_start_offsets)
+
+    def claim(self, broker_id: int, cluster_id: str) -> None:
+        """Checks or sets whose directory this is. Raises StateRefused, OSError."""
+        if self.meta is None:
+            directory_id = checkpoints.encode_id(uuid.uuid4())
+            meta = MetaProperties(broker_id, cluster_id, directory_id)
+            checkpoints.write_meta(self.path, meta)
+            self.meta = meta
+        if self.meta.broker_id != broker_id:
+            raise StateRefused(
+                f"the log directory {self.path} belongs to broker {self.meta.broker_id}, not "
+                f"to {broker_id}; set broker.id={self.meta.broker_id} or another log.dirs"
+            )
+        if self.meta.cluster_id != cluster_id:
+            raise StateRefused(
+                f"the log directory {self.path} belongs to cluster {self.meta.cluster_id}, and "
+                f"ZooKeeper says that this is {cluster_id}; is zookeeper.connect right?"
+            )
+
+    def go_offline(self, reason: str) -> None:
+        """Uses it no longer."""
+        self.offline = reason
+        _log.error("log_directory_offline", directory=str(self.path), reason=reason)
+
+
+def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
+    """All of them; what cannot be used is offline. Raises SkidwayError if that is every one.
+
+    Also if one is another broker's or in use: that is a mistake, not a failure.
+    """
+    found = [LogDirectory(path, DirectoryLock(path)) for path in paths]
+    first: SkidwayError | None = None
+    for each in found:
+        try:
+            each.open()
+            continue
+        except StateRefused:
+            raise
+        except SkidwayError as error:
+            failure = error
+        except OSError as error:
+            why = error.strerror or error
+            failure = SkidwayError(f"cannot use the log directory {each.path}: {why}")
+        first = first or failure
+        each.offline = str(failure)
+    if first is not None and all(each.offline is not None for each in found):
+        raise first
+    for each in found:
+        if each.offline is not None:
+            each.go_offline(each.offline)
+    return found
+
+
+def write_checkpoints(directory: Path, points: Offsets, starts: Offsets) -> None:
+    """Writes both files. Raises OSError."""
+    checkpoints.write_offsets(directory / names.LOG_START_OFFSETS, starts)
+    checkpoints.write_offsets(directory / names.RECOVERY_POINTS, points)
+
+
+def without(offsets: Mapping[TopicPartition, int], keep: Iterable[TopicPartition]) -> Offsets:
+    """Those of some partitions."""
+    return {each: offsets[each] for each in keep if each in offsets}

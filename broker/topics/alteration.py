@@ -1,0 +1,89 @@
+"""Changes of a topic's settings. Pure: who stores them reads, changes and writes conditionally.
+
+The settings that a mirror writes (`mirror.*`) say what its bytes are, so nobody changes them by
+hand, and they stay when all others are replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from broker.topics.config_table import MIRROR, TOPIC_CONFIGS, elements
+from broker.topics.configs import refusal
+from skidway.errors import SkidwayError
+from skidway.kafka.protocol.describe_configs import ConfigType
+from skidway.kafka.protocol.incremental_alter_configs import ConfigOperation
+
+
+class ConfigRefused(SkidwayError):
+    """Settings that a topic cannot have."""
+
+
+class ChangeRefused(SkidwayError):
+    """A change that contradicts itself."""
+
+
+class Change(NamedTuple):
+    """What becomes of one setting."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]]) -> dict[str, str]:
+    """The settings that are wanted, and a mirror's. Raises ConfigRefused, ChangeRefused."""
+    kept = {name: value for name, value in known.items() if name.startswith(MIRROR)}
+    changes = [
+        Change(name, ConfigOperation.SET, value)
+        for name, value in wanted
+        if kept.get(name, "") != value  # clients that send back all that they were shown
+    ]
+    return altered(kept, changes, {})
+
+
+def altered(
+    known: Mapping[str, str], changes: Sequence[Change], inherited: Mapping[str, str]
+) -> dict[str, str]:
+    """The settings after some changes; `inherited` has the values of those not set.
+
+    Raises ConfigRefused for values that a topic cannot have, ChangeRefused for what makes no sense.
+    """
+    names = [change.name for change in changes]
+    if len(set(names)) != len(names):
+        raise ChangeRefused("a setting is named twice")
+    found = dict(known)
+    for change in changes:
+        if change.name not in TOPIC_CONFIGS:
+            raise ConfigRefused(f"Unknown topic config name: {change.name}")
+        if change.name.startswith(MIRROR):
+            raise ConfigRefused(f"{change.name} is written by the mirror, and by nobody else")
+        _apply(found, change, inherited)
+    wrong = refusal({name: found[name] for name in names if name in found})
+    if wrong is not None:
+        raise ConfigRefused(wrong)
+    return found
+
+
+def _apply(found: dict[str, str], change: Change, inherited: Mapping[str, str]) -> None:
+    name, operation, value = change
+    if operation == ConfigOperation.DELETE:
+        found.pop(name, None)
+        return
+    if value is None:
+        raise ChangeRefused(f"{name} has no value")
+    if operation == ConfigOperation.SET:
+        found[name] = value
+        return
+    if operation not in (ConfigOperation.APPEND, ConfigOperation.SUBTRACT):
+        raise ChangeRefused(f"{name}: there is no operation {operation}")
+    if TOPIC_CONFIGS[name].type is not ConfigType.LIST:
+        raise ConfigRefused(f"{name} is no list: it can be set, not appended to or subtracted from")
+    parts = list(elements(found.get(name, inherited.get(name, ""))))
+    given = elements(value)
+    if operation == ConfigOperation.APPEND:
+        parts += [part for part in dict.fromkeys(given) if part not in parts]
+    else:
+        parts = [part for part in parts if part not in given]
+    found[name] = ",".join(parts)

@@ -1,0 +1,71 @@
+"""AlterConfigs (key 33), versions 0-2: the settings of a resource become exactly those given.
+
+1    throttling after the answer
+2    flexible
+
+What is not named is back at its default: `incremental_alter_configs` is what people mostly mean.
+"""
+
+from __future__ import annotations
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    ErrorText,
+    Int8,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    structure,
+)
+
+VERSIONS = VersionRange(0, 2)
+
+
+@structure
+class AlterableConfig:
+    """One setting; value None is refused by brokers."""
+
+    name: str
+    value: str | None
+
+
+@structure
+class AlterConfigsResource:
+    """A topic or broker and all that it shall have; the type is a `ResourceType`."""
+
+    resource_type: Int8
+    resource_name: str
+    configs: tuple[AlterableConfig, ...]
+
+
+@structure
+class AlterConfigsRequest(Request):
+    """Resources whose settings are replaced."""
+
+    API = ApiKey.ALTER_CONFIGS
+    VERSIONS = VERSIONS
+
+    resources: tuple[AlterConfigsResource, ...]
+    validate_only: bool = False
+
+
+@structure
+class AlterConfigsResourceResponse:
+    """What became of one resource."""
+
+    error_code: Int16 = 0
+    error_message: ErrorText = None
+    resource_type: Int8
+    resource_name: str
+
+
+@structure
+class AlterConfigsResponse(Response):
+    """What became of each resource."""
+
+    API = ApiKey.ALTER_CONFIGS
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Int32 = 0
+    responses: tuple[AlterConfigsResourceResponse, ...]

@@ -1,0 +1,76 @@
+"""DeleteRecords (key 21), versions 0-2 (KIP-107): the log start offset of a partition is raised.
+
+1    throttling after the answer
+2    flexible
+"""
+
+from __future__ import annotations
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    Int16,
+    Int32,
+    Int64,
+    Request,
+    Response,
+    structure,
+)
+
+VERSIONS = VersionRange(0, 2)
+HIGH_WATERMARK = -1
+"""As an offset asked for: everything that consumers can see."""
+
+
+@structure
+class DeleteRecordsPartition:
+    """A partition, and the offset below which its records go; -1 = the high watermark."""
+
+    partition_index: Int32
+    offset: Int64
+
+
+@structure
+class DeleteRecordsTopic:
+    """The partitions of one topic."""
+
+    name: str
+    partitions: tuple[DeleteRecordsPartition, ...]
+
+
+@structure
+class DeleteRecordsRequest(Request):
+    """Records that shall go."""
+
+    API = ApiKey.DELETE_RECORDS
+    VERSIONS = VERSIONS
+
+    topics: tuple[DeleteRecordsTopic, ...]
+    timeout_ms: Int32 = 60000
+
+
+@structure
+class DeleteRecordsPartitionResult:
+    """The log start offset afterwards (the least of all replicas), -1 with an error."""
+
+    partition_index: Int32
+    low_watermark: Int64 = -1
+    error_code: Int16 = 0
+
+
+@structure
+class DeleteRecordsTopicResult:
+    """The partitions of one topic."""
+
+    name: str
+    partitions: tuple[DeleteRecordsPartitionResult, ...]
+
+
+@structure
+class DeleteRecordsResponse(Response):
+    """What became of each partition."""
+
+    API = ApiKey.DELETE_RECORDS
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Int32 = 0
+    topics: tuple[DeleteRecordsTopicResult, ...]

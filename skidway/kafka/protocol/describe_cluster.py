@@ -1,0 +1,65 @@
+"""DescribeCluster (key 60), versions 0-1 (KIP-700): cluster id, controller, live brokers.
+
+    1    brokers or controllers (KIP-919)
+
+Flexible from the beginning. 2 asks for fenced brokers, which only KRaft has.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    ErrorText,
+    Int8,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    since,
+    structure,
+)
+from skidway.kafka.protocol.metadata import OPERATIONS_UNKNOWN
+
+VERSIONS = VersionRange(0, 1)
+BROKERS = 1
+"""The endpoint type of brokers; 2 is that of KRaft's controllers."""
+
+
+@structure
+class DescribeClusterRequest(Request):
+    """Asks for the cluster."""
+
+    API = ApiKey.DESCRIBE_CLUSTER
+    VERSIONS = VERSIONS
+
+    include_cluster_authorized_operations: bool = False
+    endpoint_type: Annotated[Int8, since(1)] = BROKERS
+
+
+@structure
+class DescribeClusterBroker:
+    """A live broker and the address that it advertises."""
+
+    broker_id: Int32
+    host: str
+    port: Int32
+    rack: str | None = None
+
+
+@structure
+class DescribeClusterResponse(Response):
+    """The cluster as this broker knows it; controller -1 = none."""
+
+    API = ApiKey.DESCRIBE_CLUSTER
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    error_message: ErrorText = None
+    endpoint_type: Annotated[Int8, since(1)] = BROKERS
+    cluster_id: str
+    controller_id: Int32 = -1
+    brokers: tuple[DescribeClusterBroker, ...]
+    cluster_authorized_operations: Int32 = OPERATIONS_UNKNOWN

@@ -1,0 +1,84 @@
+"""DescribeLogDirs (key 35), versions 1-4 (KIP-113): the log directories of one broker.
+
+1    throttling after the answer (0 is gone with KIP-896)
+2    flexible
+3    an error for the whole answer
+4    bytes of the volume (KIP-827)
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    Int16,
+    Int32,
+    Int64,
+    Request,
+    Response,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(1, 4)
+UNKNOWN_BYTES = -1
+
+
+@structure
+class DescribableLogDirTopic:
+    """Partitions of a topic that are asked for."""
+
+    topic: str
+    partitions: tuple[Int32, ...]
+
+
+@structure
+class DescribeLogDirsRequest(Request):
+    """Asks for directories; `topics` None = every partition in them."""
+
+    API = ApiKey.DESCRIBE_LOG_DIRS
+    VERSIONS = VERSIONS
+
+    topics: tuple[DescribableLogDirTopic, ...] | None = None
+
+
+@structure
+class DescribeLogDirsPartition:
+    """Bytes of a partition's segments; how far its end is behind the high watermark."""
+
+    partition_index: Int32
+    partition_size: Int64
+    offset_lag: Int64 = 0
+    is_future_key: bool = False
+
+
+@structure
+class DescribeLogDirsTopic:
+    """The partitions of one topic in this directory."""
+
+    name: str
+    partitions: tuple[DescribeLogDirsPartition, ...]
+
+
+@structure
+class DescribeLogDirsResult:
+    """One directory; KAFKA_STORAGE_ERROR if it is offline."""
+
+    error_code: Int16 = 0
+    log_dir: str
+    topics: tuple[DescribeLogDirsTopic, ...] = ()
+    total_bytes: Annotated[Int64, since(4)] = UNKNOWN_BYTES
+    usable_bytes: Annotated[Int64, since(4)] = UNKNOWN_BYTES
+
+
+@structure
+class DescribeLogDirsResponse(Response):
+    """The directories of the broker that was asked."""
+
+    API = ApiKey.DESCRIBE_LOG_DIRS
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Int32 = 0
+    error_code: Annotated[Int16, since(3)] = 0
+    results: tuple[DescribeLogDirsResult, ...]

@@ -1,0 +1,85 @@
+"""OffsetForLeaderEpoch (key 23), versions 2-4: where the records of a leader epoch end (KIP-101).
+
+    2    the leader epoch that the client knows (KIP-320); 0 and 1 are gone with KIP-896
+    3    replica id
+    4    flexible
+
+A consumer asks for the epoch of the last record that it has seen: an end below its position says
+that records which it saw were replaced.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    Int16,
+    Int32,
+    Int64,
+    Request,
+    Response,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(2, 4)
+UNDEFINED = -1
+"""The epoch and the offset of an answer where there is none."""
+
+
+@structure
+class OffsetForLeaderPartition:
+    """A partition and the epoch asked for; the current one is the one that the client knows."""
+
+    partition: Int32
+    current_leader_epoch: Int32 = -1
+    leader_epoch: Int32
+
+
+@structure
+class OffsetForLeaderTopic:
+    """The partitions of one topic."""
+
+    topic: str
+    partitions: tuple[OffsetForLeaderPartition, ...]
+
+
+@structure
+class OffsetForLeaderEpochRequest(Request):
+    """Asks for the ends of epochs; replica id -1 = a consumer, -2 = not told."""
+
+    API = ApiKey.OFFSET_FOR_LEADER_EPOCH
+    VERSIONS = VERSIONS
+
+    replica_id: Annotated[Int32, since(3)] = -2
+    topics: tuple[OffsetForLeaderTopic, ...]
+
+
+@structure
+class EpochEndOffset:
+    """The largest epoch that is not above the one asked for, and the offset behind its last."""
+
+    error_code: Int16 = 0
+    partition: Int32
+    leader_epoch: Int32 = UNDEFINED
+    end_offset: Int64 = UNDEFINED
+
+
+@structure
+class OffsetForLeaderTopicResult:
+    """The partitions of one topic."""
+
+    topic: str
+    partitions: tuple[EpochEndOffset, ...]
+
+
+@structure
+class OffsetForLeaderEpochResponse(Response):
+    """The ends of epochs."""
+
+    API = ApiKey.OFFSET_FOR_LEADER_EPOCH
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Int32 = 0
+    topics: tuple[OffsetForLeaderTopicResult, ...]

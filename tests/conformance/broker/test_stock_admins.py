@@ -1,0 +1,152 @@
+"""The administration of stock clients, unmodified, against a real broker."""
+
+from __future__ import annotations
+
+import gc
+import uuid
+import warnings
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+with warnings.catch_warnings():  # its way to its own resources is deprecated in Python 3.11
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import kafka
+    from kafka.admin import ConfigResource as KafkaConfigResource
+    from kafka.admin import ConfigResourceType, KafkaAdminClient
+
+from support.brokers import SkidwayBroker
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _forget_what_clients_leave() -> Iterator[None]:
+    """kafka-python leaves wake-up sockets to the garbage collector, which warns of them."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.fixture
+def admin(skidway_broker: SkidwayBroker) -> AdminClient:
+    return AdminClient({"bootstrap.servers": skidway_broker.address})
+
+
+@pytest.fixture
+def topic(skidway_broker: SkidwayBroker, admin: AdminClient) -> str:
+    """A topic with ten records in its first of two partitions."""
+    name = f"topic-{uuid.uuid4().hex[:12]}"
+    admin.create_topics([NewTopic(name, 2, 1, config={"retention.ms": "1000"})])[name].result(10)
+    producer = Producer({"bootstrap.servers": skidway_broker.address})
+    for number in range(10):
+        producer.produce(name, b"x", partition=0, timestamp=1_700_000_000_000 + number * 1000)
+    assert producer.flush(30) == 0
+    return name
+
+
+def settings(admin: AdminClient, topic: str) -> dict[str, str]:
+    """A topic's own."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    found = admin.describe_configs([resource])[resource].result(10)
+    return {
+        name: entry.value
+        for name, entry in found.items()
+        if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    }
+
+
+def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
+    """One by one, with every operation; and all at once."""
+    entries = [
+        ConfigEntry("segment.ms", "7000", incremental_operation=AlterConfigOpType.SET),
+        ConfigEntry("retention.ms", None, incremental_operation=AlterConfigOpType.DELETE),
+        ConfigEntry("retention.hold", "a,b", incremental_operation=AlterConfigOpType.APPEND),
+    ]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    admin.incremental_alter_configs([resource])[resource].result(10)
+    assert settings(admin, topic) == {"segment.ms": "7000", "retention.hold": "a,b"}
+    entries = [ConfigEntry("retention.hold", "a", incremental_operation=AlterConfigOpType.SUBTRACT)]
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+    admin.incremental_alter_configs([resource])[resource].result(10)
+    assert settings(admin, topic)["retention.hold"] == "b"
+    resource = ConfigResource(ResourceType.TOPIC, topic, set_config={"flush.ms": "9"})
+    admin.alter_configs([resource])[resource].result(10)
+    assert settings(admin, topic) == {"flush.ms": "9"}
+
+
+def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
+    """The low watermark is where it was told to be; the end is -1's."""
+    for offset, low in ((4, 4), (-1, 10)):
+        wanted = TopicPartition(topic, 0, offset)
+        assert admin.delete_records([wanted])[wanted].result(10).low_watermark == low
+    partition = TopicPartition(topic, 0)
+    earliest = admin.list_offsets({partition: OffsetSpec.earliest()})[partition].result(10)
+    assert earliest.offset == 10
+
+
+def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
+    """Both ends, a time, and the largest time."""
+    partition = TopicPartition(topic, 0)
+    found = [
+        admin.list_offsets({partition: spec})[partition].result(10).offset
+        for spec in (
+            OffsetSpec.earliest(),
+            OffsetSpec.latest(),
+            OffsetSpec.max_timestamp(),
+            OffsetSpec.for_timestamp(1_700_000_002_500),
+        )
+    ]
+    assert found == [0, 10, 9, 3]
+
+
+def test_confluent_describes_cluster_and_topics(
+    skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
+) -> None:
+    """Nodes, controller, leaders."""
+    described = admin.describe_cluster().result(10)
+    assert [f"{node.host}:{node.port}" for node in described.nodes] == [skidway_broker.address]
+    assert described.controller.id == 1
+
+
+def test_kafka_python_administers(
+    skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
+) -> None:
+    """Settings altered and reset, records deleted, directories and cluster described."""
+    theirs = KafkaAdminClient(bootstrap_servers=skidway_broker.address)
+    try:
+        change = {"segment.ms": "7000"}
+        theirs.alter_configs([KafkaConfigResource(ConfigResourceType.TOPIC, topic, change)])
+        assert settings(admin, topic) == {"segment.ms": "7000", "retention.ms": "1000"}
+        reset = KafkaConfigResource(ConfigResourceType.TOPIC, topic, ["segment.ms"])
+        theirs.reset_configs([reset])
+        assert settings(admin, topic) == {"retention.ms": "1000"}
+        shown = str(theirs.describe_configs([KafkaConfigResource(ConfigResourceType.TOPIC, topic)]))
+        assert "retention.ms" in shown
+        theirs.delete_records({kafka.TopicPartition(topic, 0): 6})
+        assert str(skidway_broker.logs) in str(theirs.describe_log_dirs())
+        cluster = theirs.describe_cluster()
+        assert cluster["controller_id"] == 1
+        theirs.create_partitions({topic: 4})
+    finally:
+        theirs.close()
+    assert len(admin.list_topics(topic, timeout=10).topics[topic].partitions) == 4
+    partition = TopicPartition(topic, 0)
+    earliest = admin.list_offsets({partition: OffsetSpec.earliest()})[partition].result(10)
+    assert earliest.offset == 6

@@ -1,0 +1,179 @@
+"""A broker with two log directories, one of which fails."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from broker.log import checkpoints, names
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from skidway.kafka.protocol.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from skidway.kafka.protocol.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from support.batches import sized, stored
+from support.brokers import SkidwayBroker
+from support.processes import eventually, run_skidway
+from support.raw_client import RawClient
+
+pytestmark = [pytest.mark.crash, pytest.mark.foreign]
+SMALL_BYTES = 1 << 20
+MS_RDONLY, MS_REMOUNT = 1, 32
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def mount(kind: bytes, path: Path, options: bytes, flags: int = 0) -> None:
+    """mount(2), which wants root."""
+    if LIBC.mount(kind, bytes(path), kind, flags, options) != 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), str(path))
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of one MiB."""
+    path = tmp_path / "small"
+    path.mkdir()
+    mount(b"tmpfs", path, b"size=%d" % SMALL_BYTES)
+    yield path
+    if LIBC.umount2(bytes(path), 2) != 0:
+        assert ctypes.get_errno() == errno.EINVAL, "it is still mounted"
+
+
+@pytest.fixture
+def two(own_broker: SkidwayBroker, small: Path) -> SkidwayBroker:
+    """A broker with a small and a large directory, and a topic with a partition in each."""
+    own_broker.settings |= {
+        "log.dirs": f"[{small}, {own_broker.logs}]",
+        "log.segment.bytes": 1024,
+    }
+    broker = own_broker.start()
+    create(broker, "logs", 2)
+    assert (small / "logs-0").is_dir()
+    assert (own_broker.logs / "logs-1").is_dir()
+    return broker
+
+
+def create(broker: SkidwayBroker, topic: str, partitions: int) -> int:
+    with RawClient(broker.port) as client:
+        wanted = CreatableTopic(name=topic, num_partitions=partitions)
+        answer = client.ask(CreateTopicsRequest(topics=(wanted,)), 5, CreateTopicsResponse)
+        assert isinstance(answer, CreateTopicsResponse)
+        return answer.topics[0].error_code
+
+
+def fill(client: RawClient) -> int:
+    """Batches for the small directory until it is full; how many were taken."""
+    for number in range(100):
+        answer = client.produce("logs", sized(100_000))
+        if answer.error_code:
+            assert answer.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            return number
+        assert answer.base_offset == number
+    raise AssertionError("it never became full")
+
+
+def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: Path) -> None:
+    """KAFKA_STORAGE_ERROR for what lies there, nothing for the others; with space all is well."""
+    ballast = small / "ballast"
+    ballast.write_bytes(b"x" * 300_000)
+    with RawClient(two.port) as client:
+        taken = fill(client)
+        assert taken > 3
+        for acks in (-1, 1):
+            refused = client.produce("logs", sized(100_000), acks=acks)
+            assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            good = client.produce("logs", sized(100_000), acks=acks, partition=1)
+            assert good.error_code == 0
+        assert client.fetch("logs", 0, max_wait_ms=1000).high_watermark == taken
+        assert two.health()["ok"]
+        ballast.unlink()
+        assert client.produce("logs", sized(100_000)).base_offset == taken
+    two.restart()
+    with RawClient(two.port) as client:
+        assert client.fetch("logs", 0).high_watermark == taken + 1
+    assert stored(small / "logs-0") == [(number, 1) for number in range(taken + 1)]
+
+
+def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Path) -> None:
+    """That is how an operator gets space; a topic of the same name begins at 0 again."""
+    with RawClient(two.port) as client:
+        fill(client)
+        answer = client.ask(DeleteTopicsRequest(topic_names=("logs",)), 5, DeleteTopicsResponse)
+        assert isinstance(answer, DeleteTopicsResponse)
+        assert answer.responses[0].error_code == 0
+        eventually(lambda: not [each for each in small.iterdir() if each.is_dir()])
+    assert create(two, "logs", 2) == 0
+    with RawClient(two.port) as client:
+        assert client.produce("logs", sized(1000)).base_offset == 0
+
+
+def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -> None:
+    """Its partitions are answered with an error and named; the others, and new topics, go on."""
+    with RawClient(two.port) as client:
+        assert client.produce("logs", sized(1000)).error_code == 0
+        assert LIBC.umount2(bytes(small), 2) == 0  # as if somebody had pulled the disk
+        refused = client.produce("logs", sized(1000))
+        assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert client.produce("logs", sized(1000), partition=1).error_code == 0
+        eventually(lambda: str(small) in two.health()["offline_log_dirs"])
+        assert set(two.health()["stopped_partitions"]) == {"logs-0"}
+        assert two.metric("skidway_broker_log_directories_offline") == 1
+        described = client.ask(DescribeLogDirsRequest(), 4, DescribeLogDirsResponse)
+        assert isinstance(described, DescribeLogDirsResponse)
+        assert [each.error_code for each in described.results] == [
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            0,
+        ]
+        asked = MetadataRequest(topics=(MetadataRequestTopic(name="logs"),))
+        known = client.ask(asked, 8, MetadataResponse)
+        assert isinstance(known, MetadataResponse)
+        assert [each.offline_replicas for each in known.topics[0].partitions] == [(1,), ()]
+    assert create(two, "more", 2) == 0
+    assert (two.logs / "more-0").is_dir()
+    assert (two.logs / "more-1").is_dir()
+
+
+def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
+    """What lies there is stopped by name, and as it was when the directory is back."""
+    with RawClient(two.port) as client:
+        client.produce("logs", sized(1000))
+    assert two.program.stop() == 0
+    mount(b"tmpfs", small, b"", flags=MS_REMOUNT | MS_RDONLY)
+    two.program = type(two.program)(two.command(), two.folder / "again.out")
+    two.program.start().wait_until(two.up)
+    assert str(small) in two.health()["offline_log_dirs"]
+    with RawClient(two.port) as client:
+        assert client.fetch("logs", 0).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert client.produce("logs", sized(1000), partition=1).error_code == 0
+    assert two.program.stop() == 0
+    mount(b"tmpfs", small, b"size=%d" % SMALL_BYTES, flags=MS_REMOUNT)
+    two.start()
+    with RawClient(two.port) as client:
+        assert client.fetch("logs", 0).high_watermark == 1
+
+
+def test_each_directory_is_marked_and_locked(two: SkidwayBroker, small: Path) -> None:
+    """meta.properties with an id of its own, and a lock that keeps another broker out."""
+    ids = [checkpoints.read_meta(path) for path in (small, two.logs)]
+    assert ids[0] is not None
+    assert ids[1] is not None
+    assert ids[0].directory_id != ids[1].directory_id
+    other = SkidwayBroker(two.folder / "other", str(two.settings["zookeeper.connect"]))
+    other.settings |= {"log.dirs": small, "broker.id": 2}
+    done = run_skidway(*other.command()[3:])
+    assert done.returncode == 1
+    assert f"process {two.program.pid}" in done.stderr
+    assert (small / names.META_PROPERTIES).exists()

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from broker.api.describe import describe_broker, describe_topic, inherited
+from broker.settings import BrokerSettings
+from broker.topics.config_table import TOPIC_CONFIGS
+from skidway.kafka.protocol.describe_configs import (
+    ConfigSource,
+    ConfigType,
+    DescribeConfigsResourceResult,
+)
+from skidway.settings.spec import specs
+
+KAFKAS = """
+cleanup.policy compression.gzip.level compression.lz4.level compression.type
+compression.zstd.level delete.retention.ms file.delete.delay.ms flush.messages flush.ms
+follower.replication.throttled.replicas index.interval.bytes leader.replication.throttled.replicas
+local.retention.bytes local.retention.ms max.compaction.lag.ms max.message.bytes
+message.timestamp.after.max.ms message.timestamp.before.max.ms message.timestamp.type
+min.cleanable.dirty.ratio min.compaction.lag.ms min.insync.replicas preallocate
+remote.log.copy.disable remote.log.delete.on.disable remote.storage.enable retention.bytes
+retention.ms segment.bytes segment.index.bytes segment.jitter.ms segment.ms
+unclean.leader.election.enable
+"""
+
+
+def row(rows: list[DescribeConfigsResourceResult], name: str) -> DescribeConfigsResourceResult:
+    return next(each for each in rows if each.name == name)
+
+
+def test_every_setting_that_kafka_has_is_shown() -> None:
+    """Clients and tools look for all of Apache Kafka 4.1's, and find a value and words for each."""
+    rows = describe_topic(BrokerSettings(), {})
+    assert set(KAFKAS.split()) <= {each.name for each in rows}
+    assert all(each.documentation and each.value is not None for each in rows)
+    assert {each.config_source for each in rows} == {ConfigSource.DEFAULT_CONFIG}
+
+
+def test_synonyms_say_what_would_count_without_the_first() -> None:
+    """The topic's value, then the broker's configuration, then the default."""
+    settings = BrokerSettings(retention_hours=5)
+    shown = row(describe_topic(settings, {"retention.ms": "77"}), "retention.ms")
+    assert (shown.value, shown.config_source) == ("77", ConfigSource.TOPIC_CONFIG)
+    assert [(each.name, each.value, each.source) for each in shown.synonyms] == [
+        ("retention.ms", "77", ConfigSource.TOPIC_CONFIG),
+        ("log.retention.hours", "5", ConfigSource.STATIC_BROKER_CONFIG),
+        ("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
+    ]
+    shown = row(describe_topic(settings, {}), "retention.ms")
+    assert (shown.value, shown.config_source) == ("18000000", ConfigSource.STATIC_BROKER_CONFIG)
+
+
+def test_what_a_mirror_writes_is_read_only() -> None:
+    """Settings that nobody may change say so."""
+    rows = describe_topic(BrokerSettings(), {"mirror.source.topic": "logs"})
+    assert row(rows, "mirror.source.topic").read_only
+    assert not row(rows, "retention.ms").read_only
+
+
+def test_every_setting_of_the_broker_is_shown() -> None:
+    """With its type; what is not the default comes from its configuration."""
+    rows = describe_broker(BrokerSettings(segment_bytes=4096))
+    assert [each.name for each in rows] == list(specs(BrokerSettings))
+    assert all(each.read_only for each in rows)
+    changed = row(rows, "log.segment.bytes")
+    assert (changed.value, changed.config_source, changed.config_type) == (
+        "4096",
+        ConfigSource.STATIC_BROKER_CONFIG,
+        ConfigType.INT,
+    )
+    assert [each.value for each in changed.synonyms] == ["4096", "1073741824"]
+    assert row(rows, "log.retention.ms").value is None
+    assert row(rows, "auto.create.topics.enable").config_type is ConfigType.BOOLEAN
+    assert row(rows, "log.retention.bytes").config_type is ConfigType.LONG
+    assert row(rows, "listeners").config_type is ConfigType.LIST
+
+
+@pytest.mark.parametrize("name", TOPIC_CONFIGS)
+def test_inherited_values_are_legal(name: str) -> None:
+    """What a list is appended to is a value that the setting takes."""
+    value = inherited(BrokerSettings())[name]
+    assert TOPIC_CONFIGS[name].check(value) is None or value == ""

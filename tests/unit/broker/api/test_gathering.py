@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from broker.api.gathering import Gathering
+
+
+def test_parts_come_in_any_order_and_leave_in_theirs() -> None:
+    """Finished once, when the last part is there; at once if there is none to wait for."""
+    found: list[Sequence[str]] = []
+    gathering: Gathering[str] = Gathering(2, found.append)
+    gathering.put(1, "b")
+    assert found == []
+    gathering.put(0, "a")
+    assert found == [["a", "b"]]
+    Gathering(0, found.append)
+    assert found[1:] == [()]

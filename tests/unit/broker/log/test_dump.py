@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from broker.log import dump
+from broker.log.config import LogConfig
+from broker.log.dump import DumpedBatch, NoBatch
+from skidway.cli.commands import main
+from skidway.errors import UsageError
+from skidway.kafka.batch import Codec
+from support.batches import NOW_MS, append, batch, flush, open_in
+
+
+def written(directory: Path, **config: int) -> Path:
+    """Three batches of two records; the file of the first segment."""
+    directory.mkdir(exist_ok=True)
+    log = open_in(directory, LogConfig(**config))
+    for number in range(3):
+        values = (b"value-%d" % number, b"\xff")
+        append(
+            log, batch(*values, codec=Codec(number), producer_id=3, epoch=0, sequence=2 * number)
+        )
+    flush(log)
+    return log.segments[0].path
+
+
+def test_batches_are_shown_as_they_lie(tmp_path: Path) -> None:
+    """Position, offsets, codec, producer of each, and whether its CRC is right."""
+    found = list(dump.batches(written(tmp_path)))
+    assert all(isinstance(each, DumpedBatch) and each.crc_ok for each in found)
+    headers = [each.header for each in found if isinstance(each, DumpedBatch)]
+    assert [header.base_offset for header in headers] == [0, 2, 4]
+    assert [header.codec for header in headers] == [Codec.NONE, Codec.GZIP, Codec.SNAPPY]
+    records = [record for each in found if isinstance(each, DumpedBatch)
+               for record in dump.records(each)]  # fmt: skip
+    assert [record.offset for record in records] == list(range(6))
+    assert (records[2].value, records[2].timestamp, records[2].key) == (b"value-1", NOW_MS, None)
+
+
+def test_what_is_no_batch_is_named(tmp_path: Path) -> None:
+    """A half batch at the end, and noise: position, size and reason."""
+    path = written(tmp_path)
+    data = path.read_bytes()
+    path.write_bytes(data[:-5])
+    *_, last = dump.batches(path)
+    assert isinstance(last, NoBatch)
+    assert "are left" in last.reason
+    path.write_bytes(data + b"\0" * 100)
+    *good, last = dump.batches(path)
+    assert len(good) == 3
+    assert isinstance(last, NoBatch)
+    assert (last.position, last.size_bytes) == (len(data), 100)
+
+
+def test_the_command_says_that_all_is_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every segment of a directory, in order; status 0."""
+    written(tmp_path, segment_bytes=150)
+    assert main(["broker", "dump-log", str(tmp_path), "--records"]) == 0
+    said = capsys.readouterr().out
+    assert said.count(".log\n") == 3
+    assert "value-2" in said
+    assert said.endswith("good: offsets 0 to 5, every CRC is right\n")
+
+
+def test_the_command_names_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A flipped bit is status 1 with its position; JSON has a line for each batch and fault."""
+    path = written(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[70] ^= 1
+    path.write_bytes(data)
+    assert main(["broker", "dump-log", str(path), "--json"]) == 1
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["crc_ok"] for line in lines[:-1]] == [False, True, True]
+    assert lines[-1] == {"fault": f"{path.name}: the CRC at position 0 is wrong"}
+    assert lines[1]["producer_id"] == 3
+    assert lines[1]["codec"] == "gzip"
+
+
+def test_offsets_that_are_missing_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A hole between segments is said, and is no damage: a mirror may have it."""
+    written(tmp_path, segment_bytes=150)
+    sorted(tmp_path.glob("*.log"))[1].unlink()
+    assert main(["broker", "dump-log", str(tmp_path)]) == 0
+    assert "offset 4 follows on 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("missing", "there is no file or directory"),
+        ("empty", "holds no segments"),
+        ("logs", "it has the partitions logs-0"),
+        ("00000000000000000000.index", "is an index"),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path: Path, name: str, words: str) -> None:
+    """One sentence, and where to look instead."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "logs" / "logs-0").mkdir(parents=True)
+    (tmp_path / "00000000000000000000.index").touch()
+    with pytest.raises(UsageError, match=words):
+        dump.segment_files(tmp_path / name)

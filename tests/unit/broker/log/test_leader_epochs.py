@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.log import names
+from broker.log.config import LogConfig
+from broker.log.leader_epochs import NOT_KNOWN, EpochEnd, EpochStart, LeaderEpochs, read
+from support.batches import append, batch, flush, open_in, put
+
+KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
+
+
+@pytest.mark.parametrize(
+    ("asked", "end"),
+    [
+        (-1, NOT_KNOWN),
+        (0, EpochEnd(0, 0)),
+        (1, EpochEnd(1, 30)),
+        (2, EpochEnd(1, 30)),
+        (4, EpochEnd(4, 70)),
+        (5, EpochEnd(5, 90)),
+        (7, EpochEnd(7, 100)),
+        (6, EpochEnd(5, 90)),
+        (8, NOT_KNOWN),
+    ],
+)
+def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
+    """The largest epoch that is not above the one asked for, and where the next one begins."""
+    epochs = LeaderEpochs([*KNOWN, EpochStart(7, 90)])
+    assert epochs.end_of(asked, current=7, log_end_offset=100) == end
+
+
+def test_the_leaders_own_epoch_begins_at_the_end() -> None:
+    """A leader that has appended nothing yet knows its epoch all the same."""
+    epochs = LeaderEpochs(KNOWN)
+    assert epochs.end_of(9, current=9, log_end_offset=100) == EpochEnd(9, 100)
+    assert epochs.end_of(5, current=9, log_end_offset=100) == EpochEnd(5, 100)
+    assert LeaderEpochs().end_of(0, current=0, log_end_offset=0) == EpochEnd(0, 0)
+
+
+def test_both_ends_are_cut() -> None:
+    """What is not in the log any more has no entry; the epoch of the log start keeps its own."""
+    epochs = LeaderEpochs(KNOWN)
+    epochs.cut_tail(70)
+    assert (epochs.latest, epochs.entries) == (4, tuple(KNOWN[:2]))
+    epochs.cut_front(30)
+    assert epochs.entries == (EpochStart(4, 30),)
+    epochs.cut_front(1000)
+    assert epochs.entries == (EpochStart(4, 30),)
+    epochs.begin(6, 30)
+    assert epochs.entries == (EpochStart(6, 30),)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"1\n0\n", b"0\n2\n0 0\n", b"0\n1\nx 0\n", b"0\n2\n3 0\n2 9\n", b"0\n1\n\xff\n"],
+)
+def test_a_damaged_file_counts_as_none(tmp_path: Path, content: bytes) -> None:
+    """It is derived from the log, so it is never a reason to stop."""
+    assert read(tmp_path) is None
+    (tmp_path / names.LEADER_EPOCHS).write_bytes(content)
+    assert read(tmp_path) is None
+
+
+def with_epochs(directory: Path) -> None:
+    """Epochs 0, 2 and 3 at the offsets 0, 2 and 5, in several segments, flushed and closed."""
+    log = open_in(directory, LogConfig(segment_bytes=200))
+    for epoch, count in ((0, 2), (2, 3), (3, 1)):
+        for _ in range(count):
+            append(log, batch(b"x" * 50), epoch=epoch)
+    flush(log)
+    log.close_cleanly()
+
+
+EXPECTED = (EpochStart(0, 0), EpochStart(2, 2), EpochStart(3, 5))
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("content", [None, b"nonsense", b"0\n1\n0 0\n"])
+def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | None) -> None:
+    """After any stop, also where the file is missing, damaged or of an earlier moment."""
+    with_epochs(tmp_path)
+    path = tmp_path / names.LEADER_EPOCHS
+    assert read(tmp_path) == list(EXPECTED)
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    if clean and content == b"0\n1\n0 0\n":
+        return  # only what is behind the recovery point can be missing
+    assert open_in(tmp_path, clean=clean).epochs.entries == EXPECTED
+
+
+def test_the_file_is_durable_before_its_records_are(tmp_path: Path) -> None:
+    """A flush writes the epochs that begin in what it flushes."""
+    log = open_in(tmp_path)
+    append(log, batch(), epoch=4)
+    assert read(tmp_path) is None
+    flush(log)
+    assert read(tmp_path) == [EpochStart(4, 0)]
+
+
+def test_an_epoch_that_was_not_written_is_forgotten(tmp_path: Path) -> None:
+    """A write that fails takes the first records of an epoch back, and the epoch with them."""
+    log = open_in(tmp_path)
+    append(log, batch(), epoch=1)
+    put(log, batch(), epoch=2)
+    assert log.epochs.latest == 2
+    log.active.path.unlink()
+    log.active.let_go()
+    with pytest.raises(Exception, match="append to"):
+        log.write()
+    assert log.epochs.entries == (EpochStart(1, 0),)
+
+
+def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
+    """Raising the log start forgets epochs in front of it."""
+    with_epochs(tmp_path)
+    log = open_in(tmp_path, clean=True)
+    log.start_at(5)
+    assert log.epochs.entries == EXPECTED[2:]

@@ -1,0 +1,193 @@
+"""Several log directories: where partitions go, and what the failure of one means."""
+
+from __future__ import annotations
+
+import errno
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from broker.log import checkpoints, log_directory, names
+from broker.log.config import LogConfig
+from broker.log.files import StorageFailed
+from broker.log.flusher import Outcome, timed
+from broker.log.log_manager import LogManager, NewLog
+from skidway.errors import SkidwayError, StateRefused
+from skidway.kafka.types import TopicPartition
+from support.batches import append, batch, flush
+from support.clock import ManualClock
+
+
+class Later:
+    """A disk worker that works when it is told to."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Callable[[], None], Callable[[Outcome], None]]] = []
+
+    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+        self.jobs.append((work, done))
+
+    def run(self) -> None:
+        """Everything, also what comes of it."""
+        while self.jobs:
+            work, done = self.jobs.pop(0)
+            done(timed(work))
+
+
+class World:
+    def __init__(self, *paths: Path) -> None:
+        self.worker = Later()
+        self.logs = LogManager(ManualClock(), self.worker)
+        self.logs.open_directories(paths)
+        self.results: list[StorageFailed | None] = []
+
+    def create(self, topic: str, count: int) -> None:
+        topic_id = uuid.uuid4()
+        wanted = [NewLog(TopicPartition(topic, n), topic_id, LogConfig()) for n in range(count)]
+        self.logs.create(wanted, self.results.append)
+        self.worker.run()
+
+    def home(self, topic: str, partition: int) -> str:
+        found = self.logs.home_of(TopicPartition(topic, partition))
+        assert found is not None
+        return found.path.name
+
+
+def test_partitions_go_to_the_directory_with_the_fewest(tmp_path: Path) -> None:
+    """Of one topic and of the next, whatever was there before."""
+    (tmp_path / "a").mkdir()
+    world = World(tmp_path / "a", tmp_path / "b", tmp_path / "c")
+    world.create("first", 2)
+    assert [world.home("first", n) for n in (0, 1)] == ["a", "b"]
+    world.create("second", 4)
+    assert [world.home("second", n) for n in range(4)] == ["c", "a", "b", "c"]
+    assert world.results == [None, None]
+    assert (tmp_path / "c" / "second-0" / names.PARTITION_METADATA).exists()
+
+
+def test_each_has_a_lock_and_marks_of_its_own(tmp_path: Path) -> None:
+    """No directory can be another broker's, and each has an id of its own."""
+    paths = (tmp_path / "a", tmp_path / "b")
+    world = World(*paths)
+    world.logs.claim(1, "cluster")
+    ids = {checkpoints.read_meta(path).directory_id for path in paths}  # type: ignore[union-attr]
+    assert len(ids) == 2
+    with pytest.raises(StateRefused, match="in use"):
+        World(tmp_path / "b", tmp_path / "c")
+    world.logs.release()
+    with pytest.raises(StateRefused, match="belongs to broker 1"):
+        World(*paths).logs.claim(2, "cluster")
+
+
+def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> None:
+    """The others work; without any other there is no start."""
+    (tmp_path / "file").touch()
+    with pytest.raises(SkidwayError, match="file"):
+        World(tmp_path / "file")
+    world = World(tmp_path / "file", tmp_path / "good")
+    assert world.logs.claim(1, "cluster")
+    world.create("logs", 2)
+    assert [world.home("logs", n) for n in (0, 1)] == ["good", "good"]
+    assert "file" in world.logs.offline_words()
+
+
+def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
+    """Its partitions stop, by reason; new ones go elsewhere, and a stop is clean elsewhere only."""
+    world = World(tmp_path / "a", tmp_path / "b")
+    world.create("logs", 4)
+    failure = StorageFailed("read", tmp_path / "a" / "logs-0", OSError(errno.EIO, "broken"))
+    gone = world.logs.fail(failure)
+    assert sorted(tp.partition for tp in gone) == [0, 2]
+    assert "broken" in world.logs.stopped[TopicPartition("logs", 0)]
+    world.create("more", 2)
+    assert {world.home("more", n) for n in (0, 1)} == {"b"}
+    world.logs.close(7)
+    assert not (tmp_path / "a" / names.CLEAN_SHUTDOWN).exists()
+    assert (tmp_path / "b" / names.CLEAN_SHUTDOWN).exists()
+
+
+def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
+    """It is said, and not tried."""
+    world = World(tmp_path / "a")
+    world.logs.fail(StorageFailed("read", tmp_path / "a", OSError(errno.EIO, "broken")))
+    world.create("logs", 1)
+    (result,) = world.results
+    assert result is not None
+    assert result.errno == errno.EIO
+
+
+def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each directory's checkpoint is its own; the one that is full stays in use."""
+    world = World(tmp_path / "a", tmp_path / "b")
+    world.create("logs", 2)
+    write = log_directory.write_checkpoints
+
+    def full(directory: Path, *offsets: dict[TopicPartition, int]) -> None:
+        if directory.name == "a":
+            raise OSError(errno.ENOSPC, "no space")
+        write(directory, *offsets)
+
+    monkeypatch.setattr("broker.log.checkpoint_writer.write_checkpoints", full)
+    told: list[frozenset[Path]] = []
+    world.logs.checkpoint(told.append)
+    world.worker.run()
+    assert told == [{tmp_path / "a"}]
+    assert (tmp_path / "b" / names.LOG_START_OFFSETS).exists()
+    assert all(each.offline is None for each in world.logs.directories)
+
+
+def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
+    """Who asks while one is being written is told after the next."""
+    world = World(tmp_path / "a")
+    world.create("logs", 1)
+    log = world.logs.logs[TopicPartition("logs", 0)]
+    append(log, batch(b"x"))
+    append(log, batch(b"y"))
+    flush(log)
+    told: list[dict[TopicPartition, int]] = []
+    path = tmp_path / "a" / names.LOG_START_OFFSETS
+    world.logs.checkpoint(lambda _: told.append(checkpoints.read_offsets(path)))
+    log.start_at(1)
+    world.logs.checkpoint(lambda _: told.append(checkpoints.read_offsets(path)))
+    world.worker.run()
+    assert told == [{TopicPartition("logs", 0): 0}, {TopicPartition("logs", 0): 1}]
+
+
+def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
+    """Its name is out of the checkpoint files before its directory is there."""
+    world = World(tmp_path / "a")
+    world.create("logs", 1)
+    partition = TopicPartition("logs", 0)
+    log = world.logs.logs[partition]
+    append(log, batch(b"x"))
+    flush(log)
+    world.logs.checkpoint()
+    world.worker.run()
+    assert checkpoints.read_offsets(tmp_path / "a" / names.RECOVERY_POINTS) == {partition: 1}
+    world.logs.delete(partition)
+    world.create("logs", 1)
+    assert checkpoints.read_offsets(tmp_path / "a" / names.RECOVERY_POINTS) == {}
+    assert world.logs.logs[partition].log_end_offset == 0
+
+
+def test_a_log_start_offset_survives(tmp_path: Path) -> None:
+    """Records that were deleted stay so after a kill behind the answer."""
+    world = World(tmp_path / "a")
+    world.create("logs", 1)
+    partition = TopicPartition("logs", 0)
+    log = world.logs.logs[partition]
+    for _ in range(5):
+        append(log, batch(b"x"))
+    flush(log)
+    log.start_at(3)
+    world.logs.checkpoint()
+    world.worker.run()
+    world.logs.release()
+    again = World(tmp_path / "a")
+    for tp, found in again.logs.discover().items():
+        again.logs.load(tp, found, LogConfig())
+    assert again.logs.logs[partition].log_start_offset == 3

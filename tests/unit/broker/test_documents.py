@@ -1,0 +1,56 @@
+"""docs/broker.md lists the settings that there are, with the defaults that they have."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from broker.api import registry
+from broker.api.describe import describe_broker, inherited
+from broker.settings import BrokerSettings
+from broker.topics.config_table import TOPIC_CONFIGS
+from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE, ApiKey
+
+PAGE = (Path(__file__).parents[3] / "docs/broker.md").read_text()
+
+
+def rows(table: str) -> list[list[str]]:
+    """The cells of a table between its marks, without its head."""
+    body = PAGE.partition(f"<!-- {table} -->\n")[2].partition(f"<!-- /{table} -->")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines()[2:]]
+
+
+def test_every_setting_of_the_broker_is_there() -> None:
+    """In the order of the settings, with its default and words that say why."""
+    defaults = {each.name: each.value or "" for each in describe_broker(BrokerSettings())}
+    assert [(key.strip("`"), default.strip("`")) for key, default, _ in rows("settings")] == list(
+        defaults.items()
+    )
+    assert all(words for *_, words in rows("settings"))
+
+
+def test_every_setting_of_a_topic_is_there() -> None:
+    """With its default, and the broker's setting that gives it."""
+    defaults = inherited(BrokerSettings())
+    expected = [
+        (name, defaults[name], ", ".join(f"`{key}`" for key in each.broker_keys))
+        for name, each in TOPIC_CONFIGS.items()
+    ]
+    found = rows("topic settings")
+    assert [(name.strip("`"), value.strip("`"), keys) for name, value, keys, _ in found] == expected
+    assert all(words for *_, words in found)
+
+
+GROUPS = {ApiKey.FIND_COORDINATOR}
+"""Offered, and answered with "there are no groups"."""
+
+
+@pytest.mark.parametrize("key", registry.SERVED.keys() - GROUPS, ids=lambda key: key.name)
+def test_every_api_is_there_with_its_versions(key: ApiKey) -> None:
+    """What is said to be spoken is what is offered."""
+    name = key.name.title().replace("_", "")
+    lowest, highest = registry.SERVED[key].versions
+    lowest = max(lowest, PRODUCE_SERVED_SINCE) if key is ApiKey.PRODUCE else lowest
+    assert re.search(rf"\b{name} {lowest}-{highest}\b", PAGE), name

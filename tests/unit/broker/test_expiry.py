@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from broker.expiry import Expiry
+from broker.log.config import LogConfig
+from broker.log.flusher import Outcome, timed
+from broker.log.log_manager import LogManager
+from broker.metrics import Counts
+from skidway.errors import Unreachable
+from skidway.kafka.types import TopicPartition
+from support.batches import NOW_MS, append, batch, flush, open_in
+from support.clock import ManualClock
+
+HOUR = 3_600_000
+LOGS = TopicPartition("logs", 0)
+HELD = LogConfig(segment_bytes=100, retention_ms=HOUR, held_by=("mirror", "load"), hold_ms_max=-1)
+
+
+class AtOnce:
+    def submit(self, work: Callable[[], None], done: Callable[[Outcome], None]) -> None:
+        done(timed(work))
+
+
+class FakeSession:
+    """ZooKeeper with some offsets in it, or away."""
+
+    def __init__(self) -> None:
+        self.offsets: dict[Any, int] | Unreachable = {}
+        self.asked = 0
+
+    def submit(self, _work: object, done: Callable[[Any], None]) -> None:
+        self.asked += 1
+        done(self.offsets)
+
+
+class World:
+    """A log of five segments with one record each, all but the last expired."""
+
+    def __init__(self, directory: Path, config: LogConfig) -> None:
+        (directory / "logs-0").mkdir()
+        self.log = open_in(directory / "logs-0", config)
+        for _ in range(5):
+            append(self.log, batch(b"x" * 40))
+        flush(self.log)
+        for segment in self.log.segments[:-1]:
+            segment.last_append_ms = NOW_MS - 2 * HOUR
+        manager = LogManager(ManualClock(time_ms=NOW_MS), AtOnce())
+        manager.open_directories([directory])
+        manager.logs[LOGS] = self.log
+        self.session, self.counts = FakeSession(), Counts()
+        self.later: list[tuple[float, Callable[[], None]]] = []
+        partitions: Any = None
+        self.expiry = Expiry(
+            manager,
+            partitions,
+            self.session,
+            self.counts,
+            lambda delay_ms, action: self.later.append((delay_ms, action)),
+            10 * HOUR,
+        )
+
+    def look(self, offsets: dict[str, int] | Unreachable) -> int:
+        """One look with these offsets committed; the log start offset behind it."""
+        self.session.offsets = (
+            offsets
+            if isinstance(offsets, Unreachable)
+            else {(group, LOGS): offset for group, offset in offsets.items()}
+        )
+        self.expiry.look()
+        return self.log.log_start_offset
+
+
+def test_the_slowest_group_holds(tmp_path: Path) -> None:
+    """Segments go as far as the last of the named groups has read."""
+    world = World(tmp_path, HELD)
+    assert world.look({"mirror": 3, "load": 1, "other": 0}) == 1
+    assert world.counts.partitions_held == 1
+    assert world.look({"mirror": 4, "load": 4}) == 4
+    assert world.counts.partitions_held == 0
+    assert world.counts.hold_lost_records == 0
+
+
+def test_a_group_that_has_committed_nothing_holds_everything(tmp_path: Path) -> None:
+    """It may have read nothing yet."""
+    assert World(tmp_path, HELD).look({"mirror": 4}) == 0
+
+
+def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
+    """Nothing goes that somebody may need."""
+    world = World(tmp_path, HELD)
+    away = Unreachable("ZooKeeper is away")
+    assert world.look(away) == 0
+    assert world.look({"mirror": 2, "load": 2}) == 2
+    assert world.look(away) == 2
+
+
+def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
+    """A group that is too slow loses records, and that is known."""
+    world = World(tmp_path, LogConfig(
+        segment_bytes=100, retention_ms=HOUR, held_by=("mirror", "load"), hold_ms_max=HOUR,
+    ))  # fmt: skip
+    assert world.look({"mirror": 1, "load": 4}) == 4
+    assert world.counts.hold_lost_records == 3
+
+
+def test_zookeeper_is_asked_only_where_something_would_go(tmp_path: Path) -> None:
+    """Thousands of partitions cost nothing while nothing of them expires."""
+    world = World(tmp_path, LogConfig(segment_bytes=100, held_by=("mirror",)))
+    world.look({})
+    assert world.session.asked == 0
+
+
+def test_files_go_after_the_delay_of_their_topic(tmp_path: Path) -> None:
+    """file.delete.delay.ms is a topic's own."""
+    world = World(
+        tmp_path, LogConfig(segment_bytes=100, retention_ms=HOUR, file_delete_delay_ms=77)
+    )
+    world.look({})
+    ((delay_ms, action),) = world.later
+    assert delay_ms == 77
+    assert list((tmp_path / "logs-0").glob("*.deleted"))
+    action()
+    assert not list((tmp_path / "logs-0").glob("*.deleted"))

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from broker.topics.alteration import Change, ChangeRefused, ConfigRefused, altered, replaced
+from skidway.kafka.protocol.incremental_alter_configs import ConfigOperation
+
+SET, DELETE, APPEND, SUBTRACT = ConfigOperation
+MIRRORED = {"mirror.source.topic": "logs", "retention.ms": "5"}
+
+
+def test_some_settings_change_and_the_others_stay() -> None:
+    """Set, delete, append, subtract; deleting what is not there is no mistake."""
+    known = {"retention.ms": "5", "retention.hold": "a, b", "segment.ms": "7"}
+    changes = [
+        Change("retention.ms", SET, "6"),
+        Change("segment.ms", DELETE, None),
+        Change("flush.ms", DELETE, None),
+        Change("retention.hold", APPEND, "c,a"),
+    ]
+    found = altered(known, changes, {})
+    assert found == {"retention.ms": "6", "retention.hold": "a,b,c"}
+    found = altered(found, [Change("retention.hold", SUBTRACT, "a,x")], {})
+    assert found["retention.hold"] == "b,c"
+    assert known["segment.ms"] == "7"
+
+
+def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
+    """Appending adds to what holds, not to nothing."""
+    found = altered({}, [Change("cleanup.policy", APPEND, "delete")], {"cleanup.policy": "delete"})
+    assert found == {"cleanup.policy": "delete"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Change("no.such.setting", SET, "1"),
+        Change("no.such.setting", DELETE, None),
+        Change("retention.ms", SET, "soon"),
+        Change("retention.ms", APPEND, "1"),
+        Change("cleanup.policy", APPEND, "compact"),
+        Change("retention.hold", SET, "a/b"),
+        Change("mirror.source.topic", SET, "other"),
+        Change("mirror.source.topic", DELETE, None),
+    ],
+)
+def test_what_a_topic_cannot_have_is_refused(change: Change) -> None:
+    """Unknown names, wrong values, lists that are none, and what only mirrors write."""
+    with pytest.raises(ConfigRefused, match=change.name.replace(".", r"\.")):
+        altered(MIRRORED, [change], {})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [Change("retention.ms", SET, None)],
+        [Change("retention.ms", 9, "1")],
+        [Change("retention.ms", SET, "1"), Change("retention.ms", DELETE, None)],
+    ],
+)
+def test_what_makes_no_sense_is_refused(changes: list[Change]) -> None:
+    """A value that is missing, an operation that is not known, a setting named twice."""
+    with pytest.raises(ChangeRefused):
+        altered({}, changes, {})
+
+
+def test_replacing_keeps_what_a_mirror_wrote() -> None:
+    """All settings become those given; without its source a mirror would be another topic."""
+    assert replaced(MIRRORED, [("segment.ms", "7")]) == {
+        "mirror.source.topic": "logs",
+        "segment.ms": "7",
+    }
+    shown = [("mirror.source.topic", "logs"), ("mirror.gaps", "")]
+    assert replaced(MIRRORED, shown) == {"mirror.source.topic": "logs"}
+    with pytest.raises(ConfigRefused):
+        replaced(MIRRORED, [("mirror.source.topic", "other")])
+
+
+def test_settings_of_another_version_stay() -> None:
+    """What this version does not know is neither lost nor in the way."""
+    found = altered({"of.the.future": "1"}, [Change("segment.ms", SET, "7")], {})
+    assert found == {"of.the.future": "1", "segment.ms": "7"}
