@@ -129,18 +129,21 @@ class LogManager:
         """The log directory of a partition."""
         return self._homes.get(partition)
 
-    def discover(self) -> dict[TopicPartition, Found]:
-        """The partitions whose directories are there; what was left of deleted ones goes."""
-        found: dict[TopicPartition, Found] = {}
+    def discover(self) -> list[tuple[TopicPartition, Found]]:
+        """The partitions whose directories are there; what was left of deleted ones goes.
+
+        A partition is there twice if its topic was made again while a log directory was away.
+        """
+        found: list[tuple[TopicPartition, Found]] = []
         for home in self._online():
             try:
                 self._discover_in(home, found)
             except OSError as error:
                 home.go_offline(f"cannot read {home.path}: {error.strerror}")
-                found = {tp: each for tp, each in found.items() if each.directory is not home}
+                found = [(tp, each) for tp, each in found if each.directory is not home]
         return found
 
-    def _discover_in(self, home: LogDirectory, found: dict[TopicPartition, Found]) -> None:
+    def _discover_in(self, home: LogDirectory, found: list[tuple[TopicPartition, Found]]) -> None:
         for entry in sorted(home.path.iterdir()):
             if not entry.is_dir():
                 continue
@@ -151,9 +154,6 @@ class LogManager:
             if partition is None:
                 if not names.is_stray_directory(entry.name):
                     _log.warning("unknown_directory", path=str(entry))
-            elif partition in found:
-                other = found[partition].directory.path
-                raise StateRefused(f"{partition} lies in both {other} and {home.path}")
             else:
                 try:
                     topic_id = checkpoints.read_partition_metadata(entry)
@@ -161,7 +161,7 @@ class LogManager:
                     self._homes[partition] = home
                     self.stop(partition, str(error))
                 else:
-                    found[partition] = Found(home, topic_id)
+                    found.append((partition, Found(home, topic_id)))
 
     def adopt(self, partition: TopicPartition, found: Found, topic_id: uuid.UUID) -> None:
         """Notes the topic id in a directory that has none. Raises SkidwayError."""

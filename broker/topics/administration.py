@@ -19,7 +19,7 @@ of ZooKeeper that was begun before.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from broker.coordination import store
@@ -36,7 +36,7 @@ from broker.topics import configs
 from broker.topics.catalog import BrokerAddress, Catalog, PartitionState, Topic, TopicPartitionInfo
 from skidway import log
 from skidway.coordination import Coordinator
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka.types import TopicPartition
 
 TRY_AGAIN_MS = 1000
@@ -85,16 +85,11 @@ class Topics:
         """What the logs of a topic act on."""
         return configs.log_config(self._defaults, topic.configs)
 
-    def load(self, found: Mapping[TopicPartition, Found]) -> None:
+    def load(self, found: Iterable[tuple[TopicPartition, Found]]) -> None:
         """At the start, on the calling thread: opens what is there and ours. SkidwayError."""
         deleting = self.catalog.deleting
-        for partition, each in found.items():
-            topic = self.catalog.topics.get(partition.topic)
-            info = None if topic is None else topic.partitions.get(partition.partition)
-            if topic is None or info is None or each.topic_id not in (None, topic.topic_id):
-                gone = partition.topic in deleting and each.topic_id == deleting[partition.topic]
-                self._logs.set_aside(partition, each, delete=gone)
-                continue
+        for partition, each in self._ours(found).items():
+            topic = self.catalog.topics[partition.topic]
             if each.topic_id is None:
                 self._logs.adopt(partition, each, topic.topic_id)
             self._logs.load(partition, each, self.log_config(topic))
@@ -102,6 +97,23 @@ class Topics:
             self._finish_deletion(name, _ignore)
         self._lead_again()
         self.apply(self.catalog)
+
+    def _ours(self, found: Iterable[tuple[TopicPartition, Found]]) -> dict[TopicPartition, Found]:
+        """Sets aside what belongs to no topic known, before anything is opened. StateRefused."""
+        deleting = self.catalog.deleting
+        ours: dict[TopicPartition, Found] = {}
+        for partition, each in found:
+            topic = self.catalog.topics.get(partition.topic)
+            info = None if topic is None else topic.partitions.get(partition.partition)
+            if topic is None or info is None or each.topic_id not in (None, topic.topic_id):
+                gone = partition.topic in deleting and each.topic_id == deleting[partition.topic]
+                self._logs.set_aside(partition, each, delete=gone)
+            elif partition in ours:
+                paths = ours[partition].directory.path, each.directory.path
+                raise StateRefused(f"{partition} lies in both {paths[0]} and {paths[1]}")
+            else:
+                ours[partition] = each
+        return ours
 
     def apply(self, catalog: Catalog) -> None:
         """Takes over what ZooKeeper says now: hosts what is new, drops what is gone."""

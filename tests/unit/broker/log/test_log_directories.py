@@ -188,6 +188,6 @@ def test_a_log_start_offset_survives(tmp_path: Path) -> None:
     world.worker.run()
     world.logs.release()
     again = World(tmp_path / "a")
-    for tp, found in again.logs.discover().items():
+    for tp, found in again.logs.discover():
         again.logs.load(tp, found, LogConfig())
     assert again.logs.logs[partition].log_start_offset == 3

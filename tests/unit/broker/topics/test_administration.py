@@ -24,7 +24,7 @@ from broker.topics.catalog import (
     Topic,
     TopicPartitionInfo,
 )
-from skidway.errors import SkidwayError, Unreachable
+from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 
@@ -153,6 +153,35 @@ def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool)
     World(tmp_path, known).start()
     kept = [path.name for path in tmp_path.iterdir() if "-stray" in path.name]
     assert len(kept) == (0 if deleting else 1)
+
+
+def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
+    """The directory that is back brings the old one: that is set aside, the new one is served."""
+    old, new = uuid.uuid4(), uuid.uuid4()
+    for name, topic_id in (("a", old), ("b", new)):
+        (tmp_path / name).mkdir()
+        made(tmp_path / name, topic_id)
+    world = World(tmp_path / "a", catalog(topic(new, LED)))
+    world.logs.release()
+    world.logs.open_directories([tmp_path / "a", tmp_path / "b"])
+    world.start()
+    replica = world.hosted.get(LOGS)
+    assert replica is not None
+    assert replica.log.directory == tmp_path / "b" / "logs-0"
+    assert [path.name.endswith("-stray") for path in (tmp_path / "a").glob("logs-0*")] == [True]
+
+
+def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    """Which one is right only an operator can know."""
+    topic_id = uuid.uuid4()
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        made(tmp_path / name, topic_id)
+    world = World(tmp_path / "a", catalog(topic(topic_id, LED)))
+    world.logs.release()
+    world.logs.open_directories([tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(StateRefused, match="lies in both"):
+        world.start()
 
 
 def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
