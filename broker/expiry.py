@@ -80,7 +80,7 @@ class Expiry:
         self._session.submit(lambda coordinator: store.committed(coordinator, readers), told)
 
     def _expire(self, held: Mapping[TopicPartition, Iterable[str]]) -> None:
-        known = {reader: self._offsets.get(reader, 0) for tp in held for reader in _of(held, tp)}
+        known = {reader: self._known(reader) for tp in held for reader in _of(held, tp)}
 
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
@@ -99,6 +99,11 @@ class Expiry:
                 self._name_gap(reader, known[reader], cut)
         for delay_ms, paths in found.renamed.items():
             self._call_later(delay_ms, partial(self._logs.remove, paths))
+
+    def _known(self, reader: Reader) -> int:
+        """The offset up to which a group has read; one behind the log's end is another topic's."""
+        offset, log = self._offsets.get(reader, 0), self._logs.logs.get(reader[1])
+        return offset if log is not None and offset <= log.log_end_offset else 0
 
     def _name_gap(self, reader: Reader, offset: int, cut: Cut) -> None:
         """Says what a group that held the segments has lost of them."""

@@ -75,7 +75,8 @@ class Checkpoints:
         if self._open:
             return
         told, self._told = self._told, []
+        failed = frozenset(self._not_written)
         for done in told:
-            done(frozenset(self._not_written))
+            done(failed)
         if self._next and not self._open:
             self._begin(contents)

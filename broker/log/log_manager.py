@@ -189,8 +189,8 @@ class LogManager:
             config,
             self._clock.time_ms(),
             clean=home.clean or fresh,
-            recovery_point=home.recovery_points.get(partition, 0),
-            log_start_offset=home.log_start_offsets.get(partition, 0),
+            recovery_point=0 if fresh else home.recovery_points.get(partition, 0),
+            log_start_offset=0 if fresh else home.log_start_offsets.get(partition, 0),
         )
         if home.offline is not None:
             self.stopped[partition] = home.offline

@@ -88,6 +88,11 @@ def test_a_group_that_has_committed_nothing_holds_everything(tmp_path: Path) -> 
     assert World(tmp_path, HELD).look({"mirror": 4}) == 0
 
 
+def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
+    """What was committed to a topic that had this name before says nothing of this one."""
+    assert World(tmp_path, HELD).look({"mirror": 4, "load": 6}) == 0
+
+
 def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
     """Nothing goes that somebody may need."""
     world = World(tmp_path, HELD)
