@@ -71,8 +71,11 @@ def ensure_topics(
         if client.clock.monotonic() > deadline:
             raise Unreachable(f"topic {next(iter(missing))} has no leader")
         pause(0.1)
+    configs = client.topic_configs(names)
     if is_apache_kafka:
-        _check_kafka_configs(client.topic_configs(names))
+        _check_kafka_configs(configs)
+    else:
+        _check_timestamp_type(configs)
 
 
 def resolve(
@@ -190,6 +193,16 @@ def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
         if topic is None or not ready or any(p.leader < 0 for p in topic.partitions):
             waiting[name] = exists
     return waiting
+
+
+def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:
+    """Event times that a broker writes over can be neither counted nor loaded by."""
+    for topic, known in configs.items():
+        if known.get("message.timestamp.type") == "LogAppendTime":
+            raise ConfigurationRefused(
+                f"topic {topic}: message.timestamp.type is LogAppendTime, it must be CreateTime; "
+                "otherwise its records lose their event times"
+            )
 
 
 def _check_kafka_configs(configs: Mapping[str, Mapping[str, str]]) -> None:

@@ -74,6 +74,14 @@ def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
     site.ensure(apache=False)
 
 
+def test_event_times_are_not_written_over() -> None:
+    """A topic that stamps the time of appending is refused on our broker, too."""
+    site = Site(raw("a"))
+    site.cluster.create("a", 1, {"message.timestamp.type": "LogAppendTime"})
+    with pytest.raises(ConfigurationRefused, match=r"topic a: message\.timestamp\.type"):
+        site.ensure()
+
+
 def test_a_source_becomes_a_recipe() -> None:
     """With its schemas' ids and its topics' partitions and limits."""
     site = Site(raw("a"))

@@ -7,7 +7,8 @@ import pytest
 from broker.log import names
 from broker.log.config import LogConfig
 from broker.log.leader_epochs import NOT_KNOWN, EpochEnd, EpochStart, LeaderEpochs, read
-from support.batches import append, batch, flush, open_in, put
+from skidway.kafka.batch import read_header, stamp
+from support.batches import NOW_MS, append, batch, flush, open_in, put
 
 KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
 
@@ -121,3 +122,18 @@ def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
     log = open_in(tmp_path, clean=True)
     log.start_at(5)
     assert log.epochs.entries == EXPECTED[2:]
+
+
+def test_a_mirror_keeps_its_sources_epochs(tmp_path: Path) -> None:
+    """They are in the bytes, and so in what consumers of the mirror ask with."""
+    log = open_in(tmp_path, LogConfig(contiguous=False))
+    for epoch, base in ((3, 10), (3, 11), (7, 20)):
+        data = batch(b"x")
+        stamp(data, 0, base, epoch)
+        log.append_mirrored(memoryview(data), read_header(data), NOW_MS)
+        log.write()
+    flush(log)
+    assert log.epochs.entries == (EpochStart(3, 10), EpochStart(7, 20))
+    assert log.epochs.end_of(3, current=0, log_end_offset=21) == EpochEnd(3, 20)
+    again = open_in(tmp_path, LogConfig(contiguous=False))
+    assert again.epochs.entries == log.epochs.entries
