@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from broker.log.checkpoints import decode_id, encode_id
 from broker.topics.catalog import BrokerAddress, PartitionState
@@ -59,8 +60,9 @@ def deletion_path(topic: str) -> str:
 
 
 def committed_path(group: str, topic: str, partition: int) -> str:
-    """The offset that a group has committed of a partition."""
-    return f"{CONSUMERS}/{group}/offsets/{topic}/{partition}"
+    """The offset that a group has committed of a partition; its name is percent-encoded."""
+    name = quote(group, safe="")
+    return f"{CONSUMERS}/{name}/offsets/{topic}/{partition}"
 
 
 def read_committed(path: str, data: bytes) -> int:
