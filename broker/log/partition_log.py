@@ -109,6 +109,8 @@ class PartitionLog:
         self.written = end
         self.flushed = end
         self.flush_running = False
+        self.closed_at: int | None = None
+        """The log end of the last clean stop if nothing but appends has changed files since."""
         self._pending: list[memoryview] = []
         self._undo: _Undo | None = None
         self._refusal: StorageFailed | None = None
@@ -292,6 +294,8 @@ class PartitionLog:
     def close_cleanly(self) -> None:
         """Writes what makes the next start quick. Everything must be flushed. Raises OSError."""
         assert self.flushed.offset == self.log_end_offset
+        if self.closed_at == self.log_end_offset and not self.epochs.changed:
+            return  # as it was found: everything is there from the clean stop before
         self.active.save_indexes(closing=True, sync=True)
         if self.epochs.changed:
             write_atomically(self.directory / names.LEADER_EPOCHS, self.epochs.encode())
@@ -326,6 +330,7 @@ class PartitionLog:
             if self._pending:
                 self._write_pending()
             old = self.active
+            self.closed_at = None
             old.save_indexes(closing=True)
             new = Segment.create(self.directory, base_offset)
             self.log_end_offset = base_offset

@@ -134,6 +134,9 @@ def _open(opening: Opening) -> Recovered:
         producers=producers,
         epochs=_leader_epochs(opening, segments, start, end_offset, account),
     )
+    snapshot = opening.directory / names.segment_file(end_offset, names.PRODUCERS)
+    if opening.clean and not account.scanned_bytes and snapshot.exists():
+        recovered.closed_at = end_offset
     return Recovered(recovered, account.cut_bytes, account.scanned_bytes, account.indexes_rebuilt)
 
 

@@ -282,3 +282,38 @@ def test_bytes_between_counts_across_segments(tmp_path: Path) -> None:
     assert log.bytes_between(0, log.flushed, 1 << 20) == 450
     assert log.bytes_between(2, log.flushed, 1 << 20) == 150
     assert log.bytes_between(3, log.flushed, 1 << 20) == 0
+
+
+def test_what_was_not_touched_is_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clean stop of thousands of quiet partitions waits for no disk; one append, and it does."""
+    log = open_in(tmp_path)
+    append(log, batch(b"a"))
+    flush(log)
+    log.close_cleanly()
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    again = open_in(tmp_path, clean=True)
+    again.close_cleanly()
+    assert synced == []
+    append(again, batch(b"b"))
+    flush(again)
+    synced.clear()
+    again.close_cleanly()
+    assert synced
+    rolled = open_in(tmp_path, clean=True)
+    rolled.roll(NOW_MS)
+    synced.clear()
+    rolled.close_cleanly()
+    assert synced
+
+
+def test_an_unclean_start_is_closed_in_full(tmp_path: Path) -> None:
+    """What was found by reading everything is written by the next clean stop."""
+    log = open_in(tmp_path)
+    append(log, batch(b"a"))
+    flush(log)
+    open_in(tmp_path).close_cleanly()
+    assert (tmp_path / "00000000000000000001.producers").exists()
+    assert open_in(tmp_path, clean=True).log_end_offset == 1
