@@ -15,7 +15,9 @@ Reading order::
     frames.py        length prefix, request and response headers, FrameReader
     api_versions.py metadata.py produce.py fetch.py list_offsets.py create_topics.py
     delete_topics.py create_partitions.py init_producer_id.py find_coordinator.py
-    describe_configs.py
+    describe_configs.py join_group.py sync_group.py heartbeat.py leave_group.py
+    offset_commit.py offset_fetch.py list_groups.py describe_groups.py delete_groups.py
+    offset_delete.py
                      one file per API: the request and the response as frozen dataclasses
 
 Messages
@@ -96,14 +98,24 @@ from skidway.kafka.protocol import (
     api_versions,
     create_partitions,
     create_topics,
+    delete_groups,
     delete_topics,
     describe_configs,
+    describe_groups,
     fetch,
     find_coordinator,
+    heartbeat,
     init_producer_id,
+    join_group,
+    leave_group,
+    list_groups,
     list_offsets,
     metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
     produce,
+    sync_group,
 )
 from skidway.kafka.protocol.apis import APIS, Api, ApiKey, VersionRange, choose, flexible
 from skidway.kafka.protocol.frames import (
@@ -131,6 +143,16 @@ REQUESTS: Mapping[ApiKey, type[Request]] = {
         init_producer_id.InitProducerIdRequest,
         describe_configs.DescribeConfigsRequest,
         create_partitions.CreatePartitionsRequest,
+        join_group.JoinGroupRequest,
+        sync_group.SyncGroupRequest,
+        heartbeat.HeartbeatRequest,
+        leave_group.LeaveGroupRequest,
+        offset_commit.OffsetCommitRequest,
+        offset_fetch.OffsetFetchRequest,
+        list_groups.ListGroupsRequest,
+        describe_groups.DescribeGroupsRequest,
+        delete_groups.DeleteGroupsRequest,
+        offset_delete.OffsetDeleteRequest,
     )
 }
 RESPONSES: Mapping[ApiKey, type[Response]] = {
@@ -147,6 +169,16 @@ RESPONSES: Mapping[ApiKey, type[Response]] = {
         init_producer_id.InitProducerIdResponse,
         describe_configs.DescribeConfigsResponse,
         create_partitions.CreatePartitionsResponse,
+        join_group.JoinGroupResponse,
+        sync_group.SyncGroupResponse,
+        heartbeat.HeartbeatResponse,
+        leave_group.LeaveGroupResponse,
+        offset_commit.OffsetCommitResponse,
+        offset_fetch.OffsetFetchResponse,
+        list_groups.ListGroupsResponse,
+        describe_groups.DescribeGroupsResponse,
+        delete_groups.DeleteGroupsResponse,
+        offset_delete.OffsetDeleteResponse,
     )
 }
 
