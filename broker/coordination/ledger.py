@@ -21,7 +21,8 @@ from kazoo.exceptions import (
     NotEmptyError,
 )
 
-from broker.coordination import consumers, store
+from broker.coordination import consumers
+from broker.coordination.answers import answered
 from broker.coordination.consumers import Committed
 from broker.coordination.documents import DocumentRefused
 from skidway import log
@@ -214,6 +215,16 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
             client.delete(path, recursive=True)
 
 
+def require_unused(coordinator: Coordinator, group: str) -> None:
+    """Raises GroupGone if there is no such group, GroupInUse if somebody registered there."""
+    with answered(coordinator) as client:
+        if _get(client.exists_async(consumers.group_path(group))) is None:
+            raise GroupGone(f"there is no group {group!r}")
+        ids = _get(client.exists_async(consumers.ids_path(group)))
+        if ids is not None and ids.numChildren:
+            raise GroupInUse(f"group {group!r} has members, registered in ZooKeeper")
+
+
 def delete_offsets(
     coordinator: Coordinator, group: str, partitions: Iterable[TopicPartition]
 ) -> None:
@@ -260,13 +271,6 @@ def read_offsets(client: Any, group: str) -> Offsets:
         except DocumentRefused as error:
             _log.warning("committed_offset_refused", group=group, reason=str(error))
     return offsets
-
-
-@contextlib.contextmanager
-def answered(coordinator: Coordinator) -> Iterator[Any]:
-    """kazoo's client, as `store.answered`."""
-    with store.answered(coordinator) as client:
-        yield client
 
 
 def _chunks(commits: Mapping[Offset, Committed]) -> Iterator[dict[str, bytes]]:

@@ -10,18 +10,17 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
-from kazoo.retry import RetryFailedError
 
-from broker.coordination import documents
+from broker.coordination import documents, ledger
+from broker.coordination.answers import answered
 from broker.coordination.documents import Registration
 from broker.log.checkpoints import encode_id
 from broker.topics.catalog import PartitionState
 from skidway import log
-from skidway.coordination import UNANSWERED, Coordinator
+from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka import gaps
 from skidway.kafka.gaps import Gap
@@ -43,15 +42,6 @@ class TopicGone(SkidwayError):
 
 class TooManyGaps(SkidwayError):
     """A mirror topic misses more ranges of offsets than can be named."""
-
-
-@contextlib.contextmanager
-def answered(coordinator: Coordinator) -> Iterator[Any]:
-    """kazoo's client, whose silence becomes Unreachable."""
-    try:
-        yield coordinator.client
-    except (*UNANSWERED, RetryFailedError) as error:
-        raise Unreachable(f"ZooKeeper at {coordinator.connect} does not answer") from error
 
 
 def cluster_id(coordinator: Coordinator) -> str:
@@ -202,7 +192,8 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a topic that was marked, when its partitions are gone. Can be done again.
+    """Removes a topic that was marked, when its partitions are gone, with the offsets that groups
+    have committed of it. Can be done again.
 
     Without the mark nothing is removed: somebody else has done it, and what has the name now is
     another topic.
@@ -211,6 +202,7 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
     with answered(coordinator) as client:
         if client.retry(client.exists, mark) is None:
             return
+        ledger.forget_topic(coordinator, topic)
         for path in (documents.topic_path(topic), documents.config_path(topic)):
             with contextlib.suppress(NoNodeError):
                 client.retry(client.delete, path, recursive=True)

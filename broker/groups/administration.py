@@ -153,6 +153,7 @@ class GroupAdministration:
         going = [each for each, code in codes.items() if code is ErrorCode.NONE]
 
         def work(coordinator: Coordinator) -> None:
+            ledger.require_unused(coordinator, group_id)
             ledger.delete_offsets(coordinator, group_id, going)
 
         def done(outcome: SkidwayError | None) -> None:

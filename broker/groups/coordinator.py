@@ -67,16 +67,19 @@ class Groups:
 
     def __init__(
         self,
+        broker_id: int,
         limits: GroupLimits,
         clock: Clock,
         timers: Timers,
         desk: Desk,
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
+        """broker_id: of this broker. topic_id: of the topic that has the name now."""
         self.counts = GroupCounts()
         self.desk = desk
         self.cache = OffsetCache(topic_id)
         self.hosted: dict[str, Hosted] = {}
+        self._broker_id = broker_id
         self._limits = limits
         self._clock = clock
         self._timers = timers
@@ -86,8 +89,12 @@ class Groups:
 
     @property
     def members(self) -> int:
-        """Members of all groups in memory."""
-        return sum(len(each.group.roster) for each in self.hosted.values())
+        """Members of all groups in memory; from any thread."""
+        return sum(len(each.group.roster) for each in tuple(self.hosted.values()))
+
+    def coordinator_of(self, _group_id: str) -> int:
+        """The broker that coordinates a group: a function of the group and the live brokers."""
+        return self._broker_id
 
     def is_loading(self, group_id: str) -> bool:
         """Whether the group is being read."""
