@@ -37,6 +37,7 @@ WRITTEN_BYTES_AT_ONCE = 256 * 1024
 """ZooKeeper closes the connection of a request above 1 MB."""
 ANSWER_WITHIN_S = 10.0
 _REMEMBERED_MAX = 200_000
+_LISTED_ABOVE = 10
 _ATTEMPTS_MAX = 5
 _log = log.get(__name__)
 
@@ -152,8 +153,10 @@ class Ledger:
         if len(self._there) > _REMEMBERED_MAX:
             self._there.clear()
         for attempt in range(1, _ATTEMPTS_MAX + 1):
-            missing = self._missing(client, [path for path in chunk if path not in self._there])
+            missing = _missing(client, [path for path in chunk if path not in self._there])
             transaction = client.transaction()
+            for path in sorted(missing - chunk.keys(), key=len):
+                transaction.create(path, b"")
             for path, content in chunk.items():
                 if path in missing:
                     transaction.create(path, content)
@@ -165,18 +168,6 @@ class Ledger:
                 return attempt
             self._there.difference_update(chunk)
         raise Unreachable("the offsets in ZooKeeper change too often to be written")
-
-    def _missing(self, client: Any, unknown: list[str]) -> set[str]:
-        """Which of these nodes are not there; what is above them is there afterwards."""
-        missing = set()
-        for path, found in zip(unknown, _each(client.exists_async, unknown), strict=True):
-            if found is None:
-                missing.add(path)
-        parents = sorted({path.rpartition("/")[0] for path in missing})
-        for answer in _each(lambda path: client.create_async(path, b"", makepath=True), parents):
-            if isinstance(answer, Exception):
-                _only(answer, NodeExistsError)
-        return missing
 
 
 def look(coordinator: Coordinator, group: str) -> Looked:
@@ -271,6 +262,41 @@ def read_offsets(client: Any, group: str) -> Offsets:
         except DocumentRefused as error:
             _log.warning("committed_offset_refused", group=group, reason=str(error))
     return offsets
+
+
+def _missing(client: Any, offsets: list[str]) -> set[str]:
+    """Which of these nodes are not there, and which above them.
+
+    Requests are what costs: one for each group and topic tells of all its partitions, and one for
+    all groups tells which are new.
+    """
+    topics = sorted({_parent(path) for path in offsets})
+    groups = {path: _parent(_parent(path)) for path in topics}
+    new: set[str] = set()
+    if len(topics) > _LISTED_ABOVE:
+        with contextlib.suppress(NoNodeError):
+            names = _get(client.get_children_async(consumers.CONSUMERS))
+            new = set(groups.values()) - {f"{consumers.CONSUMERS}/{name}" for name in names}
+    asked = [path for path in topics if groups[path] not in new]
+    answers = _each(client.get_children_async, asked)
+    there = {
+        path: frozenset(names)
+        for path, names in zip(asked, answers, strict=True)
+        if not isinstance(names, Exception)
+    }
+    missing = {
+        path for path in offsets if path.rpartition("/")[2] not in there.get(_parent(path), ())
+    }
+    absent = set(topics) - there.keys()
+    above = {_parent(path) for path in absent} | {groups[path] for path in absent}
+    above |= {consumers.CONSUMERS} if above else set()
+    unsure = [path for path in above if path not in new and _parent(path) not in new]
+    found = zip(unsure, _each(client.exists_async, unsure), strict=True)
+    return missing | absent | above - {path for path, status in found if status is not None}
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _chunks(commits: Mapping[Offset, Committed]) -> Iterator[dict[str, bytes]]:
