@@ -231,6 +231,8 @@ def forget_topic(coordinator: Coordinator, topic: str) -> None:
     """Deletes the offsets of a topic in every group. Can be done again."""
     groups = [consumers.group_of(name) for name in coordinator.children(consumers.CONSUMERS)]
     paths = [consumers.topic_offsets_path(group, topic) for group in groups]
+    if not paths:
+        return
     with answered(coordinator) as client:
         for path, found in zip(paths, _each(client.exists_async, paths), strict=True):
             if found is not None:

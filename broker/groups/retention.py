@@ -16,6 +16,7 @@ from broker.coordination.ledger import GroupInUse, Looked
 from broker.coordination.session import Session
 from broker.groups.coordinator import Groups
 from broker.groups.record import GroupRecord, RecordRefused, decode, encode
+from broker.log.retention_clock import RetentionClock
 from skidway import log
 from skidway.clock import Clock
 from skidway.coordination import Coordinator
@@ -72,7 +73,7 @@ class OffsetRetention:
     def __init__(self, groups: Groups, session: Session, clock: Clock, retention_ms: int) -> None:
         self._groups = groups
         self._session = session
-        self._clock = clock
+        self._clock = RetentionClock(clock)
         self._retention_ms = retention_ms
         self._left: list[str] = []
         self._looking = False
@@ -98,7 +99,7 @@ class OffsetRetention:
         self._looking = False
 
     def _work(self, group: str) -> Callable[[Coordinator], Verdict]:
-        now_ms, retention_ms = self._clock.time_ms(), self._retention_ms
+        now_ms, retention_ms = self._clock.now_ms(), self._retention_ms
 
         def work(coordinator: Coordinator) -> Verdict:
             looked = ledger.look(coordinator, group)
