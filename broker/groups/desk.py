@@ -45,6 +45,7 @@ class _Basket:
     committing: list[Told] = field(default_factory=list)
     loads: dict[str, list[Loaded]] = field(default_factory=dict)
     reads: dict[str, list[Read]] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return bool(self.records or self.committing or self.loads or self.reads)
@@ -92,18 +93,18 @@ class Desk:
     def load(self, group: str, done: Loaded) -> None:
         """Reads a group's record; None if it has none."""
         self._next.loads.setdefault(group, []).append(done)
-        self._go()
+        self._go(group)
 
     def read(self, group: str, done: Read) -> None:
         """Reads all offsets of a group, those included whose commit waits here."""
         self._next.reads.setdefault(group, []).append(done)
-        self._go()
+        self._go(group)
 
     def write(self, group: str, content: bytes, done: Told) -> None:
         """Stores a group's record; a newer one of the same group takes its place."""
         _, waiting = self._next.records.get(group, (b"", []))
         self._next.records[group] = (content, [*waiting, done])
-        self._go()
+        self._go(group)
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, Committed], done: Told) -> None:
         """Stores offsets; `done` when ZooKeeper has these or newer ones."""
@@ -115,17 +116,11 @@ class Desk:
         for partition, committed in offsets.items():
             basket.commits[group, partition] = committed
         basket.committing.append(done)
-        self._go()
+        self._go(group)
 
     def is_busy_with(self, group: str) -> bool:
         """Whether something of this group waits or is under way."""
-        return any(
-            group in each.records
-            or group in each.loads
-            or group in each.reads
-            or any(name == group for name, _ in each.commits)
-            for each in (self._next, self._away or _Basket())
-        )
+        return group in self._next.groups or (self._away is not None and group in self._away.groups)
 
     def close(self, error: SkidwayError) -> None:
         """Tells everybody that nothing comes of it."""
@@ -136,7 +131,11 @@ class Desk:
             basket, self._away = self._away, _Basket()
             _fail(basket, error)
 
-    def _go(self) -> None:
+    def _go(self, group: str) -> None:
+        self._next.groups.add(group)
+        self._see_to_it()
+
+    def _see_to_it(self) -> None:
         if self._away is None and not self._due:
             self._due = True
             wait_s = max(0.0, self._began + PACE_S - self._monotonic())
@@ -175,7 +174,7 @@ class Desk:
             self.counts.offsets += len(errand.commits)
             _tell(basket, outcome)
         if self._next:
-            self._go()
+            self._see_to_it()
 
 
 def _tell(basket: _Basket, report: Report) -> None:

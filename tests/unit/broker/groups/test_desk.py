@@ -152,3 +152,15 @@ def test_a_closed_desk_answers_and_does_nothing_more() -> None:
     assert len(world.told) == 2
     world.run_timers()
     assert world.errands == []
+
+
+def test_a_group_is_busy_until_its_errand_is_done() -> None:
+    """Waiting or under way: so nobody deletes or forgets it meanwhile."""
+    world = World()
+    world.commit("g", 1)
+    assert world.desk.is_busy_with("g")
+    world.run_timers()
+    assert world.desk.is_busy_with("g")
+    assert not world.desk.is_busy_with("h")
+    world.answer(Report())
+    assert not world.desk.is_busy_with("g")
