@@ -13,6 +13,7 @@ Packages, low to high::
     partitions     the partitions led here: high watermarks, flushes
     topics         the catalog of the cluster; creating, deleting and hosting topics
     coordination   ZooKeeper, on a thread of its own
+    groups         consumer groups of stock clients, and their committed offsets
     api            one file per Kafka API
     broker         all of it together, as handlers see it
     expiry         what has expired, and who holds it back
@@ -30,6 +31,8 @@ Who owns which state:
                                             by conditional writes
     who leads a partition                   the leader                     ZooKeeper
     blocks of producer ids                  the broker that took it        ZooKeeper
+    members, generations of groups          loop                           stored in ZooKeeper
+    committed offsets                       loop, or consumers themselves  ZooKeeper
     ======================================  =============================  =====================
 
 Threads: the loop; those of the flusher, which wait for the disk; the session's and kazoo's, which
@@ -46,5 +49,6 @@ What is promised (the tests that keep it are in tests/crash/broker and tests/con
 4. After any crash a log is a prefix of what was appended, holding all that was flushed; what else
    is found in its files is cut off and kept aside, or, if it lies in front of good data, stops the
    partition by name.
-5. While ZooKeeper is away, produce and fetch go on.
+5. While ZooKeeper is away, produce and fetch go on, and so do groups that have their assignment.
+6. A committed offset that was answered is in ZooKeeper, and no older generation's replaces it.
 """

@@ -9,6 +9,8 @@ from broker.api import registry
 from broker.api.exchange import Exchange
 from broker.api.produce_run import handle_alike
 from broker.coordination.producer_ids import ProducerIds
+from broker.groups.administration import GroupAdministration
+from broker.groups.coordinator import Groups
 from broker.log.log_manager import LogManager
 from broker.metrics import Counts
 from broker.network.connection import Connection
@@ -45,6 +47,8 @@ class Broker:
         purgatory: Purgatory,
         topics: Topics,
         producer_ids: ProducerIds,
+        groups: Groups,
+        group_administration: GroupAdministration,
     ) -> None:
         self.settings = settings
         self.loop = loop
@@ -53,6 +57,8 @@ class Broker:
         self.purgatory = purgatory
         self.topics = topics
         self.producer_ids = producer_ids
+        self.groups = groups
+        self.group_administration = group_administration
         self.counts = Counts()
         self.api_ranges = registry.ranges()
         self.now_ms = clock.time_ms()

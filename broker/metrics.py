@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 if TYPE_CHECKING:
     from broker.broker import Broker
+    from broker.groups.coordinator import Groups
 
 Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 
@@ -80,7 +81,26 @@ class BrokerCollector(Collector):
         offline = sum(each.offline is not None for each in broker.logs.directories)
         yield _gauge("log_directories_offline", "Log directories not in use.", offline)
         yield _gauge("requests_waiting", "Parked requests.", len(broker.purgatory))
+        yield from _of_groups(broker.groups)
         yield from _of_mirrors(self._mirrors())
+
+
+def _of_groups(groups: Groups) -> Iterator[Metric]:
+    counts, desk = groups.counts, groups.desk.counts
+    yield _gauge("groups", "Groups in memory.", len(groups.hosted))
+    yield _gauge("group_members", "Members of groups.", groups.members)
+    yield _gauge("group_offsets_waiting", "Offsets that wait for ZooKeeper.", groups.desk.waiting)
+    yield _counter("group_joins", "JoinGroup requests.", counts.joins)
+    yield _counter("group_rebalances", "Generations with an assignment.", counts.rebalances)
+    yield _counter("group_members_expired", "Members not heard of.", counts.expired_members)
+    yield _counter("offset_commits", "OffsetCommit requests taken.", desk.commits)
+    yield _counter("offset_commits_offsets", "Offsets written to ZooKeeper.", desk.offsets)
+    yield _counter("offset_transactions", "Transactions of offsets.", desk.transactions)
+    yield _counter("group_errands", "Errands to ZooKeeper.", desk.errands)
+    yield _counter("group_errands_failed", "Errands without success.", desk.failed)
+    yield _counter("offsets_expired", "Offsets kept no longer.", counts.offsets_expired)
+    yield _counter("groups_expired", "Groups kept no longer.", counts.groups_expired)
+    yield _reasons("offset_commits_refused", "OffsetCommits refused.", counts.commits_refused)
 
 
 def _of_mirrors(sources: list[dict[str, Any]]) -> Iterator[Metric]:

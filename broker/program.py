@@ -12,6 +12,10 @@ from broker.coordination.documents import Registration
 from broker.coordination.producer_ids import Block, ProducerIds
 from broker.coordination.session import Session
 from broker.expiry import Expiry
+from broker.groups.administration import GroupAdministration
+from broker.groups.coordinator import Groups
+from broker.groups.desk import Desk
+from broker.groups.retention import OffsetRetention
 from broker.log import descriptors
 from broker.log.flusher import Flusher
 from broker.log.log_manager import LogManager
@@ -34,6 +38,10 @@ from skidway.telemetry import Health, TelemetryServer
 STOP_WITHIN_MS = 10_000
 """How long a stop waits for the last flushes and answers."""
 
+IDLE_GROUPS_MS = 10_000
+"""Time between two looks for groups that nobody is in."""
+
+_MINUTE_MS = 60_000
 _log = log.get(__name__)
 
 
@@ -125,6 +133,7 @@ class Program:
         self._stopping = True
         if self.broker is not None:
             self.broker.stopping = True
+            self.broker.groups.close()
         if self._mirrors is not None and self.broker is not None:
             self.broker.before_write = self.broker.after_write = lambda: None
             self._mirrors.close()
@@ -169,6 +178,7 @@ class Program:
         topics.use(session)
         topics.load(self.logs.discover())
         self.logs.loaded()
+        groups = self._make_groups(session, topics)
         self.broker = Broker(
             settings,
             self._clock,
@@ -178,6 +188,20 @@ class Program:
             self._purgatory,
             topics,
             ProducerIds(self._take_block),
+            groups,
+            GroupAdministration(groups, session),
+        )
+
+    def _make_groups(self, session: Session, topics: Topics) -> Groups:
+        loop = self.loop
+        desk = Desk(session.submit, loop.call_later, self._clock.monotonic, topics.is_known)
+        return Groups(
+            self._settings.broker_id,
+            self._settings.group_limits(),
+            self._clock,
+            loop.timers,
+            desk,
+            topics.topic_id,
         )
 
     def _serve(self, cluster_id: str) -> None:
@@ -193,6 +217,7 @@ class Program:
         for listener in self._listeners:
             self.loop.add_listener(listener)
         self._every(self._settings.checkpoint_ms, self.logs.checkpoint)
+        self._keep_groups(self.broker.groups)
         assert self._session is not None
         expiry = Expiry(
             self.logs,
@@ -214,6 +239,14 @@ class Program:
             partitions=len(self.partitions.replicas),
             stopped=len(self.logs.stopped),
         )
+
+    def _keep_groups(self, groups: Groups) -> None:
+        assert self._session is not None
+        settings = self._settings
+        retention_ms = settings.offsets_retention_minutes * _MINUTE_MS
+        retention = OffsetRetention(groups, self._session, self._clock, retention_ms)
+        self._every(settings.offsets_retention_check_ms, retention.look)
+        self._every(IDLE_GROUPS_MS, groups.forget_idle)
 
     def _own_address(self) -> BrokerAddress:
         told = self._settings.advertised(self._listeners[0].port)

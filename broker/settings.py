@@ -7,6 +7,7 @@ import socket
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker.groups.limits import GroupLimits
 from broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
 from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused, UsageError
@@ -281,6 +282,50 @@ class BrokerSettings:
     fetch_bytes_max: int = setting(
         "fetch.max.bytes", 57_671_680, help="Most that one fetch is answered with.", at_least=1024
     )
+    group_session_timeout_min_ms: int = setting(
+        "group.min.session.timeout.ms",
+        6_000,
+        help="Shortest session timeout that a group's member may ask for.",
+        at_least=1,
+        at_most=_INT_MAX,
+    )
+    group_session_timeout_max_ms: int = setting(
+        "group.max.session.timeout.ms",
+        1_800_000,
+        help="Longest session timeout that a group's member may ask for.",
+        at_least=1,
+        at_most=_INT_MAX,
+    )
+    group_initial_rebalance_delay_ms: int = setting(
+        "group.initial.rebalance.delay.ms",
+        3_000,
+        help="How long a new group waits for more members before its first generation begins.",
+        at_least=0,
+        at_most=_INT_MAX,
+    )
+    group_size_max: int = setting(
+        "group.max.size", _INT_MAX, help="Members of one group.", at_least=1, at_most=_INT_MAX
+    )
+    offset_metadata_bytes_max: int = setting(
+        "offset.metadata.max.bytes",
+        4096,
+        help="Longest metadata of a committed offset.",
+        at_least=0,
+        at_most=65_536,
+    )
+    offsets_retention_minutes: int = setting(
+        "offsets.retention.minutes",
+        10_080,
+        help="How long the offsets of a group are kept that has no members.",
+        at_least=1,
+        at_most=_INT_MAX,
+    )
+    offsets_retention_check_ms: int = setting(
+        "offsets.retention.check.interval.ms",
+        600_000,
+        help="Time between two looks for offsets that are kept no longer.",
+        at_least=1,
+    )
 
     mirror_sources: list[MirrorSettings] = setting(
         "mirror.sources", [], help="Clusters whose topics are mirrored into this one."
@@ -316,6 +361,11 @@ class BrokerSettings:
             )
         if len(set(self.log_dirs)) != len(self.log_dirs):
             raise ConfigurationRefused("log.dirs names a directory twice")
+        if self.group_session_timeout_min_ms > self.group_session_timeout_max_ms:
+            raise ConfigurationRefused(
+                f"group.min.session.timeout.ms {self.group_session_timeout_min_ms} is above "
+                f"group.max.session.timeout.ms {self.group_session_timeout_max_ms}"
+            )
         if self.min_insync_replicas > self.default_replication_factor:
             raise ConfigurationRefused(
                 f"min.insync.replicas {self.min_insync_replicas} can never be met with "
@@ -340,6 +390,15 @@ class BrokerSettings:
         first = self.endpoints()[0]
         host = "127.0.0.1" if first.host == "localhost" else first.host or socket.gethostname()
         return Endpoint(first.protocol, host, port)
+
+    def group_limits(self) -> GroupLimits:
+        """What bounds groups."""
+        return GroupLimits(
+            session_timeout_min_s=self.group_session_timeout_min_ms / 1000,
+            session_timeout_max_s=self.group_session_timeout_max_ms / 1000,
+            initial_rebalance_delay_s=self.group_initial_rebalance_delay_ms / 1000,
+            members_max=self.group_size_max,
+        )
 
     def log_defaults(self) -> LogConfig:
         """The settings of a topic that has none of its own."""

@@ -1,7 +1,6 @@
-"""FindCoordinator (10). Versions 0-3.
+"""FindCoordinator (10). Versions 0-3: the broker that looks after a group, which is this one.
 
-There are no groups and no transactions yet, so the answer is COORDINATOR_NOT_AVAILABLE, which
-clients try again. It is offered because librdkafka takes its absence for a very old broker.
+Left out: transactions, whose answer is COORDINATOR_NOT_AVAILABLE; several keys at once.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from broker.api.registration import Api
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.find_coordinator import (
+    GROUP,
     TRANSACTION,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -22,15 +22,20 @@ if TYPE_CHECKING:
     from broker.broker import Broker
 
 
-def handle(_broker: Broker, exchange: Exchange) -> None:
-    """Says that there is none."""
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Says who it is."""
     request = exchange.decode(FindCoordinatorRequest)
-    what = "transactions" if request.key_type == TRANSACTION else "consumer groups"
+    if request.key_type == TRANSACTION:
+        code, words = ErrorCode.COORDINATOR_NOT_AVAILABLE, "this broker coordinates no transactions"
+        exchange.reply(FindCoordinatorResponse(error_code=code, error_message=words))
+        return
+    if request.key_type != GROUP:
+        code, words = ErrorCode.INVALID_REQUEST, f"there is no key type {request.key_type}"
+        exchange.reply(FindCoordinatorResponse(error_code=code, error_message=words))
+        return
+    found = broker.topics.catalog.brokers[broker.groups.coordinator_of(request.key)]
     exchange.reply(
-        FindCoordinatorResponse(
-            error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE,
-            error_message=f"this broker does not coordinate {what}; assign partitions instead",
-        )
+        FindCoordinatorResponse(node_id=found.broker_id, host=found.host, port=found.port)
     )
 
 

@@ -7,12 +7,15 @@
                                                {"leader", "leader_epoch", "isr", ...}
     /config/topics/<topic>                     {"version": 1, "config": {...}}
     /admin/delete_topics/<topic>               the topic is being deleted
-    /consumers/<group>/offsets/<topic>/<n>     committed offsets, for retention.hold
+    /consumers/<group>/...                     committed offsets, generations: see `consumers`
     /controller                                ephemeral: the broker that clients send topics to
     /latest_producer_id_block                  {"block_start", "block_end", ...}
 
     documents     paths and contents
-    store         the operations, blocking
+    consumers     the same of groups: committed offsets, generations
+    answers       kazoo's silence as an exception of ours
+    ledger        the operations on groups, blocking
+    store         the other operations, blocking
     reader        the catalog, re-reading only what a watch says has changed
     session       the thread that does all of it, and what happens when the session is lost
     producer_ids  ids from the block that we own

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from broker.log.checkpoints import decode_id, encode_id
 from broker.topics.catalog import BrokerAddress, PartitionState
@@ -19,12 +17,10 @@ BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
 TOPIC_CONFIGS = "/config/topics"
 DELETE_TOPICS = "/admin/delete_topics"
-CONSUMERS = "/consumers"
 CONTROLLER = "/controller"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 
 
-_OFFSET = re.compile(rb"\s*([0-9]{1,19})(?![0-9])")
 
 
 class DocumentRefused(SkidwayError):
@@ -57,20 +53,6 @@ def config_path(topic: str) -> str:
 def deletion_path(topic: str) -> str:
     """The mark of a topic that is being deleted."""
     return f"{DELETE_TOPICS}/{topic}"
-
-
-def committed_path(group: str, topic: str, partition: int) -> str:
-    """The offset that a group has committed of a partition; its name is percent-encoded."""
-    name = quote(group, safe="")
-    return f"{CONSUMERS}/{name}/offsets/{topic}/{partition}"
-
-
-def read_committed(path: str, data: bytes) -> int:
-    """A committed offset: a decimal number in front of whatever else stands there."""
-    found = _OFFSET.match(data)
-    if found is None:
-        raise DocumentRefused(f"ZooKeeper's node {path} does not begin with an offset")
-    return int(found[1])
 
 
 def state_path(topic: str, partition: int) -> str:

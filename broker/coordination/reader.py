@@ -15,6 +15,7 @@ from typing import Any
 from kazoo.exceptions import NoNodeError
 
 from broker.coordination import documents, store
+from broker.coordination.answers import answered
 from broker.coordination.documents import DocumentRefused
 from broker.log import names
 from broker.topics.catalog import BrokerAddress, Catalog, Topic, TopicPartitionInfo
@@ -44,7 +45,7 @@ class CatalogReader:
         """The catalog as it is now. Raises Unreachable."""
         stale = {self._stale.popleft() for _ in range(len(self._stale))}
         try:
-            with store.answered(self._coordinator) as client:
+            with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
             self._stale.extend(stale)  # their watches have told all that they will ever tell

@@ -10,18 +10,17 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
-from kazoo.retry import RetryFailedError
 
-from broker.coordination import documents
+from broker.coordination import consumers, documents, ledger
+from broker.coordination.answers import answered
 from broker.coordination.documents import DocumentRefused, Registration
 from broker.log.checkpoints import encode_id
 from broker.topics.catalog import PartitionState
 from skidway import log
-from skidway.coordination import UNANSWERED, Coordinator
+from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka import gaps
 from skidway.kafka.gaps import Gap
@@ -44,15 +43,6 @@ class TopicGone(SkidwayError):
 
 class TooManyGaps(SkidwayError):
     """A mirror topic misses more ranges of offsets than can be named."""
-
-
-@contextlib.contextmanager
-def answered(coordinator: Coordinator) -> Iterator[Any]:
-    """kazoo's client, whose silence becomes Unreachable."""
-    try:
-        yield coordinator.client
-    except (*UNANSWERED, RetryFailedError) as error:
-        raise Unreachable(f"ZooKeeper at {coordinator.connect} does not answer") from error
 
 
 def cluster_id(coordinator: Coordinator) -> str:
@@ -169,12 +159,12 @@ def committed(
     """The offsets that groups have committed; those that have committed none are not there."""
     found = {}
     for group, partition in readers:
-        path = documents.committed_path(group, *partition)
+        path = consumers.offset_path(group, partition)
         node = coordinator.get(path)
         if node is None:
             continue
         try:
-            found[group, partition] = documents.read_committed(path, node.data)
+            found[group, partition] = consumers.read_offset(path, node.data, 0).offset
         except DocumentRefused as error:
             _log.warning("committed_offset_refused", group=group, reason=str(error))
     return found
@@ -237,7 +227,8 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a topic that was marked, when its partitions are gone. Can be done again.
+    """Removes a topic that was marked, when its partitions are gone, with the offsets that groups
+    have committed of it. Can be done again.
 
     Without the mark nothing is removed: somebody else has done it, and what has the name now is
     another topic.
@@ -246,6 +237,7 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
     with answered(coordinator) as client:
         if client.retry(client.exists, mark) is None:
             return
+        ledger.forget_topic(coordinator, topic)
         for path in (documents.topic_path(topic), documents.config_path(topic)):
             with contextlib.suppress(NoNodeError):
                 client.retry(client.delete, path, recursive=True)

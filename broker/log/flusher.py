@@ -31,6 +31,10 @@ class Outcome:
     seconds: float
 
 
+class NothingSynced(OSError):
+    """A flush that could not begin: all that it was to make durable is still there to be synced."""
+
+
 class DiskWorker(Protocol):
     """Whoever does work that waits for the disk; tests do it at once or later, as they like."""
 
@@ -87,11 +91,17 @@ def timed(work: Callable[[], None]) -> Outcome:
 
 
 def sync(flush: Flush) -> None:
-    """Makes all of a flush durable: epochs, closed segments, the active one, names. OSError."""
+    """Makes all of a flush durable: epochs, closed segments, the active one, names. OSError.
+
+    NothingSynced when the file of epochs cannot be written, on a full disk for instance.
+    """
+    if flush.epochs is not None:
+        try:
+            write_atomically(*flush.epochs)
+        except OSError as error:
+            raise NothingSynced(*error.args) from error
     for path in flush.indexes:
         _sync_path(str(path))
-    if flush.epochs is not None:
-        write_atomically(*flush.epochs)
     for file in flush.files:
         os.fdatasync(file.descriptor)
     if flush.directory is not None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from broker.log.files import DamagedLog, StorageFailed
-from broker.log.flusher import DiskWorker, Outcome, sync
+from broker.log.flusher import DiskWorker, NothingSynced, Outcome, sync
 from broker.log.log_manager import LogManager
 from broker.log.partition_log import Flush
 from broker.network.timers import Timers
@@ -167,7 +167,7 @@ class HostedPartitions:
         partition = replica.partition
         if outcome.error is not None:
             self.flushes.failed += 1
-            if replica.served and outcome.error.errno in _NOT_OPENED:
+            if replica.served and _can_be_repeated(outcome.error):
                 _log.error("flush_put_off", partition=str(partition), reason=str(outcome.error))
                 again = self._clock.monotonic() + FLUSH_AGAIN_S
                 self._timers.call_at(again, lambda: self._submit(replica, flush))
@@ -199,3 +199,7 @@ class HostedPartitions:
         idle, self._idle = self._idle, []
         for each in idle:
             each()
+
+
+def _can_be_repeated(error: OSError) -> bool:
+    return isinstance(error, NothingSynced) or error.errno in _NOT_OPENED

@@ -151,6 +151,15 @@ class Topics:
         self.session.submit(work, created)
         return topic_id
 
+    def topic_id(self, name: str) -> uuid.UUID | None:
+        """The id of the topic that has the name now; None if there is none."""
+        topic = self.catalog.topics.get(name)
+        return None if topic is None else topic.topic_id
+
+    def is_known(self, name: str) -> bool:
+        """Whether there is a topic of that name."""
+        return name in self.catalog.topics
+
     def is_creating(self, name: str) -> bool:
         """Whether a topic's creation is under way here."""
         return name in self._creating

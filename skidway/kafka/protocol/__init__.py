@@ -15,6 +15,9 @@ Reading order::
     frames.py        length prefix, request and response headers, FrameReader
     api_versions.py metadata.py produce.py fetch.py list_offsets.py create_topics.py
     delete_topics.py create_partitions.py init_producer_id.py find_coordinator.py
+    describe_configs.py join_group.py sync_group.py heartbeat.py leave_group.py
+    offset_commit.py offset_fetch.py list_groups.py describe_groups.py delete_groups.py
+    offset_delete.py
     describe_configs.py alter_configs.py incremental_alter_configs.py delete_records.py
     offset_for_leader_epoch.py describe_log_dirs.py describe_cluster.py
                      one file per API: the request and the response as frozen dataclasses
@@ -98,19 +101,29 @@ from skidway.kafka.protocol import (
     api_versions,
     create_partitions,
     create_topics,
+    delete_groups,
     delete_records,
     delete_topics,
     describe_cluster,
     describe_configs,
+    describe_groups,
     describe_log_dirs,
     fetch,
     find_coordinator,
+    heartbeat,
     incremental_alter_configs,
     init_producer_id,
+    join_group,
+    leave_group,
+    list_groups,
     list_offsets,
     metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sync_group,
 )
 from skidway.kafka.protocol.apis import APIS, Api, ApiKey, VersionRange, choose, flexible
 from skidway.kafka.protocol.frames import (
@@ -138,6 +151,16 @@ REQUESTS: Mapping[ApiKey, type[Request]] = {
         init_producer_id.InitProducerIdRequest,
         describe_configs.DescribeConfigsRequest,
         create_partitions.CreatePartitionsRequest,
+        join_group.JoinGroupRequest,
+        sync_group.SyncGroupRequest,
+        heartbeat.HeartbeatRequest,
+        leave_group.LeaveGroupRequest,
+        offset_commit.OffsetCommitRequest,
+        offset_fetch.OffsetFetchRequest,
+        list_groups.ListGroupsRequest,
+        describe_groups.DescribeGroupsRequest,
+        delete_groups.DeleteGroupsRequest,
+        offset_delete.OffsetDeleteRequest,
         delete_records.DeleteRecordsRequest,
         offset_for_leader_epoch.OffsetForLeaderEpochRequest,
         alter_configs.AlterConfigsRequest,
@@ -160,6 +183,16 @@ RESPONSES: Mapping[ApiKey, type[Response]] = {
         init_producer_id.InitProducerIdResponse,
         describe_configs.DescribeConfigsResponse,
         create_partitions.CreatePartitionsResponse,
+        join_group.JoinGroupResponse,
+        sync_group.SyncGroupResponse,
+        heartbeat.HeartbeatResponse,
+        leave_group.LeaveGroupResponse,
+        offset_commit.OffsetCommitResponse,
+        offset_fetch.OffsetFetchResponse,
+        list_groups.ListGroupsResponse,
+        describe_groups.DescribeGroupsResponse,
+        delete_groups.DeleteGroupsResponse,
+        offset_delete.OffsetDeleteResponse,
         delete_records.DeleteRecordsResponse,
         offset_for_leader_epoch.OffsetForLeaderEpochResponse,
         alter_configs.AlterConfigsResponse,

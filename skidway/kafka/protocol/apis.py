@@ -10,7 +10,7 @@ have. The ranges are those that today's clients were seen to need, all of them w
 * Fetch reaches 12, because librdkafka 2.6.0 always sends 12; not 13, which names topics by id only.
 * ListOffsets, CreateTopics and DeleteTopics begin where Apache Kafka 4 begins.
 
-More APIs (groups, transactions, SASL) are added here, in a file of their own name, and to the
+More APIs (transactions, SASL) are added here, in a file of their own name, and to the
 registry in the package's ``__init__``.
 """
 
@@ -30,7 +30,15 @@ class ApiKey(IntEnum):
     FETCH = 1
     LIST_OFFSETS = 2
     METADATA = 3
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
     FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
@@ -41,7 +49,9 @@ class ApiKey(IntEnum):
     ALTER_CONFIGS = 33
     DESCRIBE_LOG_DIRS = 35
     CREATE_PARTITIONS = 37
+    DELETE_GROUPS = 42
     INCREMENTAL_ALTER_CONFIGS = 44
+    OFFSET_DELETE = 47
     DESCRIBE_CLUSTER = 60
 
 
@@ -66,12 +76,23 @@ class Api(NamedTuple):
     client: VersionRange
 
 
+NEVER_FLEXIBLE = 1 << 15
+"""`flexible_since` of an API none of whose versions is flexible."""
+
 APIS: Mapping[ApiKey, Api] = {
     ApiKey.PRODUCE: Api(9, VersionRange(0, 9), VersionRange(3, 9)),
     ApiKey.FETCH: Api(12, VersionRange(4, 12), VersionRange(4, 12)),
     ApiKey.LIST_OFFSETS: Api(6, VersionRange(1, 7), VersionRange(1, 7)),
     ApiKey.METADATA: Api(9, VersionRange(0, 11), VersionRange(4, 12)),
+    ApiKey.OFFSET_COMMIT: Api(8, VersionRange(2, 8), VersionRange(2, 8)),
+    ApiKey.OFFSET_FETCH: Api(6, VersionRange(1, 7), VersionRange(1, 7)),
     ApiKey.FIND_COORDINATOR: Api(3, VersionRange(0, 3), VersionRange(0, 3)),
+    ApiKey.JOIN_GROUP: Api(6, VersionRange(2, 7), VersionRange(2, 7)),
+    ApiKey.HEARTBEAT: Api(4, VersionRange(0, 4), VersionRange(0, 4)),
+    ApiKey.LEAVE_GROUP: Api(4, VersionRange(0, 4), VersionRange(0, 4)),
+    ApiKey.SYNC_GROUP: Api(4, VersionRange(0, 5), VersionRange(0, 5)),
+    ApiKey.DESCRIBE_GROUPS: Api(5, VersionRange(0, 5), VersionRange(0, 5)),
+    ApiKey.LIST_GROUPS: Api(3, VersionRange(0, 4), VersionRange(0, 4)),
     ApiKey.API_VERSIONS: Api(3, VersionRange(0, 3), VersionRange(0, 3)),
     ApiKey.CREATE_TOPICS: Api(5, VersionRange(2, 7), VersionRange(2, 7)),
     ApiKey.DELETE_TOPICS: Api(4, VersionRange(1, 6), VersionRange(1, 6)),
@@ -82,6 +103,8 @@ APIS: Mapping[ApiKey, Api] = {
     ApiKey.ALTER_CONFIGS: Api(2, VersionRange(0, 2), VersionRange(0, 2)),
     ApiKey.DESCRIBE_LOG_DIRS: Api(2, VersionRange(1, 4), VersionRange(1, 4)),
     ApiKey.CREATE_PARTITIONS: Api(2, VersionRange(0, 3), VersionRange(0, 3)),
+    ApiKey.DELETE_GROUPS: Api(2, VersionRange(0, 2), VersionRange(0, 2)),
+    ApiKey.OFFSET_DELETE: Api(NEVER_FLEXIBLE, VersionRange(0, 0), VersionRange(0, 0)),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(1, VersionRange(0, 1), VersionRange(0, 1)),
     ApiKey.DESCRIBE_CLUSTER: Api(0, VersionRange(0, 1), VersionRange(0, 1)),
 }

@@ -19,7 +19,11 @@ from skidway.kafka.protocol.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from skidway.kafka.protocol.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from skidway.kafka.protocol.find_coordinator import (
+    TRANSACTION,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from skidway.kafka.protocol.frames import request_frame
 from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from skidway.kafka.protocol.list_offsets import (
@@ -245,13 +249,18 @@ def test_metadata_says_what_was_asked(skidway_broker: SkidwayBroker) -> None:
         eventually(lambda: ask(11, (unknown,), False).topics[0].error_code == 0)
 
 
-def test_groups_are_not_there_yet(skidway_broker: SkidwayBroker) -> None:
-    """FindCoordinator says COORDINATOR_NOT_AVAILABLE, which clients try again."""
+def test_the_coordinator_is_this_broker(skidway_broker: SkidwayBroker) -> None:
+    """FindCoordinator names it for every group; for transactions there is none."""
     with RawClient(skidway_broker.port) as client:
         for version in range(4):
             answer = client.ask(FindCoordinatorRequest(key="g"), version, FindCoordinatorResponse)
             assert isinstance(answer, FindCoordinatorResponse)
-            assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            assert answer.error_code == ErrorCode.NONE
+            assert (answer.node_id, answer.port) == (1, skidway_broker.port)
+        transaction = FindCoordinatorRequest(key="t", key_type=TRANSACTION)
+        answer = client.ask(transaction, 3, FindCoordinatorResponse)
+        assert isinstance(answer, FindCoordinatorResponse)
+        assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def test_versions_are_those_registered(skidway_broker: SkidwayBroker) -> None:

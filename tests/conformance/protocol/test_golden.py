@@ -40,6 +40,11 @@ from skidway.kafka.protocol.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from skidway.kafka.protocol.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
 from skidway.kafka.protocol.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -67,6 +72,12 @@ from skidway.kafka.protocol.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
+from skidway.kafka.protocol.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 from skidway.kafka.protocol.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -86,6 +97,7 @@ from skidway.kafka.protocol.fetch import (
     PartitionData,
 )
 from skidway.kafka.protocol.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from skidway.kafka.protocol.heartbeat import HeartbeatRequest, HeartbeatResponse
 from skidway.kafka.protocol.incremental_alter_configs import (
     AlterableConfig as IncrementalConfig,
 )
@@ -97,6 +109,19 @@ from skidway.kafka.protocol.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from skidway.kafka.protocol.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+    JoinGroupResponseMember,
+)
+from skidway.kafka.protocol.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+from skidway.kafka.protocol.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from skidway.kafka.protocol.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -112,6 +137,29 @@ from skidway.kafka.protocol.metadata import (
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
+)
+from skidway.kafka.protocol.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from skidway.kafka.protocol.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from skidway.kafka.protocol.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
 )
 from skidway.kafka.protocol.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -129,6 +177,11 @@ from skidway.kafka.protocol.produce import (
     ProduceResponse,
     TopicProduceData,
     TopicProduceResponse,
+)
+from skidway.kafka.protocol.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
 )
 from support.messages import wire
 
@@ -1125,6 +1178,440 @@ golden(
     02 68               # "h"
     00002384            # port 9092
     00                  # no tags
+    """,
+)
+golden(
+    "JoinGroup request",
+    2,
+    JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=10000,
+        rebalance_timeout_ms=60000,
+        member_id="m",
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="range", metadata=b"\x01"),),
+    ),
+    """
+    0001 67             # group g
+    00002710            # session timeout 10 s
+    0000ea60            # rebalance timeout 60 s
+    0001 6d             # member m
+    0008 636f6e73756d6572
+    00000001            # one protocol
+    0005 72616e6765     #   range
+    00000001 01         #   its metadata
+    """,
+)
+golden(
+    "JoinGroup request",
+    7,
+    JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=1,
+        rebalance_timeout_ms=2,
+        group_instance_id="i",
+        protocol_type="c",
+        protocols=(JoinGroupRequestProtocol(name="r", metadata=b""),),
+    ),
+    """
+    02 67               # group g
+    00000001 00000002   # timeouts
+    01                  # no member id
+    02 69               # instance i
+    02 63               # protocol type c
+    02                  # one protocol
+    02 72 01 00         #   r, no metadata, no tags
+    00                  # no tags
+    """,
+)
+golden(
+    "JoinGroup response",
+    5,
+    JoinGroupResponse(
+        generation_id=3,
+        protocol_name="r",
+        leader="m",
+        member_id="m",
+        members=(JoinGroupResponseMember(member_id="m", group_instance_id="i", metadata=b"\xff"),),
+    ),
+    """
+    00000000            # throttle time
+    0000                # no error
+    00000003            # generation 3
+    0001 72             # protocol r
+    0001 6d             # led by m
+    0001 6d             # to m
+    00000001            # one member
+    0001 6d 0001 69     #   m, instance i
+    00000001 ff         #   its metadata
+    """,
+)
+golden(
+    "JoinGroup response",
+    7,
+    JoinGroupResponse(error_code=79, protocol_name=None, member_id="m-1"),
+    """
+    00000000            # throttle time
+    004f                # MEMBER_ID_REQUIRED
+    ffffffff            # no generation
+    00 00               # neither protocol type nor protocol
+    01                  # no leader
+    04 6d2d31           # the id to come back with
+    01                  # no members
+    00                  # no tags
+    """,
+)
+golden(
+    "SyncGroup request",
+    0,
+    SyncGroupRequest(
+        group_id="g",
+        generation_id=3,
+        member_id="m",
+        assignments=(SyncGroupRequestAssignment(member_id="n", assignment=b"\x07"),),
+    ),
+    """
+    0001 67             # group g
+    00000003            # generation 3
+    0001 6d             # member m
+    00000001            # one assignment
+    0001 6e 00000001 07
+    """,
+)
+golden(
+    "SyncGroup request",
+    5,
+    SyncGroupRequest(
+        group_id="g", generation_id=3, member_id="m", protocol_type="c", protocol_name="r"
+    ),
+    """
+    02 67               # group g
+    00000003            # generation 3
+    02 6d               # member m
+    00                  # no instance id
+    02 63 02 72         # type c, protocol r
+    01                  # no assignments
+    00                  # no tags
+    """,
+)
+golden("SyncGroup response", 0, SyncGroupResponse(error_code=27), "001b 00000000")
+golden(
+    "SyncGroup response",
+    5,
+    SyncGroupResponse(protocol_type="c", protocol_name="r", assignment=b"\x07"),
+    """
+    00000000            # throttle time
+    0000                # no error
+    02 63 02 72         # type c, protocol r
+    02 07               # the assignment
+    00                  # no tags
+    """,
+)
+golden(
+    "Heartbeat request",
+    3,
+    HeartbeatRequest(group_id="g", generation_id=3, member_id="m", group_instance_id="i"),
+    "0001 67 00000003 0001 6d 0001 69",
+)
+golden(
+    "Heartbeat request",
+    4,
+    HeartbeatRequest(group_id="g", generation_id=3, member_id="m"),
+    "02 67 00000003 02 6d 00 00  # no instance id, no tags",
+)
+golden("Heartbeat response", 0, HeartbeatResponse(error_code=25), "0019  # UNKNOWN_MEMBER_ID")
+golden("Heartbeat response", 4, HeartbeatResponse(), "00000000 0000 00")
+golden("LeaveGroup request", 2, LeaveGroupRequest(group_id="g", member_id="m"), "0001 67 0001 6d")
+golden(
+    "LeaveGroup request",
+    4,
+    LeaveGroupRequest(group_id="g", members=(MemberIdentity(member_id="", group_instance_id="i"),)),
+    """
+    02 67               # group g
+    02                  # one member
+    01 02 69 00         #   no id, instance i, no tags
+    00                  # no tags
+    """,
+)
+golden("LeaveGroup response", 0, LeaveGroupResponse(error_code=25), "0019")
+golden(
+    "LeaveGroup response",
+    3,
+    LeaveGroupResponse(
+        members=(MemberResponse(member_id="m", group_instance_id=None, error_code=82),)
+    ),
+    """
+    00000000 0000       # throttle time, no error
+    00000001            # one member
+    0001 6d ffff 0052   #   m, no instance id, FENCED_INSTANCE_ID
+    """,
+)
+golden(
+    "OffsetCommit request",
+    2,
+    OffsetCommitRequest(
+        group_id="g",
+        generation_id_or_member_epoch=3,
+        member_id="m",
+        retention_time_ms=-1,
+        topics=(
+            OffsetCommitRequestTopic(
+                name="t",
+                partitions=(
+                    OffsetCommitRequestPartition(
+                        partition_index=1, committed_offset=42, committed_metadata="x"
+                    ),
+                ),
+            ),
+        ),
+    ),
+    """
+    0001 67             # group g
+    00000003            # generation 3
+    0001 6d             # member m
+    ffffffffffffffff    # no retention time
+    00000001 0001 74    # one topic: t
+    00000001            #   one partition
+    00000001            #   1
+    000000000000002a    #   offset 42
+    0001 78             #   metadata x
+    """,
+)
+golden(
+    "OffsetCommit request",
+    8,
+    OffsetCommitRequest(
+        group_id="g",
+        topics=(
+            OffsetCommitRequestTopic(
+                name="t",
+                partitions=(
+                    OffsetCommitRequestPartition(
+                        partition_index=1, committed_offset=42, committed_leader_epoch=5
+                    ),
+                ),
+            ),
+        ),
+    ),
+    """
+    02 67               # group g
+    ffffffff            # no generation
+    01 00               # neither member nor instance id
+    02 02 74            # one topic: t
+    02                  #   one partition
+    00000001            #   1
+    000000000000002a    #   offset 42
+    00000005            #   leader epoch 5
+    00 00               #   no metadata, no tags
+    00 00               # no tags
+    """,
+)
+golden(
+    "OffsetCommit response",
+    2,
+    OffsetCommitResponse(
+        topics=(
+            OffsetCommitResponseTopic(
+                name="t",
+                partitions=(OffsetCommitResponsePartition(partition_index=1, error_code=22),),
+            ),
+        )
+    ),
+    """
+    00000001 0001 74    # one topic: t
+    00000001            #   one partition
+    00000001 0016       #   1: ILLEGAL_GENERATION
+    """,
+)
+golden(
+    "OffsetCommit response",
+    8,
+    OffsetCommitResponse(
+        topics=(
+            OffsetCommitResponseTopic(
+                name="t", partitions=(OffsetCommitResponsePartition(partition_index=1),)
+            ),
+        )
+    ),
+    "00000000 02 02 74 02 00000001 0000 00 00 00  # throttle time, then one topic, one partition",
+)
+golden(
+    "OffsetFetch request",
+    1,
+    OffsetFetchRequest(
+        group_id="g", topics=(OffsetFetchRequestTopic(name="t", partition_indexes=(1,)),)
+    ),
+    "0001 67 00000001 0001 74 00000001 00000001",
+)
+golden(
+    "OffsetFetch request",
+    7,
+    OffsetFetchRequest(group_id="g", topics=None, require_stable=True),
+    "02 67 00 01 00  # group g, all topics, only what is stable, no tags",
+)
+golden(
+    "OffsetFetch response",
+    1,
+    OffsetFetchResponse(
+        topics=(
+            OffsetFetchResponseTopic(
+                name="t", partitions=(OffsetFetchResponsePartition(partition_index=1),)
+            ),
+        )
+    ),
+    """
+    00000001 0001 74    # one topic: t
+    00000001 00000001   #   one partition: 1
+    ffffffffffffffff    #   no offset
+    0000 0000           #   no metadata, no error
+    """,
+)
+golden(
+    "OffsetFetch response",
+    7,
+    OffsetFetchResponse(
+        error_code=14,
+        topics=(
+            OffsetFetchResponseTopic(
+                name="t",
+                partitions=(
+                    OffsetFetchResponsePartition(
+                        partition_index=1,
+                        committed_offset=42,
+                        committed_leader_epoch=5,
+                        metadata="x",
+                    ),
+                ),
+            ),
+        ),
+    ),
+    """
+    00000000            # throttle time
+    02 02 74            # one topic: t
+    02 00000001         #   one partition: 1
+    000000000000002a    #   offset 42
+    00000005            #   leader epoch 5
+    02 78 0000 00       #   metadata x, no error, no tags
+    00                  #   no tags
+    000e                # COORDINATOR_LOAD_IN_PROGRESS
+    00                  # no tags
+    """,
+)
+golden("ListGroups request", 0, ListGroupsRequest(), "")
+golden("ListGroups request", 4, ListGroupsRequest(states_filter=("Empty",)), "02 06 456d707479 00")
+golden(
+    "ListGroups response",
+    0,
+    ListGroupsResponse(groups=(ListedGroup(group_id="g", protocol_type="c"),)),
+    "0000 00000001 0001 67 0001 63",
+)
+golden(
+    "ListGroups response",
+    4,
+    ListGroupsResponse(groups=(ListedGroup(group_id="g", protocol_type="c", group_state="Dead"),)),
+    "00000000 0000 02 02 67 02 63 05 44656164 00 00  # throttle time, no error, one group",
+)
+golden("DescribeGroups request", 0, DescribeGroupsRequest(groups=("g",)), "00000001 0001 67")
+golden(
+    "DescribeGroups request",
+    5,
+    DescribeGroupsRequest(groups=("g",), include_authorized_operations=True),
+    "02 02 67 01 00",
+)
+golden(
+    "DescribeGroups response",
+    4,
+    DescribeGroupsResponse(
+        groups=(
+            DescribedGroup(
+                group_id="g",
+                group_state="S",
+                protocol_type="c",
+                protocol_data="r",
+                members=(
+                    DescribedGroupMember(
+                        member_id="m",
+                        group_instance_id="i",
+                        client_id="x",
+                        client_host="h",
+                        member_metadata=b"\x01",
+                        member_assignment=b"\x02",
+                    ),
+                ),
+            ),
+        )
+    ),
+    """
+    00000000            # throttle time
+    00000001            # one group
+    0000 0001 67        #   no error, g
+    0001 53             #   state S
+    0001 63 0001 72     #   type c, protocol r
+    00000001            #   one member
+    0001 6d 0001 69     #     m, instance i
+    0001 78 0001 68     #     client x at h
+    00000001 01         #     metadata
+    00000001 02         #     assignment
+    80000000            #   operations: not asked for
+    """,
+)
+golden(
+    "DescribeGroups response",
+    5,
+    DescribeGroupsResponse(groups=(DescribedGroup(group_id="g", error_code=14),)),
+    """
+    00000000            # throttle time
+    02                  # one group
+    000e 02 67          #   COORDINATOR_LOAD_IN_PROGRESS, g
+    01 01 01            #   no state, type and protocol
+    01                  #   no members
+    80000000 00         #   operations: not asked for; no tags
+    00                  # no tags
+    """,
+)
+golden("DeleteGroups request", 1, DeleteGroupsRequest(groups_names=("g",)), "00000001 0001 67")
+golden("DeleteGroups request", 2, DeleteGroupsRequest(groups_names=("g",)), "02 02 67 00")
+golden(
+    "DeleteGroups response",
+    0,
+    DeleteGroupsResponse(results=(DeletableGroupResult(group_id="g", error_code=68),)),
+    "00000000 00000001 0001 67 0044  # NON_EMPTY_GROUP",
+)
+golden(
+    "DeleteGroups response",
+    2,
+    DeleteGroupsResponse(results=(DeletableGroupResult(group_id="g"),)),
+    "00000000 02 02 67 0000 00 00",
+)
+golden(
+    "OffsetDelete request",
+    0,
+    OffsetDeleteRequest(
+        group_id="g",
+        topics=(
+            OffsetDeleteRequestTopic(
+                name="t", partitions=(OffsetDeleteRequestPartition(partition_index=1),)
+            ),
+        ),
+    ),
+    "0001 67 00000001 0001 74 00000001 00000001",
+)
+golden(
+    "OffsetDelete response",
+    0,
+    OffsetDeleteResponse(
+        topics=(
+            OffsetDeleteResponseTopic(
+                name="t",
+                partitions=(OffsetDeleteResponsePartition(partition_index=1, error_code=86),),
+            ),
+        )
+    ),
+    """
+    0000 00000000       # no error, throttle time
+    00000001 0001 74    # one topic: t
+    00000001            #   one partition
+    00000001 0056       #   1: GROUP_SUBSCRIBED_TO_TOPIC
     """,
 )
 golden(

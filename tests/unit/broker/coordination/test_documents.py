@@ -49,20 +49,3 @@ def test_damaged_documents_are_refused_by_path(data: bytes) -> None:
     """What is no topic is refused with its path, whatever it is."""
     with pytest.raises(DocumentRefused, match="/brokers/topics/t"):
         documents.read_topic("/brokers/topics/t", data)
-
-
-@pytest.mark.parametrize(
-    ("data", "offset"), [(b"12", 12), (b" 7\n", 7), (b'5 {"metadata":"x"}', 5), (b"0", 0)]
-)
-def test_a_committed_offset_stands_in_front(data: bytes, offset: int) -> None:
-    """Whatever else a group notes behind it."""
-    path = documents.committed_path("load: hourly", "logs", 3)
-    assert path == "/consumers/load%3A%20hourly/offsets/logs/3"
-    assert documents.read_committed(path, data) == offset
-
-
-@pytest.mark.parametrize("data", [b"", b"-1", b"x5", b"1" * 30])
-def test_what_is_no_offset_is_refused(data: bytes) -> None:
-    """It is named, and counts as nothing committed."""
-    with pytest.raises(DocumentRefused, match="/consumers/g"):
-        documents.read_committed("/consumers/g/offsets/logs/0", data)

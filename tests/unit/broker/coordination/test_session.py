@@ -105,6 +105,10 @@ class Tree:
     def get(self, path: str) -> Versioned | None:
         return Versioned(self.nodes[path], 0) if path in self.nodes else None
 
+    def children(self, path: str) -> list[str]:
+        below = [each.removeprefix(f"{path}/") for each in self.nodes if each.startswith(path)]
+        return sorted({each.partition("/")[0] for each in below})
+
     def create_if_absent(self, path: str, data: bytes) -> bool:
         return self.nodes.setdefault(path, data) is data
 

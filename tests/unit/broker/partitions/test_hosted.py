@@ -7,6 +7,7 @@ import pytest
 
 from broker.log.config import LogConfig
 from broker.log.files import StorageFailed
+from broker.log.flusher import NothingSynced
 from broker.log.partition_log import LogPosition
 from broker.partitions.flush_policy import Flushing, must_flush
 from skidway.kafka.types import TopicPartition
@@ -91,13 +92,20 @@ def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
     assert not world.worker.waiting
 
 
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE])
-def test_a_flush_without_a_descriptor_is_put_off(world: World, number: int) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.EMFILE, "Too many open files"),
+        OSError(errno.ENFILE, "Too many open files in system"),
+        NothingSynced(errno.ENOSPC, "No space left on device"),
+    ],
+)
+def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -> None:
     """Nothing was synced, so nothing was lost: the same flush is tried again, nothing is shown."""
     world.produce(b"a")
     world.advance(0.05)
     world.produce(b"b")
-    world.worker.finish(OSError(number, "Too many open files"))
+    world.worker.finish(error)
     assert world.hosted.get(PARTITION) is world.replica
     assert (world.replica.offset, len(world.worker.waiting)) == (0, 0)
     world.advance(0.1)

@@ -45,6 +45,7 @@ from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopi
 from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX
 from support.messages import ALL, CASES, messages, name_of, wire
 
+FLEXIBLE = [cls for cls in ALL if flexible(cls.API, cls.VERSIONS.highest)]
 every_message = pytest.mark.parametrize(("cls", "version"), CASES, ids=name_of)
 
 
@@ -87,12 +88,11 @@ def test_unknown_version(cls: type[Message]) -> None:
             decode(cls, b"", version)
 
 
-@pytest.mark.parametrize("cls", ALL, ids=name_of)
+@pytest.mark.parametrize("cls", FLEXIBLE, ids=name_of)
 def test_unknown_tags_at_the_end(cls: type[Message]) -> None:
     """A tag of a later version at the end of a message changes nothing."""
     version = cls.VERSIONS.highest
     own = [field for field in fields(cls) if field.tag is not None]
-    assert flexible(cls.API, version)
 
     @settings(max_examples=10, deadline=None)
     @given(messages(cls, version))

@@ -1,0 +1,45 @@
+"""DeleteGroups (42). Versions 0-2: groups without members go, with their offsets."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Answers when the last is done."""
+    names = tuple(dict.fromkeys(exchange.decode(DeleteGroupsRequest).groups_names))
+    codes: dict[str, ErrorCode] = {}
+
+    def reply(name: str, code: ErrorCode) -> None:
+        codes[name] = code
+        if len(codes) == len(names):
+            exchange.reply(
+                DeleteGroupsResponse(
+                    results=tuple(
+                        DeletableGroupResult(group_id=each, error_code=codes[each])
+                        for each in names
+                    )
+                )
+            )
+
+    if not names:
+        exchange.reply(DeleteGroupsResponse(results=()))
+    for name in names:
+        broker.group_administration.delete(name, partial(reply, name))
+
+
+API = Api(ApiKey.DELETE_GROUPS, handle)

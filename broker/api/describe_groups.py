@@ -1,0 +1,62 @@
+"""DescribeGroups (15). Versions 0-5. Left out: authorized operations."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.groups.administration import Described
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Answers when the last is known."""
+    names = tuple(dict.fromkeys(exchange.decode(DescribeGroupsRequest).groups))
+    found: dict[str, DescribedGroup] = {}
+
+    def reply(name: str, described: Described | ErrorCode) -> None:
+        found[name] = _group(name, described)
+        if len(found) == len(names):
+            exchange.reply(DescribeGroupsResponse(groups=tuple(found[each] for each in names)))
+
+    if not names:
+        exchange.reply(DescribeGroupsResponse(groups=()))
+    for name in names:
+        broker.group_administration.describe(name, partial(reply, name))
+
+
+def _group(name: str, described: Described | ErrorCode) -> DescribedGroup:
+    if isinstance(described, ErrorCode):
+        return DescribedGroup(group_id=name, error_code=described)
+    return DescribedGroup(
+        group_id=name,
+        group_state=described.state,
+        protocol_type=described.protocol_type,
+        protocol_data=described.protocol,
+        members=tuple(
+            DescribedGroupMember(
+                member_id=each.member_id,
+                group_instance_id=each.instance_id,
+                client_id=each.client_id,
+                client_host=each.client_host,
+                member_metadata=each.metadata,
+                member_assignment=each.assignment,
+            )
+            for each in described.members
+        ),
+    )
+
+
+API = Api(ApiKey.DESCRIBE_GROUPS, handle)

@@ -1,0 +1,33 @@
+"""Heartbeat (12). Versions 0-4."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Keeps the member alive, and tells it of a rebalance."""
+    request = exchange.decode(HeartbeatRequest)
+
+    def reply(code: ErrorCode) -> None:
+        exchange.reply(HeartbeatResponse(error_code=code))
+
+    broker.groups.heartbeat(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id,
+        reply,
+    )
+
+
+API = Api(ApiKey.HEARTBEAT, handle)

@@ -1,0 +1,51 @@
+"""LeaveGroup (13). Versions 0-4: members by id, or by instance id from 3 on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberResponse,
+)
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+SEVERAL_SINCE = 3
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Takes the members out."""
+    request = exchange.decode(LeaveGroupRequest)
+    leaving = request.identities(exchange.version)
+
+    def reply(codes: list[ErrorCode] | ErrorCode) -> None:
+        if isinstance(codes, ErrorCode):
+            exchange.reply(LeaveGroupResponse(error_code=codes))
+        elif exchange.version < SEVERAL_SINCE:
+            exchange.reply(LeaveGroupResponse(error_code=codes[0]))
+        else:
+            exchange.reply(
+                LeaveGroupResponse(
+                    members=tuple(
+                        MemberResponse(
+                            member_id=each.member_id,
+                            group_instance_id=each.group_instance_id,
+                            error_code=code,
+                        )
+                        for each, code in zip(leaving, codes, strict=True)
+                    )
+                )
+            )
+
+    members = [(each.member_id, each.group_instance_id) for each in leaving]
+    broker.groups.leave(request.group_id, members, reply)
+
+
+API = Api(ApiKey.LEAVE_GROUP, handle)

@@ -1,0 +1,45 @@
+"""ListGroups (16). Versions 0-4: every group, those included that only have offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.groups.administration import Listed
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Lists them."""
+    request = exchange.decode(ListGroupsRequest)
+    wanted = {state.lower() for state in request.states_filter}
+
+    def reply(found: Sequence[Listed] | ErrorCode) -> None:
+        if isinstance(found, ErrorCode):
+            exchange.reply(ListGroupsResponse(error_code=found))
+            return
+        exchange.reply(
+            ListGroupsResponse(
+                groups=tuple(
+                    ListedGroup(
+                        group_id=each.group_id,
+                        protocol_type=each.protocol_type,
+                        group_state=each.state,
+                    )
+                    for each in found
+                    if not wanted or each.state.lower() in wanted
+                )
+            )
+        )
+
+    broker.group_administration.list(reply)
+
+
+API = Api(ApiKey.LIST_GROUPS, handle)

@@ -1,0 +1,94 @@
+"""OffsetCommit (8). Versions 2-8: answered when ZooKeeper has the offsets.
+
+What cannot be stored is refused partition by partition, the rest is stored. Retention times of old
+clients (2-4) are passed over: offsets.retention.minutes holds for all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.coordination.consumers import Committed
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from skidway.kafka.types import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Hands the offsets to the group."""
+    request = exchange.decode(OffsetCommitRequest)
+    refused: dict[TopicPartition, ErrorCode] = {}
+    offsets: dict[TopicPartition, Committed] = {}
+    for topic in request.topics:
+        for each in topic.partitions:
+            partition = TopicPartition(topic.name, each.partition_index)
+            error = _refusal(broker, partition, each)
+            if error is not None:
+                refused[partition] = error
+            else:
+                offsets[partition] = Committed(
+                    each.committed_offset,
+                    each.committed_metadata or "",
+                    max(each.committed_leader_epoch, -1),
+                    broker.now_ms,
+                )
+
+    def reply(code: ErrorCode) -> None:
+        exchange.reply(_response(request, refused, code))
+
+    broker.groups.commit(
+        request.group_id,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id_or_member_epoch,
+        offsets,
+        reply,
+    )
+
+
+def _refusal(
+    broker: Broker, partition: TopicPartition, wanted: OffsetCommitRequestPartition
+) -> ErrorCode | None:
+    topic = broker.topics.catalog.topics.get(partition.topic)
+    if topic is None or partition.partition not in topic.partitions:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    metadata = wanted.committed_metadata or ""
+    if len(metadata.encode()) > broker.settings.offset_metadata_bytes_max:
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE
+    return ErrorCode.INVALID_REQUEST if wanted.committed_offset < 0 else None
+
+
+def _response(
+    request: OffsetCommitRequest, refused: dict[TopicPartition, ErrorCode], code: ErrorCode
+) -> OffsetCommitResponse:
+    return OffsetCommitResponse(
+        topics=tuple(
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    OffsetCommitResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=code
+                        or refused.get(TopicPartition(topic.name, each.partition_index), code),
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+API = Api(ApiKey.OFFSET_COMMIT, handle)

@@ -1,0 +1,71 @@
+"""OffsetDelete (47). Version 0: offsets of topics that no member of the group subscribes to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from skidway.kafka.types import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Answers when they are gone."""
+    request = exchange.decode(OffsetDeleteRequest)
+    wanted = [
+        TopicPartition(topic.name, each.partition_index)
+        for topic in request.topics
+        for each in topic.partitions
+    ]
+    known = [each for each in wanted if _exists(broker, each)]
+
+    def reply(found: Mapping[TopicPartition, ErrorCode] | ErrorCode) -> None:
+        if isinstance(found, ErrorCode):
+            exchange.reply(OffsetDeleteResponse(error_code=found))
+        else:
+            exchange.reply(_response(request, found))
+
+    broker.group_administration.delete_offsets(request.group_id, known, reply)
+
+
+def _exists(broker: Broker, partition: TopicPartition) -> bool:
+    topic = broker.topics.catalog.topics.get(partition.topic)
+    return topic is not None and partition.partition in topic.partitions
+
+
+def _response(
+    request: OffsetDeleteRequest, codes: Mapping[TopicPartition, ErrorCode]
+) -> OffsetDeleteResponse:
+    missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return OffsetDeleteResponse(
+        topics=tuple(
+            OffsetDeleteResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    OffsetDeleteResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=codes.get(
+                            TopicPartition(topic.name, each.partition_index), missing
+                        ),
+                    )
+                    for each in topic.partitions
+                ),
+            )
+            for topic in request.topics
+        )
+    )
+
+
+API = Api(ApiKey.OFFSET_DELETE, handle)

@@ -1,0 +1,93 @@
+"""OffsetFetch (9). Versions 1-7: the offsets that a group has committed.
+
+A partition without one is answered with -1 and no error. Every offset is stable: there are no
+transactions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.coordination.ledger import Offsets
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+)
+from skidway.kafka.types import TopicPartition
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+GROUP_ERROR_SINCE = 2
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Answers as soon as the offsets are known."""
+    request = exchange.decode(OffsetFetchRequest)
+
+    def reply(found: Offsets | ErrorCode) -> None:
+        if isinstance(found, ErrorCode):
+            exchange.reply(_failure(request, exchange.version, found))
+        else:
+            wanted = _all(found) if request.topics is None else request.topics
+            exchange.reply(
+                OffsetFetchResponse(topics=tuple(_topic(each, found) for each in wanted))
+            )
+
+    broker.groups.fetch(request.group_id, reply)
+
+
+def _all(found: Offsets) -> tuple[OffsetFetchRequestTopic, ...]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in sorted(found):
+        by_topic.setdefault(topic, []).append(number)
+    return tuple(
+        OffsetFetchRequestTopic(name=topic, partition_indexes=tuple(numbers))
+        for topic, numbers in by_topic.items()
+    )
+
+
+def _topic(wanted: OffsetFetchRequestTopic, found: Offsets) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(
+        name=wanted.name,
+        partitions=tuple(_partition(wanted.name, each, found) for each in wanted.partition_indexes),
+    )
+
+
+def _partition(topic: str, number: int, found: Offsets) -> OffsetFetchResponsePartition:
+    committed = found.get(TopicPartition(topic, number))
+    if committed is None:
+        return OffsetFetchResponsePartition(partition_index=number)
+    return OffsetFetchResponsePartition(
+        partition_index=number,
+        committed_offset=committed.offset,
+        committed_leader_epoch=committed.leader_epoch,
+        metadata=committed.metadata,
+    )
+
+
+def _failure(request: OffsetFetchRequest, version: int, code: ErrorCode) -> OffsetFetchResponse:
+    if version >= GROUP_ERROR_SINCE:
+        return OffsetFetchResponse(error_code=code)
+    return OffsetFetchResponse(
+        topics=tuple(
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=tuple(
+                    OffsetFetchResponsePartition(partition_index=each, error_code=code)
+                    for each in topic.partition_indexes
+                ),
+            )
+            for topic in request.topics or ()
+        )
+    )
+
+
+API = Api(ApiKey.OFFSET_FETCH, handle)

@@ -1,0 +1,43 @@
+"""SyncGroup (14). Versions 0-5: answered when the leader's assignment is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from broker.api.exchange import Exchange
+from broker.api.registration import Api
+from broker.groups.outcomes import Synced
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.sync_group import SyncGroupRequest, SyncGroupResponse
+
+if TYPE_CHECKING:
+    from broker.broker import Broker
+
+
+def handle(broker: Broker, exchange: Exchange) -> None:
+    """Lets the member wait for its assignment."""
+    request = exchange.decode(SyncGroupRequest)
+
+    def reply(synced: Synced) -> None:
+        exchange.reply(
+            SyncGroupResponse(
+                error_code=synced.error,
+                protocol_type=synced.protocol_type,
+                protocol_name=synced.protocol,
+                assignment=synced.assignment,
+            )
+        )
+
+    broker.groups.sync(
+        request.group_id,
+        reply,
+        request.member_id,
+        request.group_instance_id,
+        request.generation_id,
+        {each.member_id: each.assignment for each in request.assignments},
+        protocol_type=request.protocol_type,
+        protocol=request.protocol_name,
+    )
+
+
+API = Api(ApiKey.SYNC_GROUP, handle)

@@ -1,0 +1,68 @@
+"""Committed offsets of groups with members, so that a rebalance does not read them all again.
+
+Only of those: a group without members may be written by others (an administrator's tool, consumers
+that coordinate through ZooKeeper). What was committed for a topic that was deleted, or made again,
+is not the new topic's.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+
+from broker.coordination.consumers import Committed
+from broker.coordination.ledger import Offsets
+from skidway.kafka.types import TopicPartition
+
+OFFSETS_MAX = 100_000
+
+
+class OffsetCache:
+    """Owned by the loop; the groups asked for longest ago go first."""
+
+    def __init__(self, topic_id: Callable[[str], uuid.UUID | None]) -> None:
+        self._topic_id = topic_id
+        self._groups: OrderedDict[str, dict[TopicPartition, tuple[uuid.UUID, Committed]]]
+        self._groups = OrderedDict()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, group: str) -> Offsets | None:
+        """All offsets of a group; None if they are not known here."""
+        found = self._groups.get(group)
+        if found is None:
+            return None
+        self._groups.move_to_end(group)
+        current = {each.topic: self._topic_id(each.topic) for each in found}
+        return {
+            partition: committed
+            for partition, (topic_id, committed) in found.items()
+            if current[partition.topic] == topic_id
+        }
+
+    def put(self, group: str, offsets: Offsets) -> None:
+        """All offsets of a group, as they were read."""
+        self.drop(group)
+        self._groups[group] = {}
+        self.update(group, offsets)
+        while self._count > OFFSETS_MAX:
+            self.drop(next(iter(self._groups)))
+
+    def update(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
+        """Offsets that were committed, if the group's are known."""
+        known = self._groups.get(group)
+        if known is None:
+            return
+        self._count -= len(known)
+        for partition, committed in offsets.items():
+            topic_id = self._topic_id(partition.topic)
+            if topic_id is not None:
+                known[partition] = (topic_id, committed)
+        self._count += len(known)
+
+    def drop(self, group: str) -> None:
+        """Knows nothing of a group any more."""
+        self._count -= len(self._groups.pop(group, ()))

@@ -1,0 +1,205 @@
+"""What the loop wants of ZooKeeper for groups, gathered: one errand is under way at a time.
+
+What comes meanwhile waits for the next errand, the newest offset of a partition replacing older
+ones; so a thousand groups that commit at once cost a few transactions. Errands begin at least
+`PACE_S` apart. Whoever asked is told when ZooKeeper has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from broker.coordination.consumers import Committed
+from broker.coordination.ledger import Errand, Ledger, Offset, Offsets, Report
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.types import TopicPartition
+
+PACE_S = 0.01
+OFFSETS_WAITING_MAX = 200_000
+"""Offsets that wait for an errand; more are refused, and their clients try again."""
+
+Told = Callable[[SkidwayError | None], None]
+Loaded = Callable[[bytes | SkidwayError | None], None]
+Read = Callable[[Offsets | SkidwayError], None]
+
+
+class Submit(Protocol):
+    """Session.submit."""
+
+    def __call__(
+        self,
+        work: Callable[[Coordinator], Report],
+        done: Callable[[Report | SkidwayError], None],
+    ) -> None: ...
+
+
+@dataclass(slots=True)
+class _Basket:
+    """What one errand does, and who wants to know."""
+
+    records: dict[str, tuple[bytes, list[Told]]] = field(default_factory=dict)
+    commits: dict[Offset, Committed] = field(default_factory=dict)
+    committing: list[Told] = field(default_factory=list)
+    loads: dict[str, list[Loaded]] = field(default_factory=dict)
+    reads: dict[str, list[Read]] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.records or self.committing or self.loads or self.reads)
+
+
+@dataclass(slots=True)
+class DeskCounts:
+    """Work done since the start."""
+
+    errands: int = 0
+    failed: int = 0
+    transactions: int = 0
+    offsets: int = 0
+    commits: int = 0
+
+
+class Desk:
+    """Owned by the loop. `later(delay_ms, action)` and `monotonic` are the loop's."""
+
+    def __init__(
+        self,
+        submit: Submit,
+        later: Callable[[float, Callable[[], None]], None],
+        monotonic: Callable[[], float],
+        exists: Callable[[str], bool],
+    ) -> None:
+        """exists: whether there is a topic of that name; offsets of others are dropped."""
+        self.counts = DeskCounts()
+        self._submit = submit
+        self._later = later
+        self._monotonic = monotonic
+        self._exists = exists
+        self._ledger = Ledger()
+        self._next = _Basket()
+        self._away: _Basket | None = None
+        self._due = False
+        self._closed = False
+        self._began = float("-inf")
+
+    @property
+    def waiting(self) -> int:
+        """Offsets that wait for an errand."""
+        return len(self._next.commits)
+
+    def load(self, group: str, done: Loaded) -> None:
+        """Reads a group's record; None if it has none."""
+        self._next.loads.setdefault(group, []).append(done)
+        self._go(group)
+
+    def read(self, group: str, done: Read) -> None:
+        """Reads all offsets of a group, those included whose commit waits here."""
+        self._next.reads.setdefault(group, []).append(done)
+        self._go(group)
+
+    def write(self, group: str, content: bytes, done: Told) -> None:
+        """Stores a group's record; a newer one of the same group takes its place."""
+        _, waiting = self._next.records.get(group, (b"", []))
+        self._next.records[group] = (content, [*waiting, done])
+        self._go(group)
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, Committed], done: Told) -> None:
+        """Stores offsets; `done` when ZooKeeper has these or newer ones."""
+        basket = self._next
+        if len(basket.commits) + len(offsets) > OFFSETS_WAITING_MAX:
+            done(Unreachable("too many offsets wait for ZooKeeper already; try again"))
+            return
+        self.counts.commits += 1
+        for partition, committed in offsets.items():
+            basket.commits[group, partition] = committed
+        basket.committing.append(done)
+        self._go(group)
+
+    def is_busy_with(self, group: str) -> bool:
+        """Whether something of this group waits or is under way."""
+        return group in self._next.groups or (self._away is not None and group in self._away.groups)
+
+    def close(self, error: SkidwayError) -> None:
+        """Tells everybody that nothing comes of it."""
+        basket, self._next = self._next, _Basket()
+        self._closed = True
+        _fail(basket, error)
+        if self._away is not None:
+            basket, self._away = self._away, _Basket()
+            _fail(basket, error)
+
+    def _go(self, group: str) -> None:
+        self._next.groups.add(group)
+        self._see_to_it()
+
+    def _see_to_it(self) -> None:
+        if self._away is None and not self._due:
+            self._due = True
+            wait_s = max(0.0, self._began + PACE_S - self._monotonic())
+            self._later(wait_s * 1000, self._begin)
+
+    def _begin(self) -> None:
+        if self._away is not None or self._closed:
+            return
+        self._due = False
+        self._began = self._monotonic()
+        basket, self._next = self._next, _Basket()
+        self._away = basket
+        errand = Errand(
+            records={group: content for group, (content, _) in basket.records.items()},
+            commits={
+                key: each for key, each in basket.commits.items() if self._exists(key[1].topic)
+            },
+            loads=tuple(basket.loads),
+            reads=tuple(basket.reads),
+        )
+        self._submit(
+            lambda coordinator: self._ledger.carry_out(coordinator, errand),
+            lambda outcome: self._done(basket, errand, outcome),
+        )
+
+    def _done(self, basket: _Basket, errand: Errand, outcome: Report | SkidwayError) -> None:
+        if self._away is not basket:
+            return  # closed meanwhile
+        self._away = None
+        self.counts.errands += 1
+        if isinstance(outcome, SkidwayError):
+            self.counts.failed += 1
+            _fail(basket, outcome)
+        else:
+            self.counts.transactions += outcome.transactions
+            self.counts.offsets += len(errand.commits)
+            _tell(basket, outcome)
+        if self._next:
+            self._see_to_it()
+
+
+def _tell(basket: _Basket, report: Report) -> None:
+    for told in basket.committing:
+        told(None)
+    for group, (_, writers) in basket.records.items():
+        for told in writers:
+            told(report.records[group])
+    for group, loaders in basket.loads.items():
+        for loaded in loaders:
+            loaded(report.loads[group])
+    for group, readers in basket.reads.items():
+        for read in readers:
+            read(report.reads[group])
+
+
+def _fail(basket: _Basket, error: SkidwayError) -> None:
+    for told in basket.committing:
+        told(error)
+    for _, writers in basket.records.values():
+        for told in writers:
+            told(error)
+    for loaders in basket.loads.values():
+        for loaded in loaders:
+            loaded(error)
+    for readers in basket.reads.values():
+        for read in readers:
+            read(error)

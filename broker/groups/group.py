@@ -1,0 +1,465 @@
+"""One group's state machine, as Kafka's clients know it (KIP-62, 134, 345, 394). No I/O, no clock.
+
+    Empty -> PreparingRebalance -> CompletingRebalance -> Stable
+               ^    (joins wait)       (syncs wait)         |
+               +--- a member comes, goes, or changes -------+
+
+Every method gets the time (monotonic seconds) and leaves what is to be said in `outputs`; `tick` is
+called at `deadline()`. An assignment is told to nobody before it is stored (`Store`), so a
+generation never has two, whatever crashes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
+
+from broker.groups.limits import (
+    GROUP_BYTES_MAX,
+    MEMBER_BYTES_MAX,
+    NEW_MEMBER_JOIN_TIMEOUT_S,
+    GroupLimits,
+)
+from broker.groups.member import Joining, Member, Token, choose_protocol
+from broker.groups.outcomes import Answer, Joined, Output, Store, Synced, ToldMember
+from broker.groups.record import GroupRecord
+from broker.groups.roster import Roster
+from skidway.kafka.errors import ErrorCode
+
+_GENERATION_MAX = (1 << 31) - 1
+_GIVEN_MAX = 10_000
+
+
+class State(Enum):
+    """Kafka's names of a group's states."""
+
+    EMPTY = "Empty"
+    PREPARING = "PreparingRebalance"
+    COMPLETING = "CompletingRebalance"
+    STABLE = "Stable"
+
+
+class Group:
+    """Owned by the coordinator. `new_id` makes an id that nobody has, from a client's words."""
+
+    def __init__(self, group_id: str, limits: GroupLimits, new_id: Callable[[str], str]) -> None:
+        self.group_id = group_id
+        self.state = State.EMPTY
+        self.generation = 0
+        self.protocol: str | None = None
+        self.roster = Roster()
+        self.outputs: list[Output] = []
+        self._limits = limits
+        self._new_id = new_id
+        self._join_by = 0.0  # while preparing
+        self._delay_left_s = 0.0  # of an initial rebalance; 0 = it may complete early
+        self._delaying = False
+        self._newcomers = False
+        self._unsynced: set[str] = set()
+        self._sync_by = 0.0
+        self._stores = 0
+        self._storing: int | None = None  # the assignment of this generation
+        self._held: dict[int, tuple[Token, Joined]] = {}
+
+    # what members ask
+
+    def join(self, now: float, joining: Joining, token: Token) -> None:
+        """A member wants to be in the next generation."""
+        error = self._join_refusal(joining)
+        if error is not None:
+            self._answer(token, Joined(error=error, member_id=joining.member_id))
+        elif not joining.member_id:
+            self._join_new(now, joining, token)
+        else:
+            self._join_known(now, joining, token)
+        self._complete_if_joined(now)
+
+    def sync(
+        self,
+        now: float,
+        token: Token,
+        member_id: str,
+        instance_id: str | None,
+        generation: int,
+        assignments: dict[str, bytes],
+        *,
+        protocol_type: str | None = None,
+        protocol: str | None = None,
+    ) -> None:
+        """A member wants its assignment; the leader brings everybody's."""
+        error = self._refusal(member_id, instance_id, generation)
+        if error is None and protocol_type not in (None, self.roster.protocol_type):
+            error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if error is None and protocol not in (None, self.protocol):
+            error = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        if error is None and self.state is State.PREPARING:
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+        if error is not None:
+            self._answer(token, Synced(error=error))
+            return
+        member = self.roster.members[member_id]
+        self._unsynced.discard(member_id)
+        self._renew(now, member)
+        if self.state is State.STABLE:
+            self._answer(token, self._synced(member))
+            return
+        self._fail_sync(member, ErrorCode.REBALANCE_IN_PROGRESS)
+        member.sync = token
+        if member_id == self.roster.leader and self._storing is None:
+            self._take_assignments(now, assignments)
+
+    def heartbeat(
+        self, now: float, member_id: str, instance_id: str | None, generation: int
+    ) -> ErrorCode:
+        """A member is alive; what it is told."""
+        error = self._refusal(member_id, instance_id, generation)
+        if error is not None:
+            return error
+        self._renew(now, self.roster.members[member_id])
+        preparing = self.state is State.PREPARING
+        return ErrorCode.REBALANCE_IN_PROGRESS if preparing else ErrorCode.NONE
+
+    def leave(self, now: float, member_id: str, instance_id: str | None) -> ErrorCode:
+        """A member leaves, or an administrator takes one out by its instance id."""
+        if instance_id is None and self.roster.given.pop(member_id, None) is not None:
+            self._complete_if_joined(now)
+            return ErrorCode.NONE
+        known = self.roster.static_id(instance_id)
+        if not member_id and known is not None:
+            member_id = known
+        error = self.roster.refusal(member_id, instance_id)
+        if error is not None:
+            return error
+        self._remove(now, self.roster.members[member_id])
+        self._complete_if_joined(now)
+        return ErrorCode.NONE
+
+    def commit_refusal(
+        self, now: float, member_id: str, instance_id: str | None, generation: int
+    ) -> ErrorCode | None:
+        """Why a commit is refused; None if it may be stored."""
+        if generation < 0 and self.state is State.EMPTY:
+            return None  # a simple consumer's
+        if generation < 0 and not member_id and instance_id is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        error = self._refusal(member_id, instance_id, generation)
+        if error is not None:
+            return error
+        self._renew(now, self.roster.members[member_id])
+        completing = self.state is State.COMPLETING
+        return ErrorCode.REBALANCE_IN_PROGRESS if completing else None
+
+    # what time and the store do
+
+    def deadline(self) -> float | None:
+        """When `tick` has something to do at the earliest."""
+        found = list(self.roster.given.values())
+        found += [each.deadline for each in self.roster if not each.is_parked]
+        if self.state is State.PREPARING:
+            found.append(self._join_by)
+        if self._unsynced:
+            found.append(self._sync_by)
+        return min(found, default=None)
+
+    def tick(self, now: float) -> None:
+        """Ends what is over."""
+        given = self.roster.given
+        for member_id in [each for each, until in given.items() if until <= now]:
+            del given[member_id]
+        for member in self.roster:
+            if not member.is_parked and member.deadline <= now:
+                self._remove(now, member)
+        self._complete_if_joined(now)
+        if self.state is State.PREPARING and self._join_by <= now:
+            self._joining_is_over(now)
+        if self._unsynced and self._sync_by <= now:
+            for member_id in self._unsynced & set(self.roster.members):
+                self._remove(now, self.roster.members[member_id])
+            self._unsynced.clear()
+            self._complete_if_joined(now)
+
+    def stored(self, now: float, number: int, error: ErrorCode | None) -> None:
+        """What `Store` asked for is durable, or failed."""
+        held = self._held.pop(number, None)
+        if held is not None:
+            token, answer = held
+            failed = Joined(error=error or ErrorCode.NONE)
+            self._answer(token, answer if error is None else failed)
+        if number != self._storing:
+            return
+        self._storing = None
+        if error is not None:
+            self._prepare(now, error)
+            self._complete_if_joined(now)
+            return
+        self.state = State.STABLE
+        for member in self.roster:
+            if member.sync is not None:
+                token, member.sync = member.sync, None
+                self._renew(now, member)
+                self._answer(token, self._synced(member))
+
+    def record(self) -> GroupRecord:
+        """The group as it is to be stored now."""
+        return GroupRecord(
+            generation=self.generation,
+            protocol_type=self.roster.protocol_type or "",
+            protocol=self.protocol,
+            leader=self.roster.leader,
+            members=tuple(replace(each, join=None, sync=None) for each in self.roster),
+        )
+
+    def restore(self, now: float, record: GroupRecord) -> None:
+        """A group as it was stored; its members have a session timeout to be heard of."""
+        self.generation = record.generation
+        self.protocol = record.protocol
+        self.roster.protocol_type = record.protocol_type or None
+        if record.members:
+            self.state = State.STABLE
+            self.roster.restore(record.members, record.leader, record.protocol_type)
+            for member in self.roster:
+                self._renew(now, member)
+
+    def close(self, error: ErrorCode) -> None:
+        """Answers everybody who waits: nothing more comes."""
+        for token, _ in self._held.values():
+            self._answer(token, Joined(error=error))
+        self._held.clear()
+        for member in self.roster:
+            self._fail_join(member, error)
+            self._fail_sync(member, error)
+
+    # joining
+
+    def _join_refusal(self, joining: Joining) -> ErrorCode | None:
+        limits = self._limits
+        at_least, at_most = limits.session_timeout_min_s, limits.session_timeout_max_s
+        if not at_least <= joining.session_timeout_s <= at_most:
+            return ErrorCode.INVALID_SESSION_TIMEOUT
+        if joining.size_bytes > MEMBER_BYTES_MAX:
+            return ErrorCode.INVALID_REQUEST
+        if not self._has_room(joining):
+            self.roster.given.pop(joining.member_id, None)
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
+        if not self.roster.supports(joining):
+            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+        return None
+
+    def _has_room(self, joining: Joining) -> bool:
+        roster = self.roster
+        if joining.member_id in roster.members:
+            return True
+        if roster.static_id(joining.instance_id) is not None:
+            return True
+        given = len(roster.given) - (joining.member_id in roster.given)
+        if len(roster) + given >= self._limits.members_max or given >= _GIVEN_MAX:
+            return False
+        return roster.size_bytes + joining.size_bytes <= GROUP_BYTES_MAX
+
+    def _join_new(self, now: float, joining: Joining, token: Token) -> None:
+        member_id = self._new_id(joining.instance_id or joining.client_id)
+        known = self.roster.static_id(joining.instance_id)
+        if known is not None:
+            self._replace(now, self.roster.members[known], member_id, joining, token)
+        elif joining.known_id_needed and joining.instance_id is None:
+            self.roster.given[member_id] = now + joining.session_timeout_s
+            error = ErrorCode.MEMBER_ID_REQUIRED
+            self._answer(token, Joined(error=error, member_id=member_id))
+        else:
+            self._add(now, member_id, joining, token)
+
+    def _join_known(self, now: float, joining: Joining, token: Token) -> None:
+        member_id = joining.member_id
+        if member_id in self.roster.given and joining.instance_id is None:
+            self._add(now, member_id, joining, token)
+            return
+        error = self.roster.refusal(member_id, joining.instance_id)
+        if error is not None:
+            self._answer(token, Joined(error=error, member_id=member_id))
+            return
+        member = self.roster.members[member_id]
+        same = member.protocols == joining.protocols
+        leads = member_id == self.roster.leader
+        if self.state is State.COMPLETING and same:
+            self._renew(now, member)  # our answer was lost
+            self._answer(token, self._joined(member))
+        elif self.state is State.STABLE and same and not leads:
+            self._renew(now, member)
+            self._answer(token, replace(self._joined(member), members=()))
+        else:
+            self._rejoin(now, member, joining, token)
+
+    def _add(self, now: float, member_id: str, joining: Joining, token: Token) -> None:
+        member = Member(
+            member_id=member_id,
+            instance_id=joining.instance_id,
+            client_id=joining.client_id,
+            client_host=joining.client_host,
+            session_timeout_s=joining.session_timeout_s,
+            rebalance_timeout_s=joining.rebalance_timeout_s,
+            protocols=joining.protocols,
+            is_new=True,
+            deadline=now + NEW_MEMBER_JOIN_TIMEOUT_S,
+            join=token,
+        )
+        self.roster.add(member, joining.protocol_type)
+        self._newcomers = True
+        self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def _rejoin(self, now: float, member: Member, joining: Joining, token: Token) -> None:
+        self._fail_join(member, ErrorCode.REBALANCE_IN_PROGRESS)
+        member.take(joining)
+        self._renew(now, member)
+        member.join = token
+        self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def _replace(
+        self, now: float, member: Member, member_id: str, joining: Joining, token: Token
+    ) -> None:
+        """A static member started again: whoever has its old id is fenced."""
+        self._fail_join(member, ErrorCode.FENCED_INSTANCE_ID)
+        self._fail_sync(member, ErrorCode.FENCED_INSTANCE_ID)
+        led_by, waited_for = self.roster.leader, member.member_id in self._unsynced
+        self.roster.rename(member, member_id)
+        if waited_for:
+            self._unsynced = self._unsynced & set(self.roster.members) | {member_id}
+        member.take(joining)
+        self._renew(now, member)
+        if self.state is State.STABLE and choose_protocol(self.roster) == self.protocol:
+            # It goes on with what it had. Named as leader it would assign anew: so it is not told.
+            answer = replace(self._joined(member), members=(), leader=led_by or "")
+            self._held[self._store()] = (token, answer)
+            return
+        member.join = token
+        self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
+
+    # rebalancing
+
+    def _prepare(self, now: float, error: ErrorCode) -> None:
+        """A rebalance begins, if none is being prepared; `error` for those that wait for a sync."""
+        if self.state is State.PREPARING:
+            return
+        was_empty, self.state = self.state is State.EMPTY, State.PREPARING
+        self._storing = None
+        self._unsynced.clear()
+        for member in self.roster:
+            self._fail_sync(member, error)
+        timeout_s = self.roster.rebalance_timeout_s
+        self._delaying = was_empty
+        self._newcomers = False
+        delay_s = self._limits.initial_rebalance_delay_s if was_empty else timeout_s
+        self._delay_left_s = max(timeout_s - delay_s, 0.0)
+        self._join_by = now + delay_s
+
+    def _complete_if_joined(self, now: float) -> None:
+        if self.state is State.PREPARING and not self._delaying and self.roster.have_all_joined:
+            self._complete(now)
+
+    def _joining_is_over(self, now: float) -> None:
+        if self._delaying and self._newcomers and self._delay_left_s > 0:
+            delay_s = min(self._limits.initial_rebalance_delay_s, self._delay_left_s)
+            self._newcomers = False
+            self._delay_left_s -= delay_s
+            self._join_by = now + delay_s
+            if delay_s > 0:
+                return
+        self._complete(now)
+
+    def _complete(self, now: float) -> None:
+        """The next generation begins with those who joined, and static members that are away."""
+        for member in self.roster:
+            if member.join is None and member.instance_id is None:
+                self.roster.remove(member)
+        self._delaying = False
+        if len(self.roster) and not self.roster.elect_joined():
+            self._join_by = now + self.roster.rebalance_timeout_s
+            return
+        self.generation = 1 if self.generation == _GENERATION_MAX else self.generation + 1
+        self.protocol = choose_protocol(self.roster)
+        if not len(self.roster):
+            self.state = State.EMPTY
+            self._store()
+            return
+        self.state = State.COMPLETING
+        self._sync_by = now + self.roster.rebalance_timeout_s
+        for member in self.roster:
+            member.assignment = b""
+        for member in self.roster:
+            if member.join is not None:
+                token, member.join = member.join, None
+                member.is_new = False
+                self._unsynced.add(member.member_id)
+                self._renew(now, member)
+                self._answer(token, self._joined(member))
+
+    def _take_assignments(self, now: float, assignments: dict[str, bytes]) -> None:
+        for member in self.roster:
+            member.assignment = assignments.get(member.member_id, b"")
+        if self.roster.size_bytes > 2 * GROUP_BYTES_MAX:
+            self._prepare(now, ErrorCode.UNKNOWN_SERVER_ERROR)
+            return
+        self._storing = self._store()
+
+    def _remove(self, now: float, member: Member) -> None:
+        self._fail_join(member, ErrorCode.UNKNOWN_MEMBER_ID)
+        self._fail_sync(member, ErrorCode.UNKNOWN_MEMBER_ID)
+        self.roster.remove(member)
+        self._unsynced.discard(member.member_id)
+        self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
+
+    # small things
+
+    def _refusal(
+        self, member_id: str, instance_id: str | None, generation: int
+    ) -> ErrorCode | None:
+        error = self.roster.refusal(member_id, instance_id)
+        if error is None and generation != self.generation:
+            error = ErrorCode.ILLEGAL_GENERATION
+        return error
+
+    def _renew(self, now: float, member: Member) -> None:
+        if not member.is_new:
+            member.deadline = now + member.session_timeout_s
+
+    def _joined(self, member: Member) -> Joined:
+        leads = member.member_id == self.roster.leader
+        return Joined(
+            generation=self.generation,
+            protocol_type=self.roster.protocol_type,
+            protocol=self.protocol,
+            leader=self.roster.leader or "",
+            member_id=member.member_id,
+            members=self._told() if leads else (),
+        )
+
+    def _told(self) -> tuple[ToldMember, ...]:
+        return tuple(
+            ToldMember(each.member_id, each.instance_id, each.metadata(self.protocol))
+            for each in self.roster
+        )
+
+    def _synced(self, member: Member) -> Synced:
+        return Synced(
+            protocol_type=self.roster.protocol_type,
+            protocol=self.protocol,
+            assignment=member.assignment,
+        )
+
+    def _store(self) -> int:
+        self._stores += 1
+        self.outputs.append(Store(self._stores))
+        return self._stores
+
+    def _answer(self, token: Token, content: Joined | Synced) -> None:
+        self.outputs.append(Answer(token, content))
+
+    def _fail_join(self, member: Member, error: ErrorCode) -> None:
+        if member.join is not None:
+            token, member.join = member.join, None
+            self._answer(token, Joined(error=error, member_id=member.member_id))
+
+    def _fail_sync(self, member: Member, error: ErrorCode) -> None:
+        if member.sync is not None:
+            token, member.sync = member.sync, None
+            self._answer(token, Synced(error=error))

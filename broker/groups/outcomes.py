@@ -1,0 +1,58 @@
+"""What the state machine says: answers to those who wait, and what has to be stored first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from broker.groups.member import Token
+from skidway.kafka.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class ToldMember:
+    """A member as the leader is told."""
+
+    member_id: str
+    instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """The answer to a join."""
+
+    error: ErrorCode = ErrorCode.NONE
+    generation: int = -1
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str = ""
+    member_id: str = ""
+    members: tuple[ToldMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synced:
+    """The answer to a sync."""
+
+    error: ErrorCode = ErrorCode.NONE
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Goes to the one who waits with this token."""
+
+    token: Token
+    content: Joined | Synced
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The group as it is now has to be stored; `Group.stored` is told of it with this number."""
+
+    number: int
+
+
+Output = Answer | Store

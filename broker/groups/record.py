@@ -1,0 +1,113 @@
+"""A group as it is stored: enough that its members go on after a restart as if nothing had been."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from broker.groups.member import Member, Protocol
+from skidway.errors import SkidwayError
+
+BYTES_MAX = 512 * 1024
+"""A larger document is stored without its members: after a restart they join again.
+
+ZooKeeper takes 1 MB in one request."""
+_GENERATION_MAX = (1 << 31) - 1
+
+
+class RecordRefused(SkidwayError):
+    """A stored group that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRecord:
+    """Generation and members; `empty_since_ms` (wall clock) is 0 while there are members.
+
+    `ids_version` is the version of the children of the group's `ids` node when it was found empty:
+    consumers that coordinate through ZooKeeper themselves register there.
+    """
+
+    generation: int
+    protocol_type: str = ""
+    protocol: str | None = None
+    leader: str | None = None
+    members: tuple[Member, ...] = ()
+    empty_since_ms: int = 0
+    ids_version: int = -1
+
+
+def encode(record: GroupRecord) -> bytes:
+    """Content of the group's node."""
+    content = _content(record, record.members)
+    return content if len(content) <= BYTES_MAX else _content(record, ())
+
+
+def decode(path: str, data: bytes) -> GroupRecord:
+    """A group from its node. Raises RecordRefused."""
+    try:
+        content = json.loads(data)
+        generation = int(content["generation"])
+        if not 0 <= generation <= _GENERATION_MAX:
+            raise RecordRefused(f"ZooKeeper's node {path} has the generation {generation}")
+        return GroupRecord(
+            generation=generation,
+            protocol_type=str(content.get("protocol_type", "")),
+            protocol=content.get("protocol"),
+            leader=content.get("leader"),
+            members=tuple(_member(each) for each in content.get("members", ())),
+            empty_since_ms=int(content.get("empty_since_ms", 0)),
+            ids_version=int(content.get("ids_version", -1)),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RecordRefused(f"ZooKeeper's node {path} is no group: {error}") from error
+
+
+def _content(record: GroupRecord, members: tuple[Member, ...]) -> bytes:
+    content = {
+        "version": 1,
+        "generation": record.generation,
+        "protocol_type": record.protocol_type,
+        "protocol": record.protocol,
+        "leader": record.leader,
+        "members": [_document(each) for each in members],
+        "empty_since_ms": record.empty_since_ms,
+        "ids_version": record.ids_version,
+    }
+    return json.dumps(content, separators=(",", ":")).encode()
+
+
+def _document(member: Member) -> dict[str, Any]:
+    return {
+        "member_id": member.member_id,
+        "instance_id": member.instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "session_timeout_ms": round(member.session_timeout_s * 1000),
+        "rebalance_timeout_ms": round(member.rebalance_timeout_s * 1000),
+        "protocols": [[each.name, _text(each.metadata)] for each in member.protocols],
+        "assignment": _text(member.assignment),
+    }
+
+
+def _member(content: dict[str, Any]) -> Member:
+    instance_id = content["instance_id"]
+    return Member(
+        member_id=str(content["member_id"]),
+        instance_id=None if instance_id is None else str(instance_id),
+        client_id=str(content["client_id"]),
+        client_host=str(content["client_host"]),
+        session_timeout_s=int(content["session_timeout_ms"]) / 1000,
+        rebalance_timeout_s=int(content["rebalance_timeout_ms"]) / 1000,
+        protocols=tuple(Protocol(str(name), _bytes(said)) for name, said in content["protocols"]),
+        assignment=_bytes(content["assignment"]),
+    )
+
+
+def _text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)

@@ -1,0 +1,148 @@
+"""Offsets of groups that nobody is in any more go after `offsets.retention.minutes`.
+
+A group's time runs from when it was last seen with members; an offset's from its commit, whichever
+is later. Consumers that coordinate through ZooKeeper themselves are members too: a change among
+their registrations since the last look starts the time again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from broker.coordination import consumers, ledger
+from broker.coordination.ledger import GroupInUse, Looked
+from broker.coordination.session import Session
+from broker.groups.coordinator import Groups
+from broker.groups.record import GroupRecord, RecordRefused, decode, encode
+from broker.log.retention_clock import RetentionClock
+from skidway import log
+from skidway.clock import Clock
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError
+from skidway.kafka.types import TopicPartition
+
+_log = log.get(__name__)
+
+
+class Fate(Enum):
+    """What becomes of a group."""
+
+    KEPT = "kept"
+    MARKED = "marked"
+    WOKEN = "woken"
+    SHORTENED = "shortened"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A group's fate: the record that marks it, or the offsets that go."""
+
+    fate: Fate
+    record: GroupRecord | None = None
+    expired: tuple[TopicPartition, ...] = ()
+
+
+def decide(record: GroupRecord | None, looked: Looked, now_ms: int, retention_ms: int) -> Verdict:
+    """What becomes of a group that is not in memory."""
+    if looked.native:
+        return Verdict(Fate.KEPT)
+    if record is not None and record.members:
+        return Verdict(Fate.WOKEN)  # its members have to be heard of, or time out
+    if record is None or not record.empty_since_ms or record.ids_version != looked.ids_version:
+        known = record or GroupRecord(generation=0)
+        marked = replace(known, empty_since_ms=now_ms, ids_version=looked.ids_version)
+        return Verdict(Fate.MARKED, marked)
+    if now_ms - record.empty_since_ms < retention_ms:
+        return Verdict(Fate.KEPT)
+    expired = tuple(
+        partition
+        for partition, committed in looked.offsets.items()
+        if now_ms - committed.time_ms >= retention_ms
+    )
+    if len(expired) == len(looked.offsets):
+        return Verdict(Fate.DELETED, expired=expired)
+    return Verdict(Fate.SHORTENED if expired else Fate.KEPT, expired=expired)
+
+
+class OffsetRetention:
+    """Owned by the loop; looks at one group after the other."""
+
+    def __init__(self, groups: Groups, session: Session, clock: Clock, retention_ms: int) -> None:
+        self._groups = groups
+        self._session = session
+        self._clock = RetentionClock(clock)
+        self._retention_ms = retention_ms
+        self._left: list[str] = []
+        self._looking = False
+
+    def look(self) -> None:
+        """Looks at every group; nothing if it still does, or if ZooKeeper is away."""
+        if not self._looking:
+            self._looking = True
+            self._session.submit(_names, self._listed)
+
+    def _listed(self, outcome: list[str] | SkidwayError) -> None:
+        self._left = [] if isinstance(outcome, SkidwayError) else outcome
+        self._next()
+
+    def _next(self) -> None:
+        groups = self._groups
+        while self._left:
+            group = self._left.pop()
+            busy = groups.is_loading(group) or groups.desk.is_busy_with(group)
+            if group not in groups.hosted and not busy:
+                self._session.submit(self._work(group), self._done(group))
+                return
+        self._looking = False
+
+    def _work(self, group: str) -> Callable[[Coordinator], Verdict]:
+        now_ms, retention_ms = self._clock.now_ms(), self._retention_ms
+
+        def work(coordinator: Coordinator) -> Verdict:
+            looked = ledger.look(coordinator, group)
+            path = consumers.record_path(group)
+            record = None if looked.record is None else decode(path, looked.record)
+            verdict = decide(record, looked, now_ms, retention_ms)
+            _carry_out(coordinator, group, verdict)
+            return verdict
+
+        return work
+
+    def _done(self, group: str) -> Callable[[Verdict | SkidwayError], None]:
+        def done(outcome: Verdict | SkidwayError) -> None:
+            counts = self._groups.counts
+            if isinstance(outcome, Verdict):
+                counts.offsets_expired += len(outcome.expired)
+                counts.groups_expired += outcome.fate is Fate.DELETED
+                if outcome.expired:
+                    _log.info("offsets_expired", group=group, offsets=len(outcome.expired))
+                if outcome.fate is Fate.WOKEN:
+                    self._groups.use(group, lambda _group: None)
+            elif isinstance(outcome, RecordRefused):
+                _log.error("group_refused", group=group, reason=str(outcome))
+            elif not isinstance(outcome, GroupInUse):
+                self._left = []  # ZooKeeper does not answer: another time
+            self._next()
+
+        return done
+
+
+def _names(coordinator: Coordinator) -> list[str]:
+    return [consumers.group_of(name) for name in coordinator.children(consumers.CONSUMERS)]
+
+
+def _carry_out(coordinator: Coordinator, group: str, verdict: Verdict) -> None:
+    if verdict.fate is Fate.DELETED:
+        ledger.delete_group(coordinator, group)
+    elif verdict.fate is Fate.SHORTENED:
+        ledger.delete_offsets(coordinator, group, verdict.expired)
+    elif verdict.fate is Fate.MARKED and verdict.record is not None:
+        path, content = consumers.record_path(group), encode(verdict.record)
+        found = coordinator.get(path)
+        if found is None:
+            coordinator.create_if_absent(path, content)
+        else:
+            coordinator.set_versioned(path, content, found.version)

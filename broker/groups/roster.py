@@ -1,0 +1,123 @@
+"""Who is in a group: members, their static names, the leader, and ids that were only given out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from broker.groups.member import Joining, Member
+from skidway.kafka.errors import ErrorCode
+
+
+class Roster:
+    """The members, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, Member] = {}
+        self.leader: str | None = None
+        self.protocol_type: str | None = None
+        self.given: dict[str, float] = {}
+        """Ids that new members were told to come back with, and until when (monotonic s)."""
+        self.unheard: set[str] = set()
+        """Restored members that have not spoken since."""
+        self._static: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(tuple(self.members.values()))
+
+    @property
+    def size_bytes(self) -> int:
+        """What all members weigh."""
+        return sum(each.size_bytes for each in self.members.values())
+
+    @property
+    def rebalance_timeout_s(self) -> float:
+        """The longest that a member asks for."""
+        return max((each.rebalance_timeout_s for each in self.members.values()), default=0.0)
+
+    @property
+    def have_all_joined(self) -> bool:
+        """Whether everybody waits for the next generation, those with a given id included."""
+        return not self.given and all(each.join is not None for each in self.members.values())
+
+    def static_id(self, instance_id: str | None) -> str | None:
+        """The member id behind an instance id."""
+        return None if instance_id is None else self._static.get(instance_id)
+
+    def supports(self, joining: Joining) -> bool:
+        """Whether it shares a protocol with all members."""
+        names = {each.name for each in joining.protocols}
+        if not self.members:
+            return bool(joining.protocol_type) and bool(names)
+        if joining.protocol_type != self.protocol_type:
+            return False
+        for each in self.members.values():
+            names.intersection_update(each.protocol_names)
+        return bool(names)
+
+    def refusal(self, member_id: str, instance_id: str | None) -> ErrorCode | None:
+        """Why a request is not this member's; None if it is, and then it has been heard."""
+        if instance_id is not None:
+            current = self._static.get(instance_id)
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            if current != member_id:
+                # A restored one may have been replaced before the crash: nobody is a zombie yet.
+                unsure = current in self.unheard
+                return ErrorCode.UNKNOWN_MEMBER_ID if unsure else ErrorCode.FENCED_INSTANCE_ID
+        elif member_id not in self.members:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        self.unheard.discard(member_id)
+        return None
+
+    def add(self, member: Member, protocol_type: str) -> None:
+        """A new member; the first one leads, and its protocol type is the group's."""
+        if not self.members:
+            self.protocol_type = protocol_type
+        self.members[member.member_id] = member
+        if member.instance_id is not None:
+            self._static[member.instance_id] = member.member_id
+        self.given.pop(member.member_id, None)
+        if self.leader is None:
+            self.leader = member.member_id
+
+    def remove(self, member: Member) -> None:
+        """A member goes."""
+        del self.members[member.member_id]
+        self.unheard.discard(member.member_id)
+        if self.static_id(member.instance_id) == member.member_id:
+            del self._static[member.instance_id or ""]
+        if self.leader == member.member_id:
+            self.leader = next(iter(self.members), None)
+
+    def rename(self, member: Member, member_id: str) -> None:
+        """A static member came back, and goes on under another id, in its old place."""
+        old = member.member_id
+        self.unheard.discard(old)
+        member.member_id = member_id
+        self.members = {
+            (member_id if name == old else name): each for name, each in self.members.items()
+        }
+        self._static[member.instance_id or ""] = member_id
+        if self.leader == old:
+            self.leader = member_id
+
+    def elect_joined(self) -> bool:
+        """Sees to it that the leader is among those who joined; False if nobody has."""
+        leader = None if self.leader is None else self.members.get(self.leader)
+        if leader is not None and leader.join is not None:
+            return True
+        joined = next((each for each in self.members.values() if each.join is not None), None)
+        if joined is not None:
+            self.leader = joined.member_id
+        return joined is not None
+
+    def restore(self, members: Iterable[Member], leader: str | None, protocol_type: str) -> None:
+        """As they were stored."""
+        for each in members:
+            self.add(each, protocol_type)
+            self.unheard.add(each.member_id)
+        if leader in self.members:
+            self.leader = leader

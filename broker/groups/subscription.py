@@ -1,0 +1,33 @@
+"""The topics that a consumer's protocol metadata names; the rest of it is the clients' business.
+
+Kafka's ConsumerProtocolSubscription, any version: int16 version, int32 count, that many strings
+with an int16 length, and more.
+"""
+
+from __future__ import annotations
+
+import struct
+
+CONSUMER = "consumer"
+_HEAD = struct.Struct(">hi")
+_LENGTH = struct.Struct(">h")
+
+
+def topics(metadata: bytes) -> frozenset[str] | None:
+    """The topics; None if this is no consumer's metadata."""
+    try:
+        _, count = _HEAD.unpack_from(metadata)
+        at, found = _HEAD.size, set()
+        if not 0 <= count <= len(metadata) // _LENGTH.size:
+            return None
+        for _ in range(count):
+            (length,) = _LENGTH.unpack_from(metadata, at)
+            at += _LENGTH.size
+            name = metadata[at : at + length] if length >= 0 else b""
+            if length < 0 or len(name) != length:
+                return None
+            found.add(name.decode())
+            at += length
+    except (struct.error, UnicodeDecodeError):
+        return None
+    return frozenset(found)

@@ -1,0 +1,41 @@
+"""DeleteGroups (key 42), versions 0-2: groups without members go, with their offsets (KIP-229).
+
+1    throttling after the answer
+2    flexible
+"""
+
+from __future__ import annotations
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import Int16, Int32, Request, Response, structure
+
+VERSIONS = VersionRange(0, 2)
+
+
+@structure
+class DeleteGroupsRequest(Request):
+    """Groups to be deleted."""
+
+    API = ApiKey.DELETE_GROUPS
+    VERSIONS = VERSIONS
+
+    groups_names: tuple[str, ...]
+
+
+@structure
+class DeletableGroupResult:
+    """What became of one group."""
+
+    group_id: str
+    error_code: Int16 = 0
+
+
+@structure
+class DeleteGroupsResponse(Response):
+    """What became of each group."""
+
+    API = ApiKey.DELETE_GROUPS
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Int32 = 0
+    results: tuple[DeletableGroupResult, ...]

@@ -1,0 +1,74 @@
+"""DescribeGroups (key 15), versions 0-5: state, protocol and members of groups.
+
+    1    throttle time
+    2    throttling after the answer
+    3    authorized operations (KIP-430)
+    4    group instance ids (KIP-345)
+    5    flexible
+
+Left out: error messages (version 6, KIP-1043).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    Int16,
+    Int32,
+    Request,
+    Response,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(0, 5)
+OPERATIONS_NOT_ASKED = -(1 << 31)
+
+
+@structure
+class DescribeGroupsRequest(Request):
+    """Asks for groups by name."""
+
+    API = ApiKey.DESCRIBE_GROUPS
+    VERSIONS = VERSIONS
+
+    groups: tuple[str, ...]
+    include_authorized_operations: Annotated[bool, since(3)] = False
+
+
+@structure
+class DescribedGroupMember:
+    """One member, with what it subscribes to and what it was assigned."""
+
+    member_id: str
+    group_instance_id: Annotated[str | None, since(4)] = None
+    client_id: str = ""
+    client_host: str = ""
+    member_metadata: bytes = b""
+    member_assignment: bytes = b""
+
+
+@structure
+class DescribedGroup:
+    """One group; `protocol_data` is the name of its protocol."""
+
+    error_code: Int16 = 0
+    group_id: str
+    group_state: str = ""
+    protocol_type: str = ""
+    protocol_data: str = ""
+    members: tuple[DescribedGroupMember, ...] = ()
+    authorized_operations: Annotated[Int32, since(3)] = OPERATIONS_NOT_ASKED
+
+
+@structure
+class DescribeGroupsResponse(Response):
+    """The groups."""
+
+    API = ApiKey.DESCRIBE_GROUPS
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    groups: tuple[DescribedGroup, ...]

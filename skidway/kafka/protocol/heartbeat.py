@@ -1,0 +1,48 @@
+"""Heartbeat (key 12), versions 0-4: a member is alive, and hears whether a rebalance has begun.
+
+1    throttle time
+2    throttling after the answer
+3    group instance ids (KIP-345)
+4    flexible
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(0, 4)
+
+
+@structure
+class HeartbeatRequest(Request):
+    """Says that a member is alive."""
+
+    API = ApiKey.HEARTBEAT
+    VERSIONS = VERSIONS
+
+    group_id: str
+    generation_id: Int32
+    member_id: str
+    group_instance_id: Annotated[str | None, since(3), REFUSED_IF_ABSENT] = None
+
+
+@structure
+class HeartbeatResponse(Response):
+    """REBALANCE_IN_PROGRESS asks the member to join again."""
+
+    API = ApiKey.HEARTBEAT
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    error_code: Int16 = 0

@@ -1,0 +1,79 @@
+"""JoinGroup (key 11), versions 2-7: a member takes part in a group's next generation.
+
+    2    throttle time (0 and 1 are gone with KIP-896)
+    3    throttling after the answer
+    4    an empty member id is answered with MEMBER_ID_REQUIRED and an id (KIP-394)
+    5    group instance ids: static members (KIP-345)
+    6    flexible
+    7    protocol type in the answer; the protocol's name may be null (KIP-559)
+
+Left out: the reason (version 8, KIP-800) and the skipped assignment (version 9, KIP-814).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    nullable,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(2, 7)
+
+
+@structure
+class JoinGroupRequestProtocol:
+    """A protocol that the member can follow, the one it likes best first."""
+
+    name: str
+    metadata: bytes
+
+
+@structure
+class JoinGroupRequest(Request):
+    """Asks to be in the next generation; times in ms. An empty member id is a new member's."""
+
+    API = ApiKey.JOIN_GROUP
+    VERSIONS = VERSIONS
+
+    group_id: str
+    session_timeout_ms: Int32
+    rebalance_timeout_ms: Int32 = -1
+    member_id: str = ""
+    group_instance_id: Annotated[str | None, since(5), REFUSED_IF_ABSENT] = None
+    protocol_type: str
+    protocols: tuple[JoinGroupRequestProtocol, ...]
+
+
+@structure
+class JoinGroupResponseMember:
+    """A member, as only the leader is told."""
+
+    member_id: str
+    group_instance_id: Annotated[str | None, since(5)] = None
+    metadata: bytes
+
+
+@structure
+class JoinGroupResponse(Response):
+    """The generation, its protocol and leader; `members` for the leader only."""
+
+    API = ApiKey.JOIN_GROUP
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Int32 = 0
+    error_code: Int16 = 0
+    generation_id: Int32 = -1
+    protocol_type: Annotated[str | None, since(7)] = None
+    protocol_name: Annotated[str | None, nullable(7)] = ""
+    leader: str = ""
+    member_id: str = ""
+    members: tuple[JoinGroupResponseMember, ...] = ()

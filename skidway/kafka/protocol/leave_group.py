@@ -1,0 +1,72 @@
+"""LeaveGroup (key 13), versions 0-4: members leave, or are taken out.
+
+    1    throttle time
+    2    throttling after the answer
+    3    several members, by id or instance id (KIP-345)
+    4    flexible
+
+Left out: the reason (version 5, KIP-800).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    since,
+    structure,
+    until,
+)
+
+VERSIONS = VersionRange(0, 4)
+
+
+@structure
+class MemberIdentity:
+    """A member by its id, or by its instance id with an empty member id."""
+
+    member_id: str
+    group_instance_id: str | None = None
+
+
+@structure
+class LeaveGroupRequest(Request):
+    """Members that leave: `members` since 3, one `member_id` before."""
+
+    API = ApiKey.LEAVE_GROUP
+    VERSIONS = VERSIONS
+
+    group_id: str
+    member_id: Annotated[str, until(2), REFUSED_IF_ABSENT] = ""
+    members: Annotated[tuple[MemberIdentity, ...], since(3), REFUSED_IF_ABSENT] = ()
+
+    def identities(self, version: int) -> tuple[MemberIdentity, ...]:
+        """The members, whichever field they came in."""
+        return self.members if version >= 3 else (MemberIdentity(member_id=self.member_id),)
+
+
+@structure
+class MemberResponse:
+    """What became of one member."""
+
+    member_id: str
+    group_instance_id: str | None
+    error_code: Int16 = 0
+
+
+@structure
+class LeaveGroupResponse(Response):
+    """What became of each member; before 3 the error is the one member's."""
+
+    API = ApiKey.LEAVE_GROUP
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    error_code: Int16 = 0
+    members: Annotated[tuple[MemberResponse, ...], since(3)] = ()

@@ -1,0 +1,57 @@
+"""ListGroups (key 16), versions 0-4: the groups that a broker coordinates.
+
+    1    throttle time
+    2    throttling after the answer
+    3    flexible
+    4    states, and a filter of them (KIP-518)
+
+Left out: types of groups (version 5, KIP-848).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(0, 4)
+
+
+@structure
+class ListGroupsRequest(Request):
+    """Asks for groups in some states; none given = in any."""
+
+    API = ApiKey.LIST_GROUPS
+    VERSIONS = VERSIONS
+
+    states_filter: Annotated[tuple[str, ...], since(4), REFUSED_IF_ABSENT] = ()
+
+
+@structure
+class ListedGroup:
+    """One group."""
+
+    group_id: str
+    protocol_type: str
+    group_state: Annotated[str, since(4)] = ""
+
+
+@structure
+class ListGroupsResponse(Response):
+    """All groups."""
+
+    API = ApiKey.LIST_GROUPS
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    error_code: Int16 = 0
+    groups: tuple[ListedGroup, ...] = ()

@@ -1,0 +1,91 @@
+"""OffsetCommit (key 8), versions 2-8: a group's offsets are stored.
+
+    2    retention time (0 and 1 are gone with KIP-896)
+    3    throttle time
+    4    throttling after the answer
+    5    the retention time is gone: the broker's holds for the whole group (KIP-211)
+    6    leader epochs (KIP-320)
+    7    group instance ids (KIP-345)
+    8    flexible
+
+Left out: member epochs (version 9, KIP-848).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    Int16,
+    Int32,
+    Int64,
+    Request,
+    Response,
+    since,
+    structure,
+    until,
+)
+
+VERSIONS = VersionRange(2, 8)
+
+
+@structure
+class OffsetCommitRequestPartition:
+    """The next offset to be read of a partition, with words of the client's own."""
+
+    partition_index: Int32
+    committed_offset: Int64
+    committed_leader_epoch: Annotated[Int32, since(6)] = -1
+    committed_metadata: str | None = None
+
+
+@structure
+class OffsetCommitRequestTopic:
+    """A topic's partitions."""
+
+    name: str
+    partitions: tuple[OffsetCommitRequestPartition, ...]
+
+
+@structure
+class OffsetCommitRequest(Request):
+    """Offsets to be stored; generation -1 and no member id is a simple consumer's."""
+
+    API = ApiKey.OFFSET_COMMIT
+    VERSIONS = VERSIONS
+
+    group_id: str
+    generation_id_or_member_epoch: Int32 = -1
+    member_id: str = ""
+    group_instance_id: Annotated[str | None, since(7), REFUSED_IF_ABSENT] = None
+    retention_time_ms: Annotated[Int64, until(4)] = -1
+    topics: tuple[OffsetCommitRequestTopic, ...]
+
+
+@structure
+class OffsetCommitResponsePartition:
+    """What became of one partition's offset."""
+
+    partition_index: Int32
+    error_code: Int16 = 0
+
+
+@structure
+class OffsetCommitResponseTopic:
+    """A topic's partitions."""
+
+    name: str
+    partitions: tuple[OffsetCommitResponsePartition, ...]
+
+
+@structure
+class OffsetCommitResponse(Response):
+    """What became of each offset."""
+
+    API = ApiKey.OFFSET_COMMIT
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Annotated[Int32, since(3)] = 0
+    topics: tuple[OffsetCommitResponseTopic, ...]

@@ -1,0 +1,62 @@
+"""OffsetDelete (key 47), version 0: single offsets of a group go (KIP-496). Never flexible."""
+
+from __future__ import annotations
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import Int16, Int32, Request, Response, structure
+
+VERSIONS = VersionRange(0, 0)
+
+
+@structure
+class OffsetDeleteRequestPartition:
+    """A partition whose offset goes."""
+
+    partition_index: Int32
+
+
+@structure
+class OffsetDeleteRequestTopic:
+    """A topic's partitions."""
+
+    name: str
+    partitions: tuple[OffsetDeleteRequestPartition, ...]
+
+
+@structure
+class OffsetDeleteRequest(Request):
+    """Offsets to be deleted."""
+
+    API = ApiKey.OFFSET_DELETE
+    VERSIONS = VERSIONS
+
+    group_id: str
+    topics: tuple[OffsetDeleteRequestTopic, ...]
+
+
+@structure
+class OffsetDeleteResponsePartition:
+    """What became of one offset."""
+
+    partition_index: Int32
+    error_code: Int16 = 0
+
+
+@structure
+class OffsetDeleteResponseTopic:
+    """A topic's partitions."""
+
+    name: str
+    partitions: tuple[OffsetDeleteResponsePartition, ...]
+
+
+@structure
+class OffsetDeleteResponse(Response):
+    """What became of each offset, or why nothing was done at all."""
+
+    API = ApiKey.OFFSET_DELETE
+    VERSIONS = VERSIONS
+
+    error_code: Int16 = 0
+    throttle_time_ms: Int32 = 0
+    topics: tuple[OffsetDeleteResponseTopic, ...] = ()

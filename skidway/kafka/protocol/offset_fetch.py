@@ -1,0 +1,83 @@
+"""OffsetFetch (key 9), versions 1-7: a group's stored offsets.
+
+    1    offsets are the broker's, no more ZooKeeper's (0 is gone with KIP-896)
+    2    null asks for all topics; an error of the whole request
+    3    throttle time
+    4    throttling after the answer
+    5    leader epochs (KIP-320)
+    6    flexible
+    7    require_stable: not what an open transaction may change (KIP-447)
+
+Left out: several groups at once (version 8, KIP-709).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    Int16,
+    Int32,
+    Int64,
+    Request,
+    Response,
+    nullable,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(1, 7)
+NO_OFFSET = -1
+
+
+@structure
+class OffsetFetchRequestTopic:
+    """A topic's partitions."""
+
+    name: str
+    partition_indexes: tuple[Int32, ...]
+
+
+@structure
+class OffsetFetchRequest(Request):
+    """Asks for stored offsets; `topics` None = all that the group has."""
+
+    API = ApiKey.OFFSET_FETCH
+    VERSIONS = VERSIONS
+
+    group_id: str
+    topics: Annotated[tuple[OffsetFetchRequestTopic, ...] | None, nullable(2)]
+    require_stable: Annotated[bool, since(7), REFUSED_IF_ABSENT] = False
+
+
+@structure
+class OffsetFetchResponsePartition:
+    """The stored offset of a partition; NO_OFFSET without an error if there is none."""
+
+    partition_index: Int32
+    committed_offset: Int64 = NO_OFFSET
+    committed_leader_epoch: Annotated[Int32, since(5)] = -1
+    metadata: str | None = ""
+    error_code: Int16 = 0
+
+
+@structure
+class OffsetFetchResponseTopic:
+    """A topic's partitions."""
+
+    name: str
+    partitions: tuple[OffsetFetchResponsePartition, ...]
+
+
+@structure
+class OffsetFetchResponse(Response):
+    """The stored offsets."""
+
+    API = ApiKey.OFFSET_FETCH
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Annotated[Int32, since(3)] = 0
+    topics: tuple[OffsetFetchResponseTopic, ...] = ()
+    error_code: Annotated[Int16, since(2)] = 0

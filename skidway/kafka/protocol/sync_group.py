@@ -1,0 +1,63 @@
+"""SyncGroup (key 14), versions 0-5: the leader brings the assignment, every member gets its own.
+
+1    throttle time
+2    throttling after the answer
+3    group instance ids (KIP-345)
+4    flexible
+5    protocol type and name, so that a member of another generation is noticed (KIP-559)
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from skidway.kafka.protocol.apis import ApiKey, VersionRange
+from skidway.kafka.protocol.messages import (
+    REFUSED_IF_ABSENT,
+    Int16,
+    Int32,
+    Request,
+    Response,
+    since,
+    structure,
+)
+
+VERSIONS = VersionRange(0, 5)
+
+
+@structure
+class SyncGroupRequestAssignment:
+    """What one member is to do."""
+
+    member_id: str
+    assignment: bytes
+
+
+@structure
+class SyncGroupRequest(Request):
+    """Asks for the member's assignment; the leader's request has those of all."""
+
+    API = ApiKey.SYNC_GROUP
+    VERSIONS = VERSIONS
+
+    group_id: str
+    generation_id: Int32
+    member_id: str
+    group_instance_id: Annotated[str | None, since(3), REFUSED_IF_ABSENT] = None
+    protocol_type: Annotated[str | None, since(5)] = None
+    protocol_name: Annotated[str | None, since(5)] = None
+    assignments: tuple[SyncGroupRequestAssignment, ...] = ()
+
+
+@structure
+class SyncGroupResponse(Response):
+    """The member's assignment."""
+
+    API = ApiKey.SYNC_GROUP
+    VERSIONS = VERSIONS
+
+    throttle_time_ms: Annotated[Int32, since(1)] = 0
+    error_code: Int16 = 0
+    protocol_type: Annotated[str | None, since(5)] = None
+    protocol_name: Annotated[str | None, since(5)] = None
+    assignment: bytes = b""

@@ -1,0 +1,436 @@
+"""Consumer groups of stock clients, unmodified: subscribe, rebalance, commit, restart, leave."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiokafka
+import pytest
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, NewTopic
+
+with warnings.catch_warnings():  # its way to its own resources is deprecated in Python 3.11
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import kafka
+
+from support.brokers import SkidwayBroker
+from support.kafka import topic_name
+from support.processes import eventually, running
+from support.zookeeper import ZooKeeper
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+PARTITIONS = 4
+COUNT = 100
+
+
+@pytest.fixture(autouse=True)
+def _forget_what_clients_leave() -> Iterator[None]:
+    """kafka-python leaves wake-up sockets to the garbage collector, which warns of them."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+@pytest.fixture(scope="module")
+def broker(
+    tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
+) -> Iterator[SkidwayBroker]:
+    folder = tmp_path_factory.mktemp("groups")
+    made = group_broker(folder, f"{zookeeper_server.address}/{folder.name}")
+    with running(made.program, made.ready):
+        yield made
+        made.program.stop()
+
+
+def group_broker(folder: Path, zookeeper: str) -> SkidwayBroker:
+    made = SkidwayBroker(folder, zookeeper)
+    made.settings["group.initial.rebalance.delay.ms"] = 0
+    made.settings["group.min.session.timeout.ms"] = 1000
+    made.program.command[:] = made.command()
+    return made
+
+
+class Member(Protocol):
+    """One consumer of a group; `step` lets it work, `owned` are its partitions."""
+
+    seen: list[tuple[int, int]]
+
+    def step(self) -> None: ...
+    def owned(self) -> set[int]: ...
+    def commit(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class ConfluentMember:
+    def __init__(self, address: str, group: str, topic: str, **more: object) -> None:
+        settings = {
+            "bootstrap.servers": address, "group.id": group, "enable.auto.commit": False,
+            "auto.offset.reset": "earliest", "session.timeout.ms": 6000,
+            "heartbeat.interval.ms": 300, **more,
+        }  # fmt: skip
+        self.consumer = Consumer(settings)
+        self.consumer.subscribe([topic])
+        self.seen: list[tuple[int, int]] = []
+        self.errors: list[KafkaError] = []
+
+    def step(self) -> None:
+        for message in self.consumer.consume(100, 0.1):
+            if message.error() is None:
+                self.seen.append((message.partition(), message.offset()))
+            else:
+                self.errors.append(message.error())
+
+    def owned(self) -> set[int]:
+        return {each.partition for each in self.consumer.assignment()}
+
+    def commit(self) -> None:
+        self.consumer.commit(asynchronous=False)
+
+    def close(self) -> None:
+        self.consumer.close()
+
+
+class KafkaPythonMember:
+    def __init__(self, address: str, group: str, topic: str) -> None:
+        self.consumer = kafka.KafkaConsumer(
+            topic, bootstrap_servers=address, group_id=group, enable_auto_commit=False,
+            auto_offset_reset="earliest", session_timeout_ms=6000, heartbeat_interval_ms=300,
+        )  # fmt: skip
+        self.seen: list[tuple[int, int]] = []
+
+    def step(self) -> None:
+        for records in self.consumer.poll(100).values():
+            self.seen += [(each.partition, each.offset) for each in records]
+
+    def owned(self) -> set[int]:
+        return {each.partition for each in self.consumer.assignment()}
+
+    def commit(self) -> None:
+        self.consumer.commit()
+
+    def close(self) -> None:
+        self.consumer.close()
+
+
+class AioMember:
+    """aiokafka, on a loop of its own."""
+
+    def __init__(self, address: str, group: str, topic: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.seen: list[tuple[int, int]] = []
+        self.consumer: Any = None
+
+        async def start() -> None:
+            self.consumer = aiokafka.AIOKafkaConsumer(
+                topic, bootstrap_servers=address, group_id=group, enable_auto_commit=False,
+                auto_offset_reset="earliest", session_timeout_ms=6000, heartbeat_interval_ms=300,
+            )  # fmt: skip
+            await self.consumer.start()
+
+        self._run(start())
+
+    def _run(self, work: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+
+    def step(self) -> None:
+        for records in self._run(self.consumer.getmany(timeout_ms=100)).values():
+            self.seen += [(each.partition, each.offset) for each in records]
+
+    def owned(self) -> set[int]:
+        return {each.partition for each in self.consumer.assignment()}
+
+    def commit(self) -> None:
+        self._run(self.consumer.commit())
+
+    def close(self) -> None:
+        self._run(self.consumer.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+
+CLIENTS: list[Callable[[str, str, str], Member]] = [ConfluentMember, KafkaPythonMember, AioMember]
+all_clients = pytest.mark.parametrize(
+    "client", CLIENTS, ids=lambda client: client.__name__.removesuffix("Member").lower()
+)
+
+
+def filled(address: str, count: int = COUNT) -> str:
+    """A new topic with so many records, spread over its partitions."""
+    topic = topic_name("grouped")
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(20)
+    fill(address, topic, count)
+    return topic
+
+
+def fill(address: str, topic: str, count: int) -> None:
+    producer = Producer({"bootstrap.servers": address})
+    for number in range(count):
+        producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
+    assert producer.flush(30) == 0
+
+
+def step_until(condition: Callable[[], object], *members: Member, within_s: float = 60) -> None:
+    """Let the members work until the condition is true."""
+
+    def look() -> object:
+        for member in members:
+            member.step()
+        return condition()
+
+    eventually(look, within_s=within_s, every_s=0.01)
+
+
+def shared(*members: Member) -> bool:
+    """Whether every partition has one owner, and everybody has some."""
+    owned = [member.owned() for member in members]
+    everything = sorted(number for each in owned for number in each)
+    return all(owned) and everything == list(range(PARTITIONS))
+
+
+def committed(address: str, group: str, topic: str) -> dict[int, int]:
+    """What a group has committed, as an administrator sees it."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": group})
+    try:
+        wanted = [TopicPartition(topic, number) for number in range(PARTITIONS)]
+        return {each.partition: each.offset for each in consumer.committed(wanted, 20)}
+    finally:
+        consumer.close()
+
+
+@all_clients
+def test_two_members_share_and_commit(
+    broker: SkidwayBroker, client: Callable[[str, str, str], Member]
+) -> None:
+    """A second member takes its share, a third group member's leaving gives it back, and who comes
+    after all have left goes on where they stood."""
+    topic = filled(broker.address)
+    group = f"group-{topic}"
+    first = client(broker.address, group, topic)
+    step_until(lambda: len(first.seen) == COUNT, first)
+    assert first.owned() == set(range(PARTITIONS))
+    assert len(set(first.seen)) == COUNT
+    first.commit()
+    second = client(broker.address, group, topic)
+    step_until(lambda: shared(first, second), first, second)
+    fill(broker.address, topic, COUNT)
+    step_until(lambda: len(first.seen) + len(second.seen) == 2 * COUNT, first, second)
+    second.commit()
+    first.commit()
+    second.close()
+    step_until(lambda: shared(first), first)
+    first.close()
+    assert committed(broker.address, group, topic) == dict.fromkeys(range(PARTITIONS), 50)
+    fill(broker.address, topic, PARTITIONS)
+    third = client(broker.address, group, topic)
+    step_until(lambda: len(third.seen) >= PARTITIONS, third)
+    assert sorted(third.seen) == [(number, 50) for number in range(PARTITIONS)]
+    third.close()
+
+
+@pytest.mark.parametrize(
+    ("client", "start_again"),
+    [
+        (ConfluentMember, SkidwayBroker.crash),
+        (AioMember, SkidwayBroker.crash),
+        # After a crash partitions have a new leader epoch, about which it asks an API of its own.
+        (KafkaPythonMember, SkidwayBroker.restart),
+    ],
+    ids=["confluent", "aio", "kafkapython"],
+)
+def test_a_broker_that_starts_again_keeps_its_groups(
+    tmp_path: Path,
+    zookeeper: str,
+    client: Callable[[str, str, str], Member],
+    start_again: Callable[[SkidwayBroker], None],
+) -> None:
+    """kill -9 or a restart: what was committed stays, the member goes on and commits again."""
+    broker = group_broker(tmp_path, zookeeper)
+    with running(broker.program, broker.ready):
+        topic = filled(broker.address)
+        member = client(broker.address, "g", topic)
+        step_until(lambda: len(member.seen) == COUNT, member)
+        member.commit()
+        start_again(broker)
+        fill(broker.address, topic, COUNT)
+        step_until(lambda: len(set(member.seen)) == 2 * COUNT, member)
+        assert committed(broker.address, "g", topic) == dict.fromkeys(range(PARTITIONS), 25)
+        member.commit()
+        assert committed(broker.address, "g", topic) == dict.fromkeys(range(PARTITIONS), 50)
+        member.close()
+        broker.program.stop()
+
+
+def test_a_live_group_survives_a_restart_without_a_rebalance(
+    tmp_path: Path, zookeeper: str
+) -> None:
+    """Members of the last stored generation go on in it: nobody is revoked anything."""
+    broker = group_broker(tmp_path, zookeeper)
+    with running(broker.program, broker.ready):
+        topic = filled(broker.address)
+        members = [ConfluentMember(broker.address, "g", topic) for _ in range(2)]
+        step_until(lambda: shared(*members), *members)
+        before = [member.owned() for member in members]
+        broker.restart()
+        fill(broker.address, topic, COUNT)
+        step_until(lambda: len({each for m in members for each in m.seen}) == 2 * COUNT, *members)
+        assert [member.owned() for member in members] == before
+        assert broker.metric("skidway_broker_group_joins_total") == 0
+        for member in members:
+            member.close()
+        broker.program.stop()
+
+
+def test_a_member_that_dies_is_replaced(broker: SkidwayBroker) -> None:
+    """A member that is not heard of for its session timeout loses its partitions."""
+    topic = filled(broker.address)
+    # Without polls within max.poll.interval.ms librdkafka leaves: as good as dead.
+    lame = {"max.poll.interval.ms": 6000}
+    dying = ConfluentMember(broker.address, f"group-{topic}", topic, **lame)
+    step_until(lambda: shared(dying), dying)
+    living = ConfluentMember(broker.address, f"group-{topic}", topic)
+    step_until(lambda: shared(dying, living), dying, living)
+    step_until(lambda: shared(living), living)
+    living.close()
+    with contextlib.suppress(KafkaException):
+        dying.close()
+
+
+def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -> None:
+    """group.instance.id: a member that was stopped and started again has what it had."""
+    topic = filled(broker.address)
+    group = f"group-{topic}"
+    more = {"session.timeout.ms": 20_000}
+    members = [
+        ConfluentMember(broker.address, group, topic, **more, **{"group.instance.id": name})
+        for name in ("a", "b")
+    ]
+    step_until(lambda: shared(*members), *members)
+    had, rebalances = members[0].owned(), broker.metric("skidway_broker_group_rebalances_total")
+    members[0].close()  # a static member leaves nothing behind it, and does not say so
+    again = ConfluentMember(broker.address, group, topic, **more, **{"group.instance.id": "a"})
+    step_until(lambda: again.owned() == had, again, members[1])
+    assert broker.metric("skidway_broker_group_rebalances_total") == rebalances
+    again.close()
+    members[1].close()
+
+
+def test_the_elder_of_two_with_one_instance_id_is_fenced(broker: SkidwayBroker) -> None:
+    """FENCED_INSTANCE_ID: the one that started later goes on."""
+    topic = filled(broker.address)
+    group, only = f"group-{topic}", {"group.instance.id": "only"}
+    elder = ConfluentMember(broker.address, group, topic, **only)
+    step_until(lambda: shared(elder), elder)
+    younger = ConfluentMember(broker.address, group, topic, **only)
+    step_until(lambda: shared(younger), younger)
+    fatal = {KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL}
+    step_until(lambda: fatal & {each.code() for each in elder.errors}, elder, younger)
+    assert younger.owned() == set(range(PARTITIONS))
+    younger.close()
+    elder.close()
+
+
+def test_many_members_arrive_at_once(broker: SkidwayBroker) -> None:
+    """Twelve members and four partitions: each partition has one owner, and all is read."""
+    topic = filled(broker.address)
+    members = [ConfluentMember(broker.address, f"group-{topic}", topic) for _ in range(12)]
+
+    def settled() -> bool:
+        owned = sorted(number for member in members for number in member.owned())
+        return owned == list(range(PARTITIONS))
+
+    step_until(settled, *members, within_s=90)
+    step_until(lambda: len({each for m in members for each in m.seen}) == COUNT, *members)
+    for member in members:
+        member.close()
+
+
+def test_metadata_of_a_commit_comes_back(broker: SkidwayBroker) -> None:
+    """A simple consumer's commit without a group's members, with words of its own."""
+    topic = filled(broker.address)
+    settings = {"bootstrap.servers": broker.address, "group.id": f"Größe: {topic}/x"}
+    consumer = Consumer(settings)
+    mine = TopicPartition(topic, 1, 17, metadata="bis hier: ✓")
+    consumer.commit(offsets=[mine], asynchronous=False)
+    [found] = consumer.committed([TopicPartition(topic, 1)], 20)
+    assert (found.offset, found.metadata) == (17, "bis hier: ✓")
+    long = TopicPartition(topic, 1, 18, metadata="x" * 5000)
+    with pytest.raises(KafkaException) as refused:
+        consumer.commit(offsets=[long], asynchronous=False)
+    assert refused.value.args[0].code() == KafkaError.OFFSET_METADATA_TOO_LARGE
+    [found] = consumer.committed([TopicPartition(topic, 1)], 20)
+    assert found.offset == 17
+    consumer.close()
+
+
+def test_groups_are_listed_described_and_deleted(broker: SkidwayBroker) -> None:
+    """An administrator sees states, members and offsets; a group with members is not deleted."""
+    topic = filled(broker.address)
+    group = f"group-{topic}"
+    admin = AdminClient({"bootstrap.servers": broker.address})
+    member = ConfluentMember(broker.address, group, topic)
+    step_until(lambda: len(member.seen) == COUNT, member)
+    member.commit()
+    listed = {each.group_id: each for each in admin.list_consumer_groups().result(20).valid}
+    assert listed[group].state == ConsumerGroupState.STABLE
+    described = admin.describe_consumer_groups([group])[group].result(20)
+    assert described.partition_assignor == "range"
+    [seen] = described.members
+    assert {each.partition for each in seen.assignment.topic_partitions} == set(range(PARTITIONS))
+    with pytest.raises(KafkaException) as refused:
+        admin.delete_consumer_groups([group])[group].result(20)
+    assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
+    member.close()
+    eventually(
+        lambda: (
+            admin.describe_consumer_groups([group])[group].result(20).state
+            == ConsumerGroupState.EMPTY
+        )
+    )
+    moved = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 3)])
+    admin.alter_consumer_group_offsets([moved])[group].result(20)
+    assert committed(broker.address, group, topic)[0] == 3
+    admin.delete_consumer_groups([group])[group].result(20)
+    assert group not in {each.group_id for each in admin.list_consumer_groups().result(20).valid}
+    assert set(committed(broker.address, group, topic).values()) == {-1001}
+    with pytest.raises(KafkaException) as gone:
+        admin.delete_consumer_groups([group])[group].result(20)
+    assert gone.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
+
+
+def test_a_deleted_topic_takes_its_offsets_with_it(broker: SkidwayBroker) -> None:
+    """A topic made again under the name begins without the old one's offsets."""
+    topic = filled(broker.address)
+    group = f"group-{topic}"
+    member = ConfluentMember(broker.address, group, topic)
+    step_until(lambda: len(member.seen) == COUNT, member)
+    member.commit()
+    member.close()
+    admin = AdminClient({"bootstrap.servers": broker.address})
+    admin.delete_topics([topic])[topic].result(20)
+    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(20)
+    assert set(committed(broker.address, group, topic).values()) == {-1001}

@@ -1,0 +1,158 @@
+"""What a real ZooKeeper keeps of groups: written, read, deleted, kept no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from broker.coordination import consumers, ledger
+from broker.coordination.consumers import Committed
+from broker.coordination.ledger import Errand, GroupGone, GroupInUse, Ledger
+from broker.groups.coordinator import Groups
+from broker.groups.desk import Desk
+from broker.groups.limits import GroupLimits
+from broker.groups.member import Member
+from broker.groups.record import GroupRecord, encode
+from broker.groups.retention import OffsetRetention
+from broker.network.timers import Timers
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+
+pytestmark = pytest.mark.conformance
+LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
+WEEK_S = 7 * 86_400
+
+
+@pytest.fixture
+def coordinator(zookeeper: str) -> Iterator[Coordinator]:
+    with Coordinator(zookeeper) as made:
+        yield made
+
+
+def offsets(coordinator: Coordinator, group: str) -> dict[TopicPartition, int]:
+    found = ledger.look(coordinator, group).offsets
+    return {partition: committed.offset for partition, committed in found.items()}
+
+
+def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
+    """New and known nodes, in any mixture, by one who remembers and by one who does not."""
+    partitions = [TopicPartition(topic, number) for topic in ("a", "b") for number in range(3)]
+    first = {(f"g{number}", each): Committed(1) for number in range(120) for each in partitions}
+    book = Ledger()
+    assert book.carry_out(coordinator, Errand(commits=first)).transactions == 2
+    second = {(f"g{number}", LOGS): Committed(2, "words", 7) for number in range(110, 130)}
+    for each in (book, Ledger()):
+        each.carry_out(coordinator, Errand(commits=second))
+    # A group that others delete behind our back is made again.
+    ledger.delete_group(coordinator, "g0")
+    report = book.carry_out(
+        coordinator,
+        Errand(commits={("g0", MORE): Committed(3)}, loads=["g1"], reads=["g0", "g115"]),
+    )
+    assert report.loads == {"g1": None}
+    assert {each: found.offset for each, found in report.reads["g0"].items()} == {MORE: 3}
+    assert len(report.reads["g115"]) == 7
+    assert report.reads["g115"][LOGS].metadata == "words"
+    assert report.reads["g115"][LOGS].leader_epoch == 7
+    assert report.reads["g115"][LOGS].time_ms > 0
+
+
+def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordinator) -> None:
+    """Bare numbers are read, and nonsense is passed over."""
+    coordinator.create_if_absent("/consumers/g/offsets/logs/0", b"17")
+    coordinator.create_if_absent("/consumers/g/offsets/logs/1", b"what?")
+    coordinator.create_if_absent("/consumers/g/offsets/logs/not-a-partition", b"3")
+    assert offsets(coordinator, "g") == {LOGS: 17}
+
+
+def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None:
+    """By one who wrote before, one who did not, and after somebody removed it."""
+    book = Ledger()
+    for content in (b"1", b"2"):
+        assert book.carry_out(coordinator, Errand(records={"g": content})).records == {"g": None}
+    Ledger().carry_out(coordinator, Errand(records={"g": b"3"}))
+    book.carry_out(coordinator, Errand(records={"g": b"4"}))
+    assert book.carry_out(coordinator, Errand(loads=["g"])).loads == {"g": b"4"}
+    coordinator.delete(consumers.record_path("g"))
+    book.carry_out(coordinator, Errand(records={"g": b"5"}))
+    assert ledger.list_groups(coordinator) == {"g": b"5"}
+
+
+def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -> None:
+    """A group of our own consumers is not deleted under their feet."""
+    Ledger().carry_out(coordinator, Errand(commits={("g", LOGS): Committed(1)}))
+    coordinator.create_if_absent("/consumers/g/ids/somebody", b"", ephemeral=True)
+    with pytest.raises(GroupInUse):
+        ledger.delete_group(coordinator, "g")
+    with pytest.raises(GroupInUse):
+        ledger.require_unused(coordinator, "g")
+    assert offsets(coordinator, "g") == {LOGS: 1}
+    coordinator.delete("/consumers/g/ids/somebody")
+    ledger.delete_group(coordinator, "g")
+    with pytest.raises(GroupGone):
+        ledger.delete_group(coordinator, "g")
+
+
+def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
+    """Other topics' offsets stay."""
+    commits = {(group, each): Committed(1) for group in "abc" for each in (LOGS, MORE)}
+    Ledger().carry_out(coordinator, Errand(commits=commits))
+    for _ in range(2):
+        ledger.forget_topic(coordinator, "logs")
+    assert [offsets(coordinator, group) for group in "abc"] == [{MORE: 1}] * 3
+
+
+class AtOnce:
+    """A session whose jobs are done at once."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._coordinator = coordinator
+
+    def submit(self, work: Callable[[Coordinator], Any], done: Callable[[Any], None]) -> None:
+        try:
+            outcome = work(self._coordinator)
+        except SkidwayError as error:
+            outcome = error
+        done(outcome)
+
+
+def test_groups_without_members_expire(coordinator: Coordinator) -> None:
+    """A week after they were first seen empty; those with members are read, so that these are
+    heard of or time out."""
+    session: Any = AtOnce(coordinator)
+    found = coordinator.client.exists("/")
+    clock = ManualClock(time_ms=max(found.mtime, found.ctime) + 60_000)
+    Ledger().carry_out(
+        coordinator, Errand(commits={(group, LOGS): Committed(1) for group in ("old", "used")})
+    )
+    clock.set_time_ms(ledger.look(coordinator, "old").offsets[LOGS].time_ms)
+    coordinator.create_if_absent("/consumers/used/ids/somebody", b"", ephemeral=True)
+    member = Member(
+        member_id="m", instance_id=None, client_id="", client_host="",
+        session_timeout_s=10, rebalance_timeout_s=10, protocols=(),
+    )  # fmt: skip
+    record = encode(GroupRecord(generation=4, protocol_type="consumer", members=(member,)))
+    Ledger().carry_out(coordinator, Errand(records={"left": record}))
+    desk = Desk(session.submit, lambda _delay, action: action(), clock.monotonic, lambda _: True)
+    timers = Timers()
+    groups = Groups(1, GroupLimits(), clock, timers, desk, lambda _topic: None)
+    retention = OffsetRetention(groups, session, clock, WEEK_S * 1000)
+    retention.look()
+    assert set(groups.hosted) == {"left"}
+    clock.advance(11)
+    timers.run_due(clock.monotonic())  # its member was not heard of
+    clock.advance(61)
+    groups.forget_idle()
+    assert not groups.hosted
+    clock.advance(WEEK_S - 100)
+    retention.look()
+    assert set(ledger.list_groups(coordinator)) == {"old", "used", "left"}
+    clock.advance(101)
+    retention.look()
+    assert set(ledger.list_groups(coordinator)) == {"used"}
+    assert (groups.counts.groups_expired, groups.counts.offsets_expired) == (2, 1)
+    assert offsets(coordinator, "used") == {LOGS: 1}

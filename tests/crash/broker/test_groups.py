@@ -1,0 +1,186 @@
+"""Groups and their offsets while the broker is killed and ZooKeeper is away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from skidway.kafka.protocol.heartbeat import HeartbeatRequest, HeartbeatResponse
+from skidway.kafka.protocol.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from skidway.kafka.protocol.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from skidway.kafka.protocol.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from skidway.kafka.protocol.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from support.brokers import SkidwayBroker
+from support.group_press import CommittingGroups
+from support.processes import eventually, running
+from support.raw_client import RawClient
+from support.zookeeper import ZooKeeper
+
+pytestmark = pytest.mark.crash
+TOPIC = "logs"
+PARTITIONS = 4
+GROUPS = 300
+RETRIABLE = {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+
+
+def create(client: RawClient) -> None:
+    topic = CreatableTopic(name=TOPIC, num_partitions=PARTITIONS)
+    client.ask(CreateTopicsRequest(topics=(topic,)), 5, CreateTopicsResponse)
+
+
+def offsets(client: RawClient, group: str) -> dict[int, int]:
+    """The offsets of a group, as soon as the broker has read it."""
+
+    def ask() -> OffsetFetchResponse | None:
+        request = OffsetFetchRequest(group_id=group, topics=None)
+        answer = client.ask(request, 7, OffsetFetchResponse)
+        assert isinstance(answer, OffsetFetchResponse)
+        return answer if answer.error_code == ErrorCode.NONE else None
+
+    answer = eventually(ask)
+    assert isinstance(answer, OffsetFetchResponse)
+    return {
+        each.partition_index: each.committed_offset
+        for topic in answer.topics
+        for each in topic.partitions
+    }
+
+
+def commit(client: RawClient, offset: int, member: str = "", generation: int = -1) -> int:
+    """The error code of a commit for partition 0."""
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    topic = OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,))
+    request = OffsetCommitRequest(
+        group_id="g",
+        member_id=member,
+        generation_id_or_member_epoch=generation,
+        topics=(topic,),
+    )
+    answer = client.ask(request, 8, OffsetCommitResponse)
+    assert isinstance(answer, OffsetCommitResponse)
+    return answer.topics[0].partitions[0].error_code
+
+
+def heartbeat(client: RawClient, member: str, generation: int) -> int:
+    request = HeartbeatRequest(group_id="g", member_id=member, generation_id=generation)
+    answer = client.ask(request, 4, HeartbeatResponse)
+    assert isinstance(answer, HeartbeatResponse)
+    return answer.error_code
+
+
+def become_member(client: RawClient) -> tuple[str, int]:
+    """Joins and syncs group g as its only member; member id and generation."""
+    joining = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=30_000,
+        protocol_type="consumer",
+        protocols=(JoinGroupRequestProtocol(name="range", metadata=b""),),
+    )
+    joined = client.ask(joining, 3, JoinGroupResponse)
+    assert isinstance(joined, JoinGroupResponse)
+    assert joined.error_code == ErrorCode.NONE
+    mine = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"all")
+    request = SyncGroupRequest(
+        group_id="g",
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        assignments=(mine,),
+    )
+    synced = client.ask(request, 3, SyncGroupResponse)
+    assert isinstance(synced, SyncGroupResponse)
+    assert (synced.error_code, synced.assignment) == (ErrorCode.NONE, b"all")
+    return joined.member_id, joined.generation_id
+
+
+def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
+    """Hundreds of groups commit, the broker is killed: what was answered is there, or newer, and
+    they cost few transactions."""
+    own_broker.start()
+    with RawClient(own_broker.port) as client:
+        create(client)
+    press = CommittingGroups(own_broker.port, TOPIC, PARTITIONS, GROUPS)
+    sent, answered = dict.fromkeys(range(GROUPS), 0), dict.fromkeys(range(GROUPS), -1)
+    for number in range(GROUPS):
+        press.send(number, 0)
+    while sum(sent.values()) < 3 * GROUPS:
+        for number, codes in press.answered(30):
+            assert codes == {ErrorCode.NONE}
+            answered[number] = sent[number]
+            sent[number] += 1
+            press.send(number, sent[number])
+    assert 0 < own_broker.metric("skidway_broker_offset_transactions_total") < GROUPS
+    own_broker.crash()
+    press.close()
+    with RawClient(own_broker.port) as client:
+        for number, name in enumerate(press.names):
+            found = offsets(client, name)
+            assert set(found) == set(range(PARTITIONS))
+            assert min(found.values()) >= answered[number]
+            assert max(found.values()) <= sent[number]
+
+
+def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> None:
+    """The member goes on in its generation; older and other ones cannot commit."""
+    own_broker.settings["group.initial.rebalance.delay.ms"] = 0
+    own_broker.start()
+    with RawClient(own_broker.port) as client:
+        create(client)
+        old, first = become_member(client)
+        commit(client, 1, old, first)
+        client.socket.close()
+    own_broker.crash()
+    with RawClient(own_broker.port) as client:
+        assert heartbeat(client, old, first) == ErrorCode.NONE
+        assert commit(client, 2, old, first) == ErrorCode.NONE
+        assert commit(client, 9, old, first - 1) == ErrorCode.ILLEGAL_GENERATION
+        assert commit(client, 9, old, first + 1) == ErrorCode.ILLEGAL_GENERATION
+        assert commit(client, 9, "somebody", first) == ErrorCode.UNKNOWN_MEMBER_ID
+        assert commit(client, 9) == ErrorCode.UNKNOWN_MEMBER_ID
+        assert offsets(client, "g") == {0: 2}
+
+
+def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:
+    """Heartbeats are answered, commits are refused so that clients try again; then all is well."""
+    zookeeper = ZooKeeper(tmp_path)
+    with running(zookeeper.program, zookeeper.ready):
+        broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")
+        broker.settings["group.initial.rebalance.delay.ms"] = 0
+        broker.program.command[:] = broker.command()
+        with running(broker.program, broker.ready), RawClient(broker.port) as client:
+            create(client)
+            member, generation = become_member(client)
+            assert commit(client, 1, member, generation) == ErrorCode.NONE
+            zookeeper.program.stop()
+            eventually(lambda: broker.health()["zookeeper"] == "away")
+            assert heartbeat(client, member, generation) == ErrorCode.NONE
+            assert commit(client, 2, member, generation) in RETRIABLE
+            asked = OffsetFetchRequest(group_id="never-seen", topics=None)
+            found = client.ask(asked, 7, OffsetFetchResponse)
+            assert isinstance(found, OffsetFetchResponse)
+            assert found.error_code in RETRIABLE
+            assert heartbeat(client, member, generation) == ErrorCode.NONE
+            zookeeper.program.start().wait_until(zookeeper.ready)
+            eventually(lambda: commit(client, 3, member, generation) == ErrorCode.NONE)
+            assert heartbeat(client, member, generation) == ErrorCode.NONE
+            assert offsets(client, "g") == {0: 3}

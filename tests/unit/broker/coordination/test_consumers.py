@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.coordination import consumers
+from broker.coordination.consumers import Committed
+from broker.coordination.documents import DocumentRefused
+from skidway.kafka.types import TopicPartition
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_every_group_has_a_node_of_its_own(group: str) -> None:
+    """No name leaves /consumers, and every node's name gives its group back."""
+    path = consumers.group_path(group)
+    above, _, name = path.rpartition("/")
+    assert above == consumers.CONSUMERS
+    assert name not in ("", ".", "..")
+    assert name.isascii()
+    assert consumers.group_of(name) == group
+
+
+def test_plain_names_are_kafkas() -> None:
+    """What Kafka 0.8 and our own consumers call so is called so."""
+    path = consumers.offset_path("my-group.1", TopicPartition("logs", 3))
+    assert path == "/consumers/my-group.1/offsets/logs/3"
+
+
+def test_an_offset_alone_is_a_bare_number() -> None:
+    """As Kafka 0.8 wrote it."""
+    assert consumers.offset_document(Committed(42)) == b"42"
+
+
+@given(st.integers(0, (1 << 63) - 1), st.text(max_size=50), st.integers(-1, (1 << 31) - 1))
+def test_there_and_back(offset: int, metadata: str, epoch: int) -> None:
+    """Offset, metadata and leader epoch; the time is the node's."""
+    data = consumers.offset_document(Committed(offset, metadata, epoch, 5))
+    assert consumers.read_offset("p", data, 9) == Committed(offset, metadata, epoch, 9)
+
+
+@pytest.mark.parametrize("data", [b"", b"-1", b"x", b"1 x", b"1 {", b'1 {"leader_epoch":"x"}'])
+def test_what_is_no_offset_is_refused(data: bytes) -> None:
+    """With the node's path."""
+    with pytest.raises(DocumentRefused, match="/some/path"):
+        consumers.read_offset("/some/path", data, 0)
+
+
+@pytest.mark.parametrize(("name", "number"), [("0", 0), ("17", 17), ("x", None), ("-1", None)])
+def test_partitions_are_numbers(name: str, number: int | None) -> None:
+    """Other nodes are passed over."""
+    assert consumers.partition_number(name) == number

@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from broker.coordination.consumers import Committed
+from broker.groups import coordinator
+from broker.groups.coordinator import FORGET_AFTER_S, Groups
+from broker.groups.group import State
+from broker.groups.limits import GROUP_ID_BYTES_MAX, GroupLimits
+from broker.groups.member import Joining, Protocol
+from broker.groups.outcomes import Joined, Synced
+from broker.groups.record import GroupRecord, encode
+from broker.network.timers import Timers
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+
+LOGS = TopicPartition("logs", 0)
+AWAY = Unreachable("away")
+
+
+class FakeDesk:
+    """A desk whose errands the test carries out."""
+
+    def __init__(self) -> None:
+        self.loads: list[Callable[[Any], None]] = []
+        self.reads: list[Callable[[Any], None]] = []
+        self.writes: list[tuple[bytes, Callable[[Any], None]]] = []
+        self.commits: list[Callable[[Any], None]] = []
+
+    def load(self, _group: str, done: Callable[[Any], None]) -> None:
+        self.loads.append(done)
+
+    def read(self, _group: str, done: Callable[[Any], None]) -> None:
+        self.reads.append(done)
+
+    def write(self, _group: str, content: bytes, done: Callable[[Any], None]) -> None:
+        self.writes.append((content, done))
+
+    def commit(self, _group: str, _offsets: Mapping[Any, Any], done: Callable[[Any], None]) -> None:
+        self.commits.append(done)
+
+    def is_busy_with(self, _group: str) -> bool:
+        return False
+
+    def close(self, _error: SkidwayError) -> None:
+        for done in self.loads:
+            done(AWAY)
+
+
+class World:
+    def __init__(self) -> None:
+        self.clock, self.timers, self.desk = ManualClock(), Timers(), FakeDesk()
+        limits = GroupLimits(initial_rebalance_delay_s=0)
+        desk: Any = self.desk
+        self.groups = Groups(
+            1, limits, self.clock, self.timers, desk, {"logs": uuid.UUID(int=1)}.get
+        )
+        self.said: list[Any] = []
+
+    def loaded(self, group: str = "g", record: GroupRecord | None = None) -> None:
+        self.groups.use(group, lambda _group: None)
+        self.desk.loads.pop()(None if record is None else encode(record))
+
+    def stable(self) -> str:
+        """A group with one member; the member's id."""
+        self.loaded()
+        joining = Joining(
+            session_timeout_s=10, rebalance_timeout_s=10, protocol_type="consumer",
+            protocols=(Protocol("range", b""),),
+        )  # fmt: skip
+        self.groups.join("g", joining, self.said.append)
+        self.timers.run_due(self.clock.monotonic())
+        joined = self.said.pop()
+        assert isinstance(joined, Joined)
+        member = joined.member_id
+        self.groups.sync(
+            "g", self.said.append, member, None, 1, {member: b"all"},
+            protocol_type=None, protocol=None,
+        )  # fmt: skip
+        assert self.said == []
+        self.desk.writes.pop()[1](None)
+        assert isinstance(self.said.pop(), Synced)
+        return member
+
+    def commit(self, member: str = "", generation: int = -1) -> None:
+        offsets = {LOGS: Committed(5)}
+        self.groups.commit("g", member, None, generation, offsets, self.said.append)
+
+
+def test_a_group_is_read_once_for_all_who_wait() -> None:
+    """And not again while it is in memory."""
+    world = World()
+    for _ in range(3):
+        world.groups.heartbeat("g", "m", None, 1, world.said.append)
+    assert len(world.desk.loads) == 1
+    world.desk.loads.pop()(None)
+    assert world.said == [ErrorCode.UNKNOWN_MEMBER_ID] * 3
+    world.groups.heartbeat("g", "m", None, 1, world.said.append)
+    assert not world.desk.loads
+
+
+def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
+    """For a group that has to be read; the next request tries to."""
+    world = World()
+    world.groups.fetch("g", world.said.append)
+    world.desk.loads.pop()(AWAY)
+    assert world.said == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+    world.groups.fetch("g", world.said.append)
+    assert len(world.desk.loads) == 1
+
+
+@pytest.mark.parametrize("group", ["", "g" * (GROUP_ID_BYTES_MAX + 1), "ä" * GROUP_ID_BYTES_MAX])
+def test_names_that_no_group_can_have(group: str) -> None:
+    """INVALID_GROUP_ID, and ZooKeeper is not asked."""
+    world = World()
+    world.groups.fetch(group, world.said.append)
+    assert world.said == [ErrorCode.INVALID_GROUP_ID]
+    assert not world.desk.loads
+
+
+def test_who_waits_for_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More are told to try again."""
+    monkeypatch.setattr(coordinator, "WAITING_MAX", 2)
+    world = World()
+    for group in "abc":
+        world.groups.fetch(group, world.said.append)
+    assert world.said == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
+
+
+def test_an_unreadable_group_is_not_begun_anew() -> None:
+    """Its generation is not known, so nobody may commit."""
+    world = World()
+    world.commit()
+    world.desk.loads.pop()(b"nonsense")
+    assert world.said == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert not world.desk.commits
+
+
+def test_a_commit_is_answered_when_it_is_stored() -> None:
+    """Or refused so that the client tries again."""
+    world = World()
+    member = world.stable()
+    world.commit(member, 1)
+    world.commit(member, 1)
+    assert world.said == []
+    world.desk.commits.pop(0)(None)
+    world.desk.commits.pop(0)(AWAY)
+    assert world.said == [ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    world.commit(member, 0)
+    assert world.said[-1] is ErrorCode.ILLEGAL_GENERATION
+    assert not world.desk.commits
+
+
+def test_a_generation_of_a_group_that_is_not_there() -> None:
+    """ILLEGAL_GENERATION: its offsets may have expired long ago."""
+    world = World()
+    world.loaded()
+    world.commit("m", 3)
+    assert world.said == [ErrorCode.ILLEGAL_GENERATION]
+
+
+def test_offsets_of_a_group_with_members_are_read_once() -> None:
+    """What it commits is known; when the last member has left, others may write: nothing is."""
+    world = World()
+    member = world.stable()
+    world.groups.fetch("g", world.said.append)
+    world.desk.reads.pop()({LOGS: Committed(1)})
+    world.commit(member, 1)
+    world.desk.commits.pop()(None)
+    world.groups.fetch("g", world.said.append)
+    assert world.said == [{LOGS: Committed(1)}, ErrorCode.NONE, {LOGS: Committed(5)}]
+    world.groups.leave("g", [(member, None)], world.said.append)
+    world.groups.fetch("g", world.said.append)
+    assert len(world.desk.reads) == 1
+
+
+def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
+    """Not before: what ZooKeeper has may be a generation with members."""
+    world = World()
+    member = world.stable()
+    world.groups.leave("g", [(member, None)], world.said.append)
+    world.desk.writes.pop()[1](AWAY)
+    world.clock.advance(FORGET_AFTER_S + 1)
+    world.groups.forget_idle()
+    assert set(world.groups.hosted) == {"g"}
+    world.desk.writes.pop()[1](None)
+    world.groups.forget_idle()
+    assert not world.groups.hosted
+
+
+def test_a_silent_member_is_out_by_the_timer() -> None:
+    """Heartbeats move its deadline; the timer looks again when it is due."""
+    world = World()
+    member = world.stable()
+    group = world.groups.hosted["g"].group
+    for _ in range(3):
+        world.clock.advance(6)
+        world.timers.run_due(world.clock.monotonic())
+        world.groups.heartbeat("g", member, None, 1, world.said.append)
+    assert world.said == [ErrorCode.NONE] * 3
+    world.clock.advance(11)
+    world.timers.run_due(world.clock.monotonic())
+    assert group.state is State.EMPTY
+    assert world.groups.counts.expired_members == 1
+
+
+def test_a_stop_answers_everybody() -> None:
+    """Who waits for a group to be read, too; afterwards nothing is taken."""
+    world = World()
+    world.stable()
+    joining = Joining(
+        session_timeout_s=10, rebalance_timeout_s=10, protocol_type="consumer",
+        protocols=(Protocol("range", b""),),
+    )  # fmt: skip
+    world.groups.join("g", joining, world.said.append)
+    world.groups.fetch("other", world.said.append)
+    world.groups.close()
+    world.groups.fetch("g", world.said.append)
+    joined = next(each for each in world.said if isinstance(each, Joined))
+    assert joined.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert len(world.said) == 3
+    assert world.timers.seconds_left(world.clock.monotonic()) is None

@@ -1,0 +1,327 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from broker.groups.group import Group, State
+from broker.groups.limits import MEMBER_BYTES_MAX, GroupLimits
+from broker.groups.member import Joining, Protocol
+from broker.groups.outcomes import Answer, Joined, Store, Synced
+from broker.groups.record import decode, encode
+from skidway.kafka.errors import ErrorCode
+
+
+class World:
+    """A group, and what it has said to whom."""
+
+    def __init__(self, **limits: Any) -> None:
+        self.limits = GroupLimits(**{"initial_rebalance_delay_s": 0.0, **limits})
+        self.ids = 0
+        self.now = 0.0
+        self.group = self.new()
+        self.stores: list[int] = []
+
+    def new(self) -> Group:
+        return Group("g", self.limits, self.new_id)
+
+    def new_id(self, words: str) -> str:
+        self.ids += 1
+        return f"{words}-{self.ids}"
+
+    def said(self) -> dict[object, Joined | Synced]:
+        outputs, self.group.outputs = self.group.outputs, []
+        self.stores += [each.number for each in outputs if isinstance(each, Store)]
+        return {each.token: each.content for each in outputs if isinstance(each, Answer)}
+
+    def join(self, token: str, member_id: str = "", **more: Any) -> dict[object, Joined | Synced]:
+        settings: dict[str, Any] = {
+            "client_id": "c", "session_timeout_s": 10, "rebalance_timeout_s": 60,
+            "protocol_type": "consumer", "protocols": (Protocol("range", b"t"),), **more,
+        }  # fmt: skip
+        self.group.join(self.now, Joining(member_id=member_id, **settings), token)
+        return self.said()
+
+    def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
+        """The answer of a join that is answered at once or at the next deadline."""
+        said = self.join(token, member_id, **more)
+        if token not in said:
+            self.group.tick(self.now)
+            said = self.said()
+        found = said[token]
+        assert isinstance(found, Joined)
+        return found
+
+    def sync(
+        self, member_id: str, generation: int, *, instance: str | None = None, **made: bytes
+    ) -> None:
+        self.group.sync(self.now, f"sync-{member_id}", member_id, instance, generation, made)
+
+    def stored(self, error: ErrorCode | None = None) -> dict[object, Joined | Synced]:
+        said = self.said()
+        for number in self.stores:
+            self.group.stored(self.now, number, error)
+        self.stores.clear()
+        return said | self.said()
+
+    def wait(self, seconds: float) -> dict[object, Joined | Synced]:
+        self.now += seconds
+        self.group.tick(self.now)
+        return self.said()
+
+    def stable(self) -> str:
+        """One member with its assignment; its id."""
+        joined = self.joined("first")
+        self.sync(joined.member_id, joined.generation, **{joined.member_id: b"all"})
+        self.stored()
+        assert self.group.state is State.STABLE
+        return joined.member_id
+
+    def heartbeat(self, member_id: str, generation: int | None = None) -> ErrorCode:
+        current = self.group.generation if generation is None else generation
+        return self.group.heartbeat(self.now, member_id, None, current)
+
+
+def test_a_new_member_comes_back_with_the_id_that_it_is_given() -> None:
+    """KIP-394: MEMBER_ID_REQUIRED first; the id is good for a session timeout, not longer."""
+    world = World()
+    given = world.joined("a", known_id_needed=True)
+    assert given.error is ErrorCode.MEMBER_ID_REQUIRED
+    assert world.joined("b", given.member_id, known_id_needed=True).generation == 1
+    late = world.joined("c", known_id_needed=True)
+    world.wait(11)
+    assert world.joined("d", late.member_id).error is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_new_group_waits_for_more_members() -> None:
+    """group.initial.rebalance.delay.ms: each newcomer prolongs it, up to the rebalance timeout."""
+    world = World(initial_rebalance_delay_s=3.0)
+    assert world.join("a", rebalance_timeout_s=5) == {}
+    world.wait(2)
+    assert world.join("b", rebalance_timeout_s=5) == {}
+    assert world.wait(1) == {}
+    said = world.wait(2)
+    assert set(said) == {"a", "b"}
+    members = [len(each.members) for each in said.values() if isinstance(each, Joined)]
+    assert sorted(members) == [0, 2]  # only the leader is told
+
+
+def test_an_assignment_is_told_when_it_is_stored() -> None:
+    """Nobody hears of an assignment that a crash could take back."""
+    world = World()
+    joined = world.joined("a")
+    world.sync(joined.member_id, 1, **{joined.member_id: b"all"})
+    assert world.said() == {}
+    said = world.stored()[f"sync-{joined.member_id}"]
+    assert isinstance(said, Synced)
+    assert (said.error, said.assignment) == (ErrorCode.NONE, b"all")
+
+
+def test_an_assignment_that_cannot_be_stored_begins_a_new_rebalance() -> None:
+    """The members are told to try again, and the next generation is another one."""
+    world = World()
+    joined = world.joined("a")
+    world.sync(joined.member_id, 1, **{joined.member_id: b"all"})
+    said = world.stored(ErrorCode.COORDINATOR_NOT_AVAILABLE)[f"sync-{joined.member_id}"]
+    assert said.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.heartbeat(joined.member_id) is ErrorCode.REBALANCE_IN_PROGRESS
+    assert world.joined("again", joined.member_id).generation == 2
+
+
+def test_who_does_not_join_again_in_time_is_out() -> None:
+    """The longest rebalance timeout among the members decides, though heartbeats go on."""
+    world = World()
+    slow = world.stable()
+    assert world.join("new", rebalance_timeout_s=20) == {}
+    for _ in range(5):
+        world.wait(9)
+        assert world.heartbeat(slow) is ErrorCode.REBALANCE_IN_PROGRESS
+    world.wait(9)
+    world.heartbeat(slow)
+    said = world.wait(6)
+    assert isinstance(said["new"], Joined)
+    assert len(said["new"].members) == 1
+    assert world.heartbeat(slow) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_who_joins_and_never_syncs_is_out() -> None:
+    """Heartbeats alone do not keep a generation from being completed."""
+    world = World()
+    leader = world.joined("a", rebalance_timeout_s=15).member_id
+    for _ in range(2):
+        world.wait(7)
+        assert world.heartbeat(leader) is ErrorCode.NONE
+    world.wait(2)
+    assert world.heartbeat(leader) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.group.state is State.EMPTY
+
+
+def test_a_silent_member_is_out_after_its_session_timeout() -> None:
+    """And not before."""
+    world = World()
+    member = world.stable()
+    world.wait(9)
+    assert world.heartbeat(member) is ErrorCode.NONE
+    world.wait(9.5)
+    assert world.heartbeat(member) is ErrorCode.NONE
+    world.wait(10)
+    assert world.heartbeat(member) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_zombies_are_refused() -> None:
+    """UNKNOWN_MEMBER_ID without a member, ILLEGAL_GENERATION with an old generation."""
+    world = World()
+    member = world.stable()
+    refusal = world.group.commit_refusal
+    assert refusal(world.now, member, None, 1) is None
+    assert refusal(world.now, member, None, 0) is ErrorCode.ILLEGAL_GENERATION
+    assert refusal(world.now, "gone", None, 1) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert refusal(world.now, "", None, -1) is ErrorCode.UNKNOWN_MEMBER_ID
+    world.group.leave(world.now, member, None)
+    assert refusal(world.now, member, None, 1) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert refusal(world.now, "", None, -1) is None
+
+
+def test_commits_around_a_rebalance() -> None:
+    """While others are awaited commits are taken; once the next generation began, no more."""
+    world = World()
+    member = world.stable()
+    world.join("new", "", rebalance_timeout_s=60)
+    assert world.group.commit_refusal(world.now, member, None, 1) is None
+    world.join("again", member)
+    assert world.group.state is State.COMPLETING
+    refused = world.group.commit_refusal(world.now, member, None, 2)
+    assert refused is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_a_static_member_comes_back_into_its_place() -> None:
+    """KIP-345: same generation, same assignment, told when it is stored; the elder is fenced."""
+    world = World()
+    old = world.joined("a", instance_id="i").member_id
+    world.sync(old, 1, instance="i", **{old: b"mine"})
+    world.stored()
+    assert world.join("b", instance_id="i") == {}  # not before it is stored
+    said = world.stored()["b"]
+    assert isinstance(said, Joined)
+    assert (said.generation, said.members, said.leader) == (1, (), old)
+    assert world.group.heartbeat(world.now, old, "i", 1) is ErrorCode.FENCED_INSTANCE_ID
+    world.sync(said.member_id, 1, instance="i")
+    synced = world.said()[f"sync-{said.member_id}"]
+    assert isinstance(synced, Synced)
+    assert synced.assignment == b"mine"
+
+
+def test_a_static_member_away_keeps_its_place_in_a_rebalance() -> None:
+    """Until its session is over."""
+    world = World()
+    leader = world.joined("a", instance_id="i", session_timeout_s=100).member_id
+    world.sync(leader, 1, instance="i")
+    world.stored()
+    world.join("b")
+    said = world.wait(60)["b"]
+    assert isinstance(said, Joined)
+    assert len(said.members) == 2
+    world.sync(said.member_id, 2)
+    world.stored()
+    world.heartbeat(said.member_id)
+    for _ in range(5):
+        world.wait(9)
+        world.heartbeat(said.member_id)
+    assert world.group.state is State.PREPARING
+    assert world.group.roster.static_id("i") is None
+
+
+def test_an_administrator_takes_a_static_member_out() -> None:
+    """By its instance id alone."""
+    world = World()
+    world.joined("a", instance_id="i")
+    assert world.group.leave(world.now, "", "nobody") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert world.group.leave(world.now, "", "i") is ErrorCode.NONE
+    assert world.group.state is State.EMPTY
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ({"session_timeout_s": 5}, ErrorCode.INVALID_SESSION_TIMEOUT),
+        ({"session_timeout_s": 1801}, ErrorCode.INVALID_SESSION_TIMEOUT),
+        ({"protocol_type": "connect"}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        ({"protocols": (Protocol("sticky", b""),)}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        ({"protocols": ()}, ErrorCode.INCONSISTENT_GROUP_PROTOCOL),
+        (
+            {"protocols": (Protocol("range", bytes(MEMBER_BYTES_MAX)),)},
+            ErrorCode.INVALID_REQUEST,
+        ),
+        ({"member_id": "nobody"}, ErrorCode.UNKNOWN_MEMBER_ID),
+        ({"member_id": "nobody", "instance_id": "i"}, ErrorCode.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_who_may_not_join(more: dict[str, Any], error: ErrorCode) -> None:
+    """Each refusal has Kafka's code, and the group goes on."""
+    world = World()
+    world.stable()
+    said = world.join("b", **more)["b"]
+    assert said.error is error
+    assert world.group.state is State.STABLE
+
+
+def test_a_full_group_takes_nobody_more() -> None:
+    """group.max.size counts ids that were given out, too."""
+    world = World(members_max=2)
+    member = world.stable()
+    assert world.joined("b", known_id_needed=True).error is ErrorCode.MEMBER_ID_REQUIRED
+    assert world.joined("c").error is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert world.heartbeat(member) is ErrorCode.NONE
+
+
+def test_the_protocol_is_what_most_like_best_of_what_all_can() -> None:
+    """Each votes for the first of its own list that all have."""
+    world = World(initial_rebalance_delay_s=1.0)
+    lists = (("x", "range", "sticky"), ("sticky", "range"), ("sticky", "range"))
+    for number, names in enumerate(lists):
+        world.join(str(number), protocols=tuple(Protocol(name, b"") for name in names))
+    world.wait(1)
+    world.wait(60)
+    assert world.group.protocol == "sticky"
+
+
+def test_a_restored_group_goes_on() -> None:
+    """Same members, generation and assignments; each has its session timeout to be heard of."""
+    world = World()
+    member = world.stable()
+    content = encode(world.group.record())
+    world.group = world.new()
+    world.group.restore(world.now, decode("g", content))
+    world.wait(9)
+    assert world.heartbeat(member) is ErrorCode.NONE
+    world.sync(member, 1)
+    said = world.said()[f"sync-{member}"]
+    assert isinstance(said, Synced)
+    world.wait(11)
+    assert world.group.state is State.EMPTY
+    assert world.group.generation == 2
+
+
+def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
+    """The restored id may be the elder: until it is heard, its rival is told to join again."""
+    world = World()
+    old = world.joined("a", instance_id="i").member_id
+    world.sync(old, 1, instance="i")
+    world.stored()
+    content = encode(world.group.record())
+    world.group = world.new()
+    world.group.restore(world.now, decode("g", content))
+    beat = world.group.heartbeat
+    assert beat(world.now, "newer", "i", 1) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert beat(world.now, old, "i", 1) is ErrorCode.NONE
+    assert beat(world.now, "newer", "i", 1) is ErrorCode.FENCED_INSTANCE_ID
+
+
+def test_everybody_is_answered_when_the_broker_stops() -> None:
+    """Joins and syncs that wait get an error that clients try again."""
+    world = World()
+    member = world.stable()
+    world.join("new")
+    world.group.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    assert world.said()["new"].error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.heartbeat(member) is ErrorCode.REBALANCE_IN_PROGRESS

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from broker.groups.member import Member, Protocol
+from broker.groups.record import BYTES_MAX, GroupRecord, RecordRefused, decode, encode
+
+
+def member(size: int = 3) -> Member:
+    return Member(
+        member_id="m-1",
+        instance_id="i",
+        client_id="Größe",
+        client_host="/127.0.0.1",
+        session_timeout_s=45.0,
+        rebalance_timeout_s=300.0,
+        protocols=(Protocol("range", b"\x00\xff" * size),),
+        assignment=b"\x01",
+    )
+
+
+def record(*members: Member) -> GroupRecord:
+    return GroupRecord(
+        generation=7,
+        protocol_type="consumer",
+        protocol="range",
+        leader="m-1",
+        members=members,
+        empty_since_ms=5,
+        ids_version=2,
+    )
+
+
+def test_there_and_back() -> None:
+    """What is stored is what comes back."""
+    assert decode("path", encode(record(member()))) == record(member())
+
+
+def test_a_large_group_is_stored_without_its_members() -> None:
+    """The generation survives; the members join again."""
+    content = encode(record(member(BYTES_MAX)))
+    assert len(content) < BYTES_MAX
+    assert decode("path", content) == record()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"[]", b"{}", b'{"generation":-1}', b'{"generation":"x"}',
+        b'{"generation":4294967296}',
+        b'{"generation":1,"members":[{}]}', b'{"generation":1,"members":3}', b"\xff",
+    ],
+)  # fmt: skip
+def test_what_is_no_group_is_refused(content: bytes) -> None:
+    """With the node's path in the sentence."""
+    with pytest.raises(RecordRefused, match="/consumers/g/group"):
+        decode("/consumers/g/group", content)

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from broker.coordination.consumers import Committed
+from broker.coordination.ledger import Looked
+from broker.groups.member import Member
+from broker.groups.record import GroupRecord
+from broker.groups.retention import Fate, Verdict, decide
+from skidway.kafka.types import TopicPartition
+
+LOGS, MORE = TopicPartition("logs", 0), TopicPartition("logs", 1)
+OLD = {LOGS: Committed(1, time_ms=100)}
+EMPTY = GroupRecord(generation=3, empty_since_ms=200)
+
+
+def fate(record: GroupRecord | None, now_ms: int, **looked: object) -> Verdict:
+    found = Looked(None, OLD, 0, -1)._replace(**looked)
+    return decide(record, found, now_ms, retention_ms=1000)
+
+
+def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
+    """Whichever is later."""
+    assert fate(EMPTY, 1199).fate is Fate.KEPT
+    assert fate(EMPTY, 1200) == Verdict(Fate.DELETED, expired=(LOGS,))
+    young = {**OLD, MORE: Committed(2, time_ms=900)}
+    assert fate(EMPTY, 1200, offsets=young) == Verdict(Fate.SHORTENED, expired=(LOGS,))
+    assert fate(EMPTY, 1200, offsets={MORE: Committed(2, time_ms=900)}).fate is Fate.KEPT
+
+
+def test_a_group_with_members_is_kept() -> None:
+    """Registered in ZooKeeper, or of ours: these have to be heard of first."""
+    assert fate(EMPTY, 9999, native=1).fate is Fate.KEPT
+    member = Member(
+        member_id="m", instance_id=None, client_id="", client_host="",
+        session_timeout_s=1, rebalance_timeout_s=1, protocols=(),
+    )  # fmt: skip
+    assert fate(replace(EMPTY, members=(member,)), 9999).fate is Fate.WOKEN
+
+
+def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
+    """So is one whose consumers registered and left in ZooKeeper since the last look."""
+    marked = fate(None, 9999, ids_version=4)
+    assert marked.fate is Fate.MARKED
+    assert marked.record == GroupRecord(generation=0, empty_since_ms=9999, ids_version=4)
+    assert fate(marked.record, 20_000, ids_version=4).fate is Fate.DELETED
+    again = fate(marked.record, 20_000, ids_version=5)
+    assert again.record == GroupRecord(generation=0, empty_since_ms=20_000, ids_version=5)

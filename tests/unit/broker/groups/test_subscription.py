@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from broker.groups import subscription
+
+GOOD = b"\x00\x01\x00\x00\x00\x02\x00\x01a\x00\x04logs\xff\xff\xff\xff"
+
+
+def test_the_topics_of_a_consumer() -> None:
+    """Whatever follows them."""
+    assert subscription.topics(GOOD) == {"a", "logs"}
+    assert subscription.topics(b"\x00\x00\x00\x00\x00\x00") == frozenset()
+
+
+@pytest.mark.parametrize("end", range(15))
+def test_what_is_cut_short_is_no_subscription(end: int) -> None:
+    """Nothing is guessed."""
+    assert subscription.topics(GOOD[:end]) is None
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        b"\0\1\x7f\xff\xff\xff\0\1a",
+        b"\0\1\0\0\0\1\xff\xffa",
+        b"\0\1\0\0\0\1\0\1\xff",
+        b"\0\1\xff\xff\xff\xff",
+    ],
+)
+def test_nonsense_is_no_subscription(metadata: bytes) -> None:
+    """Counts and lengths that cannot be, and text that is none."""
+    assert subscription.topics(metadata) is None
