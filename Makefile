@@ -82,7 +82,7 @@ imports: install-dev
 
 check: lint type imports
 
-# The jars of Apache Kafka and HDFS that tests run; Maven is installed where that may be done.
+# What tests run besides Skidway (.cache/peers); Maven is installed where that may be done.
 peers: install-dev
 	$(BIN)/python tests/support/peers.py
 
@@ -93,13 +93,11 @@ crash conformance e2e: peers
 
 test: check $(SUITES)
 
-# Tests that need Node, Go, Debian packages or root carry the mark `foreign`.
+# Tests that need Node, Go, Debian packages or root carry the mark `foreign`. What they need is
+# installed where that may be done.
 foreign: install-dev peers
-	@if grep -rqE 'mark\.foreign' --include='*.py' tests; then \
-		$(call PYTEST,-m foreign tests); \
-	else \
-		echo 'No test needs Node, Go, Debian packages or root.'; \
-	fi
+	PYTHONPATH=tests $(BIN)/python -m support.foreign
+	@$(call PYTEST,-m foreign tests)
 
 # TESTED=yes: `make test` was just done.
 test-all: $(if $(TESTED),,test) foreign

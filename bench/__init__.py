@@ -11,7 +11,6 @@
     latency       from produce to consume at a steady rate: Apache Kafka 4.1
     fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1
     agent         raw and parsed lines from a file into a broker: rsyslog (imfile, omkafka)
-    idle          20,000 quiet files: rsyslog
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
 
 A figure here is measured, never asserted; docs/performance.md keeps the last run.

@@ -1,4 +1,4 @@
-"""The jars of the peers (Apache Kafka, HDFS): fetched once by Maven into .cache/peers.
+"""The peers: jars of Apache Kafka and HDFS, kafka-python's own tests; fetched into .cache/peers.
 
 `python tests/support/peers.py` (what `make peers` runs) fetches what is missing; the fixtures only
 look. Maven is installed with apt-get where that may be done, and asked for in one sentence where
@@ -12,17 +12,21 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from skidway import java
 from skidway.errors import SkidwayError
 
 ROOT = Path(__file__).resolve().parents[2]
-POMS = ROOT / "tests" / "peers"
+PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs")
-INSTALLED = Path("/usr/bin/mvn")
-"""Where the Debian package puts it, which need not be on PATH."""
+SOURCES = ("kafka-python",)
+"""Python distributions whose sources are wanted: pinned, with their hashes, in tests/peers."""
+DEBIAN = Path("/usr/bin")
+"""Where Debian packages put commands, which need not be on PATH."""
 TRIES = 2
 
 
@@ -44,7 +48,7 @@ def fetch(peer: str, maven: str) -> None:
     """
     folder = CACHE / peer
     command = [
-        maven, "-q", "-B", "-C", "-f", str(POMS / f"{peer}.pom.xml"),
+        maven, "-q", "-B", "-C", "-f", str(_pinned(peer)),
         "dependency:copy-dependencies", f"-DoutputDirectory={folder}",
     ]  # fmt: skip
     for _ in range(TRIES):
@@ -55,7 +59,7 @@ def fetch(peer: str, maven: str) -> None:
             env={**os.environ, **java.environment(java.find())},
         )  # fmt: skip
         if done.returncode == 0:
-            (folder / ".complete").write_text(_pom(peer))
+            (folder / ".complete").write_text(_digest(peer))
             return
     raise SkidwayError(
         f"Maven could not fetch the jars of {peer} (exit status {done.returncode}; what it said is "
@@ -64,46 +68,91 @@ def fetch(peer: str, maven: str) -> None:
     )
 
 
+def source(name: str) -> Path:
+    """The folder with the sources of a Python distribution; PeerMissing says how to get them."""
+    if not _complete(name):
+        raise PeerMissing(f"the sources of {name} are not there: run `make peers`")
+    return next(path for path in (CACHE / name).iterdir() if path.is_dir())
+
+
+def fetch_source(name: str) -> None:
+    """Have pip fetch a source distribution, and unpack it. Raises SkidwayError without it."""
+    folder = CACHE / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    command = [
+        sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
+        "--no-deps", "--no-binary", ":all:", "--dest", str(folder),
+        "--require-hashes", "--requirement", str(_pinned(name)),
+    ]  # fmt: skip
+    done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise SkidwayError(
+            f"pip could not fetch the sources of {name} (exit status {done.returncode}; what it "
+            "said is above): make the package index reachable, or name the .cache/peers of "
+            "another clone with SKIDWAY_PEERS"
+        )
+    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
+        archive.extractall(folder, filter="data")
+    (folder / ".complete").write_text(_digest(name))
+
+
 def provide_maven() -> str:
     """Maven's command, installed by apt-get where we are root. Raises SkidwayError without it."""
-    if found := _maven():
+    return provide("mvn", ["maven"], "Maven is needed for the jars of Apache Kafka and HDFS")
+
+
+def provide(command: str, packages: Sequence[str], why: str) -> str:
+    """A command, its Debian packages installed by apt-get where it is missing and we are root.
+
+    Raises SkidwayError, which says why it is needed and what to install.
+    """
+    if found := _found(command):
         return found
     if os.geteuid() == 0 and shutil.which("apt-get"):
         quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", "maven"]
-        for command in (["apt-get", "update", "-q"], install):
-            subprocess.run(command, check=False, stdin=subprocess.DEVNULL, env=quiet)
-        if found := _maven():
+        install = ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages]
+        for step in (["apt-get", "update", "-q"], install):
+            subprocess.run(step, check=False, stdin=subprocess.DEVNULL, env=quiet)
+        if found := _found(command):
             return found
     raise SkidwayError(
-        "Maven is needed for the jars of Apache Kafka and HDFS that the tests run: install it "
-        "(Debian, Ubuntu: apt-get install maven)"
+        f"{why} that the tests run: install it (Debian, Ubuntu: apt-get install "
+        f"{' '.join(packages)})"
     )
 
 
 def main() -> int:
-    """Fetch every peer's jars."""
-    missing = [peer for peer in PEERS if not _complete(peer)]
+    """Fetch what is missing of every peer."""
     try:
-        for peer in missing:
-            fetch(peer, provide_maven())
+        for peer in PEERS:
+            if not _complete(peer):
+                fetch(peer, provide_maven())
+        for name in SOURCES:
+            if not _complete(name):
+                fetch_source(name)
     except SkidwayError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def _maven() -> str | None:
-    return shutil.which("mvn") or (str(INSTALLED) if INSTALLED.exists() else None)
+def _found(command: str) -> str | None:
+    usual = DEBIAN / command
+    return shutil.which(command) or (str(usual) if usual.exists() else None)
 
 
 def _complete(peer: str) -> bool:
     marker = CACHE / peer / ".complete"
-    return marker.exists() and marker.read_text() == _pom(peer)
+    return marker.exists() and marker.read_text() == _digest(peer)
 
 
-def _pom(peer: str) -> str:
-    return hashlib.sha256((POMS / f"{peer}.pom.xml").read_bytes()).hexdigest()
+def _digest(peer: str) -> str:
+    return hashlib.sha256(_pinned(peer).read_bytes()).hexdigest()
+
+
+def _pinned(peer: str) -> Path:
+    return PINNED / (f"{peer}.pom.xml" if peer in PEERS else f"{peer}.txt")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,8 @@ def answers(url: str) -> bool:
     return False
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
+    """Run in a child before its program: the kernel kills it when the test run ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -109,7 +110,7 @@ class Program:
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(self._env or {})},
                 cwd=self._cwd,
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
                 start_new_session=self._session,
             )
         return self

@@ -1,8 +1,7 @@
-"""Apache Kafka 4.1's own Java clients and tools against our broker, and against its files."""
+"""Apache Kafka 4.1's own tools against our files and settings."""
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from broker.log.config import LogConfig
 from support.batches import NOW_MS, append, batch, flush, open_in
 from support.brokers import SkidwayBroker
-from support.kafka import tool
+from support.kafka import tool, topic_name
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 TOOLS = "org.apache.kafka.tools"
@@ -49,37 +48,12 @@ def test_kafkas_tools_read_our_files(tmp_path: Path) -> None:
     assert "passed sanity check" in checked
 
 
-def test_java_clients_create_produce_consume_and_delete(skidway_broker: SkidwayBroker) -> None:
-    """Admin client, idempotent producer and assigned consumer, each with its defaults."""
-    address, topic = skidway_broker.address, f"java-{uuid.uuid4().hex[:8]}"
-    common = ["--bootstrap-server", address]
-    create = [*common, "--create", "--topic", topic, "--partitions", "2"]
-    created = tool(f"{TOOLS}.TopicCommand", create)
-    assert "Created topic" in created
-    described = tool(f"{TOOLS}.TopicCommand", [*common, "--describe", "--topic", topic])
-    assert "PartitionCount: 2" in described
-    lines = "".join(f"line {number}\n" for number in range(200))
-    for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
-        tool(
-            f"{TOOLS}.ConsoleProducer",
-            [*common, "--topic", topic, "--compression-codec", codec], input_text=lines,
-        )  # fmt: skip
-    ends = tool(f"{TOOLS}.GetOffsetShell", [*common, "--topic", topic])
-    triples = [line.split(":") for line in ends.split() if line.startswith(topic)]
-    counts = {partition: int(end) for _, partition, end in triples}
-    assert sum(counts.values()) == 1000
-    read = []
-    for partition, count in counts.items():
-        if count:
-            read += tool(
-                f"{TOOLS}.consumer.ConsoleConsumer",
-                [*common, "--topic", topic, "--partition", partition, "--offset", "earliest",
-                 "--max-messages", str(count), "--timeout-ms", "20000"],
-            ).split("\n")  # fmt: skip
-    assert sorted(line for line in read if line) == sorted(lines.split("\n")[:-1] * 5)
+def test_its_config_command_reads_our_settings(skidway_broker: SkidwayBroker) -> None:
+    """Every setting of a topic is described, those too that nobody has set."""
+    common, topic = ["--bootstrap-server", skidway_broker.address], topic_name("java")
+    tool(f"{TOOLS}.TopicCommand", [*common, "--create", "--topic", topic])
     configs = tool(
         "kafka.admin.ConfigCommand",
         [*common, "--describe", "--all", "--entity-type", "topics", "--entity-name", topic],
     )
     assert "retention.ms=604800000" in configs
-    tool(f"{TOOLS}.TopicCommand", [*common, "--delete", "--topic", topic])

@@ -1,316 +1,79 @@
-"""Stock clients, unmodified, against a real broker: create, produce, consume, offsets, delete."""
+"""What librdkafka, unmodified, sees besides the story of tests/conformance/stock_clients: waiting,
+refusals, settings, topics that come and go."""
 
 from __future__ import annotations
 
-import asyncio
-import gc
 import time
 import uuid
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import aiokafka
 import pytest
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.admin import NewTopic as AioNewTopic
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
-
-with warnings.catch_warnings():  # its way to its own resources is deprecated in Python 3.11
-    warnings.simplefilter("ignore", DeprecationWarning)
-    import kafka
-    from kafka.admin import KafkaAdminClient
-    from kafka.admin import NewTopic as KafkaNewTopic
 
 from support.brokers import SkidwayBroker
 from support.processes import eventually
 
-pytestmark = [
-    pytest.mark.conformance,
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-]
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-COUNT = 500
-
-
-@pytest.fixture(autouse=True)
-def _forget_what_clients_leave() -> Iterator[None]:
-    """kafka-python leaves wake-up sockets to the garbage collector, which warns of them."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+pytestmark = pytest.mark.conformance
 
 
 def new_name() -> str:
     return f"topic-{uuid.uuid4().hex[:12]}"
 
 
-def values(codec: str, count: int = COUNT) -> list[bytes]:
-    return [b"%s-%d" % (codec.encode(), number) for number in range(count)]
+def values(label: str, count: int) -> list[bytes]:
+    return [b"%s-%d" % (label.encode(), number) for number in range(count)]
 
 
-# One driver per client, with the same five verbs: a further client is a further class.
+def create(address: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": address})
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(10)
 
 
-class Confluent:
-    """librdkafka, through confluent-kafka."""
+def produce(address: str, topic: str, sent: list[bytes], acks: int = -1) -> None:
+    producer = Producer({"bootstrap.servers": address, "acks": acks})
+    errors: list[object] = []
 
-    codecs = CODECS
+    def delivered(error: object, _message: object) -> None:
+        if error is not None:
+            errors.append(error)
 
-    def create(self, address: str, topic: str, partitions: int) -> None:
-        admin = AdminClient({"bootstrap.servers": address})
-        admin.create_topics([NewTopic(topic, partitions)])[topic].result(10)
-
-    def produce(
-        self, address: str, topic: str, codec: str, acks: int, idempotent: bool, sent: list[bytes]
-    ) -> None:
-        producer = Producer(
-            {
-                "bootstrap.servers": address,
-                "compression.type": codec,
-                "acks": acks,
-                "enable.idempotence": idempotent,
-            }
-        )
-        errors: list[object] = []
-
-        def delivered(error: object, _message: object) -> None:
-            if error is not None:
-                errors.append(error)
-
-        for value in sent:
-            producer.produce(topic, value, partition=0, on_delivery=delivered)
-        assert producer.flush(30) == 0
-        assert errors == []
-
-    def consume(self, address: str, topic: str, count: int) -> list[bytes]:
-        consumer = Consumer(
-            {"bootstrap.servers": address, "group.id": "unused", "enable.auto.commit": False}
-        )
-        try:
-            consumer.assign([TopicPartition(topic, 0, 0)])
-            found: list[bytes] = []
-            deadline = time.monotonic() + 30
-            while len(found) < count and time.monotonic() < deadline:
-                for message in consumer.consume(1000, 1.0):
-                    assert message.error() is None
-                    assert message.offset() == len(found)
-                    found.append(message.value())
-            return found
-        finally:
-            consumer.close()
-
-    def ends(self, address: str, topic: str) -> tuple[int, int]:
-        consumer = Consumer({"bootstrap.servers": address, "group.id": "unused"})
-        try:
-            return consumer.get_watermark_offsets(TopicPartition(topic, 0), 10)
-        finally:
-            consumer.close()
-
-    def delete(self, address: str, topic: str) -> None:
-        admin = AdminClient({"bootstrap.servers": address})
-        admin.delete_topics([topic])[topic].result(10)
+    for value in sent:
+        producer.produce(topic, value, partition=0, on_delivery=delivered)
+    assert producer.flush(30) == 0
+    assert errors == []
 
 
-class KafkaPython:
-    """kafka-python; its other codecs need libraries that we do not."""
-
-    codecs = ("none", "gzip")
-
-    def create(self, address: str, topic: str, partitions: int) -> None:
-        admin = KafkaAdminClient(bootstrap_servers=address)
-        admin.create_topics([KafkaNewTopic(topic, partitions, 1)])
-        admin.close()
-
-    def produce(
-        self, address: str, topic: str, codec: str, acks: int, idempotent: bool, sent: list[bytes]
-    ) -> None:
-        producer = kafka.KafkaProducer(
-            bootstrap_servers=address,
-            acks="all" if acks == -1 else acks,
-            compression_type=None if codec == "none" else codec,
-            enable_idempotence=idempotent,
-        )
-        futures = [producer.send(topic, value, partition=0) for value in sent]
-        producer.flush(30)
-        for future in futures:
-            future.get(30)
-        producer.close()
-
-    def consume(self, address: str, topic: str, count: int) -> list[bytes]:
-        consumer = kafka.KafkaConsumer(bootstrap_servers=address, enable_auto_commit=False)
-        partition = kafka.TopicPartition(topic, 0)
-        consumer.assign([partition])
-        consumer.seek(partition, 0)
+def consume(address: str, topic: str, count: int) -> list[bytes]:
+    consumer = Consumer(
+        {"bootstrap.servers": address, "group.id": "unused", "enable.auto.commit": False}
+    )
+    try:
+        consumer.assign([TopicPartition(topic, 0, 0)])
         found: list[bytes] = []
         deadline = time.monotonic() + 30
         while len(found) < count and time.monotonic() < deadline:
-            for records in consumer.poll(1000).values():
-                found += [record.value for record in records]
-        consumer.close()
+            for message in consumer.consume(1000, 1.0):
+                assert message.error() is None
+                assert message.offset() == len(found)
+                found.append(message.value())
         return found
-
-    def ends(self, address: str, topic: str) -> tuple[int, int]:
-        consumer = kafka.KafkaConsumer(bootstrap_servers=address)
-        partition = kafka.TopicPartition(topic, 0)
-        ends = (
-            consumer.beginning_offsets([partition])[partition],
-            consumer.end_offsets([partition])[partition],
-        )
+    finally:
         consumer.close()
-        return ends
-
-    def delete(self, address: str, topic: str) -> None:
-        admin = KafkaAdminClient(bootstrap_servers=address)
-        admin.delete_topics([topic])
-        admin.close()
 
 
-class AioKafka:
-    """aiokafka."""
-
-    codecs = CODECS
-
-    def create(self, address: str, topic: str, partitions: int) -> None:
-        async def run() -> None:
-            admin = AIOKafkaAdminClient(bootstrap_servers=address)
-            await admin.start()
-            await admin.create_topics([AioNewTopic(topic, partitions, 1)])
-            await admin.close()
-
-        asyncio.run(run())
-
-    def produce(
-        self, address: str, topic: str, codec: str, acks: int, idempotent: bool, sent: list[bytes]
-    ) -> None:
-        async def run() -> None:
-            producer = aiokafka.AIOKafkaProducer(
-                bootstrap_servers=address,
-                acks="all" if acks == -1 else acks,
-                compression_type=None if codec == "none" else codec,
-                enable_idempotence=idempotent,
-            )
-            await producer.start()
-            try:
-                await asyncio.gather(
-                    *[await producer.send(topic, value, partition=0) for value in sent]
-                )
-            finally:
-                await producer.stop()
-
-        asyncio.run(run())
-
-    def consume(self, address: str, topic: str, count: int) -> list[bytes]:
-        async def run() -> list[bytes]:
-            consumer = aiokafka.AIOKafkaConsumer(
-                bootstrap_servers=address, enable_auto_commit=False
-            )
-            await consumer.start()
-            try:
-                partition = aiokafka.TopicPartition(topic, 0)
-                consumer.assign([partition])
-                consumer.seek(partition, 0)
-                found: list[bytes] = []
-                deadline = time.monotonic() + 30
-                while len(found) < count and time.monotonic() < deadline:
-                    for records in (await consumer.getmany(timeout_ms=1000)).values():
-                        found += [record.value for record in records]
-                return found
-            finally:
-                await consumer.stop()
-
-        return asyncio.run(run())
-
-    def ends(self, address: str, topic: str) -> tuple[int, int]:
-        async def run() -> tuple[int, int]:
-            consumer = aiokafka.AIOKafkaConsumer(bootstrap_servers=address)
-            await consumer.start()
-            try:
-                partition = aiokafka.TopicPartition(topic, 0)
-                first = await consumer.beginning_offsets([partition])
-                last = await consumer.end_offsets([partition])
-                return first[partition], last[partition]
-            finally:
-                await consumer.stop()
-
-        return asyncio.run(run())
-
-    def delete(self, address: str, topic: str) -> None:
-        async def run() -> None:
-            admin = AIOKafkaAdminClient(bootstrap_servers=address)
-            await admin.start()
-            await admin.delete_topics([topic])
-            await admin.close()
-
-        asyncio.run(run())
-
-
-CLIENTS = [Confluent(), KafkaPython(), AioKafka()]
-
-
-@pytest.fixture(params=CLIENTS, ids=lambda client: type(client).__name__)
-def client(request: pytest.FixtureRequest) -> Confluent | KafkaPython | AioKafka:
-    return request.param  # type: ignore[no-any-return]
-
-
-@pytest.mark.parametrize(
-    ("client", "codec"),
-    [(client, codec) for client in CLIENTS for codec in client.codecs],
-    ids=lambda each: each if isinstance(each, str) else type(each).__name__,
-)
-def test_what_is_produced_is_consumed(
-    skidway_broker: SkidwayBroker, client: Confluent | KafkaPython | AioKafka, codec: str
-) -> None:
-    """Every codec, acks=all and 1: all records come back once, in order, and the ends say so."""
-    address, topic = skidway_broker.address, new_name()
-    client.create(address, topic, 2)
-    sent = values(codec)
-    client.produce(address, topic, codec, -1, False, sent[: COUNT // 2])
-    client.produce(address, topic, codec, 1, False, sent[COUNT // 2 :])
-    assert client.consume(address, topic, COUNT) == sent
-    assert client.ends(address, topic) == (0, COUNT)
-    client.delete(address, topic)
-
-
-def test_idempotent_producers_are_served(
-    skidway_broker: SkidwayBroker, client: Confluent | KafkaPython | AioKafka
-) -> None:
-    """A producer with enable.idempotence gets an id and stores every record once."""
-    address, topic = skidway_broker.address, new_name()
-    client.create(address, topic, 1)
-    sent = values("idempotent")
-    client.produce(address, topic, "none", -1, True, sent)
-    assert client.consume(address, topic, COUNT) == sent
-
-
-def test_what_one_client_writes_the_others_read(skidway_broker: SkidwayBroker) -> None:
-    """Batches of any client and codec are readable by all."""
-    address, topic = skidway_broker.address, new_name()
-    CLIENTS[0].create(address, topic, 1)
-    sent: list[bytes] = []
-    for writer in CLIENTS:
-        for codec in writer.codecs:
-            part = values(f"{type(writer).__name__}-{codec}", 20)
-            writer.produce(address, topic, codec, -1, False, part)
-            sent += part
-    for reader in (Confluent(), AioKafka()):
-        assert reader.consume(address, topic, len(sent)) == sent
-
-
-def test_acks_0_is_answered_by_nothing_and_stored(skidway_broker: SkidwayBroker) -> None:
-    """Records sent without acknowledgement arrive all the same."""
-    address, topic = skidway_broker.address, new_name()
-    CLIENTS[0].create(address, topic, 1)
-    CLIENTS[0].produce(address, topic, "none", 0, False, values("x"))
-    assert CLIENTS[0].consume(address, topic, COUNT) == values("x")
+def ends(address: str, topic: str) -> tuple[int, int]:
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "unused"})
+    try:
+        return consumer.get_watermark_offsets(TopicPartition(topic, 0), 10)
+    finally:
+        consumer.close()
 
 
 def test_a_consumer_that_waits_gets_what_comes(skidway_broker: SkidwayBroker) -> None:
     """A parked fetch is answered when a record has been produced and flushed."""
     address, topic = skidway_broker.address, new_name()
-    CLIENTS[0].create(address, topic, 1)
+    create(address, topic)
     consumer = Consumer(
         {
             "bootstrap.servers": address,
@@ -323,7 +86,7 @@ def test_a_consumer_that_waits_gets_what_comes(skidway_broker: SkidwayBroker) ->
         consumer.assign([TopicPartition(topic, 0, 0)])
         assert consumer.poll(0.5) is None
         eventually(lambda: skidway_broker.metric("skidway_broker_requests_waiting") >= 1)
-        CLIENTS[0].produce(address, topic, "none", 1, False, [b"late"])
+        produce(address, topic, [b"late"], acks=1)
         message = consumer.poll(10)
         assert message is not None
         assert message.value() == b"late"
@@ -331,35 +94,11 @@ def test_a_consumer_that_waits_gets_what_comes(skidway_broker: SkidwayBroker) ->
         consumer.close()
 
 
-def test_offsets_are_found_by_time(skidway_broker: SkidwayBroker) -> None:
-    """The first record at or after a time is found within compressed batches; none is the end."""
-    address, topic = skidway_broker.address, new_name()
-    CLIENTS[0].create(address, topic, 1)
-    producer = Producer({"bootstrap.servers": address, "compression.type": "zstd", "linger.ms": 50})
-    for number in range(100):
-        producer.produce(topic, b"v", partition=0, timestamp=1_000_000 + 10 * number)
-    assert producer.flush(10) == 0
-    consumer = Consumer({"bootstrap.servers": address, "group.id": "unused"})
-    try:
-        for asked, wanted in (
-            (0, 0),
-            (1_000_000, 0),
-            (1_000_001, 1),
-            (1_000_555, 56),
-            (1_000_990, 99),
-        ):
-            found = consumer.offsets_for_times([TopicPartition(topic, 0, asked)], 10)
-            assert found[0].offset == wanted
-        assert consumer.offsets_for_times([TopicPartition(topic, 0, 1_000_991)], 10)[0].offset == -1
-    finally:
-        consumer.close()
-
-
 def test_an_unknown_topic_is_created_when_it_is_written_to(skidway_broker: SkidwayBroker) -> None:
     """auto.create.topics.enable holds for producers, and not for consumers that forbid it."""
     address, topic = skidway_broker.address, new_name()
-    CLIENTS[0].produce(address, topic, "none", -1, False, [b"first"])
-    assert CLIENTS[0].consume(address, topic, 1) == [b"first"]
+    produce(address, topic, [b"first"])
+    assert consume(address, topic, 1) == [b"first"]
     other = new_name()
     consumer = Consumer(
         {
@@ -439,10 +178,10 @@ def test_a_topic_made_again_is_another(skidway_broker: SkidwayBroker) -> None:
     admin = AdminClient({"bootstrap.servers": address})
     ids = []
     for _ in range(2):
-        CLIENTS[0].create(address, topic, 1)
+        create(address, topic)
         ids.append((skidway_broker.logs / f"{topic}-0" / "partition.metadata").read_text())
-        CLIENTS[0].produce(address, topic, "none", -1, False, values("x", 10))
-        assert CLIENTS[0].ends(address, topic) == (0, 10)
+        produce(address, topic, values("x", 10))
+        assert ends(address, topic) == (0, 10)
         admin.delete_topics([topic])[topic].result(10)
     assert ids[0] != ids[1]
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
 from support.brokers import SkidwayBroker
 from support.java_clients import JavaClients, JavaFailed, values_of
-from support.kafka import tool, topic_name
+from support.kafka import topic_name
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 
-CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
-CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 START_MS = 1_700_000_000_000
 BATCH = 10
 
@@ -138,20 +135,6 @@ def test_a_consumer_goes_on_after_a_restart(
         fill(java_clients, skidway_broker.address, name, range(20, 40))
         found += java_clients.poll(consumer, 40 - len(found))
     assert values_of(found) == [b"%d" % n for n in range(40)]
-
-
-def test_console_producer_and_consumer(
-    java_clients: JavaClients, admin: Any, bootstrap: str
-) -> None:
-    """The console tools: lines in, and the same lines from an offset on out."""
-    topic = topic_name("console")
-    java_clients.create(admin, topic)
-    lines = [f"line {number}" for number in range(8)]
-    common = ["--bootstrap-server", bootstrap, "--topic", topic]
-    producing = [*common, "--compression-codec", "zstd"]
-    tool(CONSOLE_PRODUCER, producing, input_text="".join(f"{line}\n" for line in lines))
-    consuming = [*common, "--partition", "0", "--offset", "3", "--max-messages", "5"]
-    assert tool(CONSOLE_CONSUMER, consuming).splitlines() == lines[3:]
 
 
 def test_a_new_leader_epoch_loses_and_doubles_nothing(

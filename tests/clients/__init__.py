@@ -1,0 +1,26 @@
+"""Stock Kafka clients as small programs that do one step at a time and say what they saw.
+
+Each is started with the broker's address and reads commands from standard input, one JSON object a
+line: `{"do": "produce", "topic": ..., ...}`. Each answers with one line, `{"ok": {...}}` or
+`{"error": "..."}`. A driver only translates; what is asserted stands in
+tests/conformance/stock_clients.
+
+The commands (records are objects with partition, offset, timestamp, key, value and headers):
+
+    version                                     version of the client library
+    create     topic partitions                 create a topic
+    describe   topic                            partitions: [0, 1, ...]
+    topics                                      topics: [...], all of the cluster
+    produce    topic codec acks idempotent records
+    consume    topic partition offset count     records, with an assignment of one's own
+    offsets    topic partition                  first, end
+    offset_at  topic partition timestamp        offset of the first record at or after it; -1
+    delete     topic
+    join       group topic                      become a member of a group, from the beginning on
+    poll       wait_ms                          records that came, assigned: partitions or null
+    commit                                      commit what poll has given
+    leave                                       leave the group
+
+A driver may lack commands that its client has not; `support.stock_clients` lists them with the
+reason.
+"""

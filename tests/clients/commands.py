@@ -1,0 +1,26 @@
+"""The loop of every driver in Python: commands in, answers out."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+
+def serve(driver: object) -> None:
+    """Call the method named by each command until standard input ends."""
+    # What a library prints must not come between the answers.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    for line in sys.stdin:
+        command: dict[str, Any] = json.loads(line)
+        try:
+            answer = {"ok": getattr(driver, command.pop("do"))(**command) or {}}
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(answer) + "\n")
+
+
+def text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode()

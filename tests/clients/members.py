@@ -1,0 +1,56 @@
+"""A member of a group that is a program of its own, printing what it consumes."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from typing import IO
+
+from support.processes import die_with_parent
+
+STOP_WITHIN_S = 30.0
+
+
+class Member:
+    """The program, with what it has printed line by line since it was last asked."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=die_with_parent,
+        )  # fmt: skip
+        self._printed: list[bytes] = []
+        self._said: list[bytes] = []
+        for pipe, lines in (
+            (self._process.stdout, self._printed),
+            (self._process.stderr, self._said),
+        ):
+            assert pipe is not None
+            threading.Thread(target=_collect, args=(pipe, lines), daemon=True).start()
+
+    def printed(self, wait_ms: int) -> list[bytes]:
+        """The lines of standard output since the last call, as soon as there are some."""
+        deadline = time.monotonic() + wait_ms / 1000
+        while not self._printed and time.monotonic() < deadline:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"it ended: {b''.join(self._said).decode()[-2000:]}")
+            time.sleep(0.02)
+        found = self._printed[:]
+        del self._printed[: len(found)]
+        return found
+
+    def said(self, wanted: Callable[[bytes], bool]) -> list[bytes]:
+        """The lines of standard error, of all its life, that are wanted."""
+        return [line for line in self._said[:] if wanted(line)]
+
+    def stop(self) -> None:
+        """Have it leave its group and end."""
+        self._process.terminate()
+        self._process.wait(STOP_WITHIN_S)
+
+
+def _collect(pipe: IO[bytes], lines: list[bytes]) -> None:
+    for line in pipe:
+        lines.append(line)

@@ -1,0 +1,33 @@
+// The loop of the drivers for Node: commands in, answers out, one at a time.
+
+import { createInterface } from 'node:readline'
+
+export const WITHIN_MS = 30_000
+
+export async function serve (driver) {
+  // What a library prints must not come between the answers.
+  for (const name of ['log', 'info', 'debug']) console[name] = console.error
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { do: name, ...command } = JSON.parse(line)
+    let answer
+    try {
+      answer = { ok: (await driver[name](command)) ?? {} }
+    } catch (error) {
+      answer = { error: described(error) }
+    }
+    process.stdout.write(JSON.stringify(answer) + '\n')
+  }
+  process.exit(0)
+}
+
+export async function until (condition, withinMs = WITHIN_MS) {
+  const deadline = Date.now() + withinMs
+  while (!condition() && Date.now() < deadline) {
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+}
+
+function described (error) {
+  const causes = [...(error.errors ?? []), ...(error.cause ? [error.cause] : [])]
+  return [`${error.name}: ${error.message}`, ...causes.map(described)].join(' < ')
+}

@@ -1,0 +1,71 @@
+"""One of our brokers for all clients, and the drivers, each started when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from support.brokers import SkidwayBroker
+from support.stock_clients import CLIENTS, Driver, StockClient
+from support.zookeeper import ZooKeeper
+
+
+@pytest.fixture(scope="session")
+def story_broker(
+    tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
+) -> Iterator[SkidwayBroker]:
+    folder = tmp_path_factory.mktemp("story-broker")
+    # The first member of a group waits for no others.
+    settings = {"group_initial_rebalance_delay_ms": 0}
+    broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}", **settings)
+    try:
+        yield broker.start()
+    finally:
+        broker.end()
+
+
+@pytest.fixture(scope="session")
+def drivers(
+    tmp_path_factory: pytest.TempPathFactory, story_broker: SkidwayBroker
+) -> Iterator[Callable[[StockClient], Driver]]:
+    """The driver of a client, the same one for the whole run."""
+    folder = tmp_path_factory.mktemp("drivers")
+    started: dict[str, Driver] = {}
+
+    def driver(client: StockClient) -> Driver:
+        if client.name not in started:
+            started[client.name] = Driver(client, story_broker.address, folder)
+        return started[client.name]
+
+    yield driver
+    for each in started.values():
+        each.close()
+
+
+@pytest.fixture
+def driver(client: StockClient, drivers: Callable[[StockClient], Driver]) -> Driver:
+    return drivers(client)
+
+
+@pytest.fixture
+def reference(drivers: Callable[[StockClient], Driver]) -> Driver:
+    """librdkafka, for what a client has no means for, and for a second opinion."""
+    return drivers(CLIENTS["confluent-kafka"])
+
+
+@pytest.fixture
+def new_member(
+    client: StockClient, story_broker: SkidwayBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], Driver]]:
+    """Starts another program of the client, which may join a group."""
+    folder = tmp_path_factory.mktemp("members")
+    started: list[Driver] = []
+
+    def member() -> Driver:
+        started.append(Driver(client, story_broker.address, folder))
+        return started[-1]
+
+    yield member
+    for each in started:
+        each.close()

@@ -1,0 +1,173 @@
+"""The same story for every stock client, unmodified, from creating a topic to deleting it.
+
+Clients that need Node, Go or a Debian package carry the mark `foreign`. What a client has no means
+for is done by librdkafka in its place, or left out, as `support.stock_clients` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import pytest
+
+from skidway.kafka.batch import BatchHeader, headers
+from skidway.kafka.compression import Codec
+from support import peers
+from support.brokers import SkidwayBroker
+from support.kafka import topic_name
+from support.stock_clients import CLIENTS, Driver, StockClient
+from support.story import COUNT, FIRST_MS, each_client, each_codec, records
+
+pytestmark = pytest.mark.conformance
+DOCS = peers.ROOT / "docs" / "clients.md"
+
+
+class Written(NamedTuple):
+    """A topic, and what its records must be."""
+
+    topic: str
+    values: list[str]
+
+
+def stored(broker: SkidwayBroker, topic: str, partition: int = 0) -> list[BatchHeader]:
+    """The headers of the batches as they lie in the log."""
+    files = sorted((broker.logs / f"{topic}-{partition}").glob("*.log"))
+    return [header for file in files for _, header in headers(memoryview(file.read_bytes()))]
+
+
+def assert_same(found: list[dict[str, Any]], sent: list[dict[str, Any]], *, first: int = 0) -> None:
+    """All that was sent is there once, in order, from an offset on, with everything it had."""
+    assert [each["value"] for each in found] == [each["value"] for each in sent]
+    assert [each["offset"] for each in found] == list(range(first, first + len(sent)))
+    for name in ("key", "headers", "partition"):
+        assert [each[name] for each in found] == [each[name] for each in sent]
+    for each, original in zip(found, sent, strict=True):
+        assert original["timestamp"] in (None, each["timestamp"])
+
+
+def create_by(driver: Driver, partitions: int = 1) -> str:
+    """A new topic."""
+    topic = topic_name("story")
+    driver.ask("create", topic=topic, partitions=partitions)
+    return topic
+
+
+@each_client()
+def test_the_version_is_the_one_that_docs_name(client: StockClient, driver: Driver) -> None:
+    """What runs is the version that docs/clients.md says."""
+    assert driver.ask("version") == {"version": client.version}
+    assert f"| {client.name} | {client.version} |" in DOCS.read_text()
+
+
+@each_client()
+def test_topics_are_created_and_described(
+    client: StockClient, driver: Driver, reference: Driver
+) -> None:
+    """A new topic has the partitions asked for, and is listed."""
+    topic = create_by(reference if "create" in client.lacks else driver, 3)
+    assert driver.ask("describe", topic=topic) == {"partitions": [0, 1, 2]}
+    assert topic in driver.ask("topics")["topics"]
+
+
+@each_codec()
+def test_what_is_produced_comes_back(
+    client: StockClient, codec: str, driver: Driver, reference: Driver, story_broker: SkidwayBroker
+) -> None:
+    """Every codec, with acks=all, 1 and 0: stored as compressed by the client, consumed the same by
+    itself and by librdkafka."""
+    topic = create_by(reference)
+    sent = records(codec, timed="timestamps" not in client.lacks)
+    driver.ask("produce", topic=topic, codec=codec, acks=-1, idempotent=False, records=sent)
+    for reader in (driver, reference):
+        got = reader.ask("consume", topic=topic, partition=0, offset=0, count=COUNT)
+        assert_same(got["records"], sent)
+    assert {header.codec for header in stored(story_broker, topic)} == {Codec[codec.upper()]}
+
+
+@each_client()
+def test_every_acks_and_every_offset(
+    client: StockClient, driver: Driver, reference: Driver
+) -> None:
+    """With acks=1 and 0 nothing is missing; a consumer begins anywhere, also within a batch."""
+    topic = create_by(reference)
+    sent = records("acks", timed="timestamps" not in client.lacks)
+    for acks, part in ((1, sent[:100]), (0, sent[100:])):
+        driver.ask("produce", topic=topic, codec="none", acks=acks, idempotent=False, records=part)
+    reference.ask("consume", topic=topic, partition=0, offset=0, count=COUNT)
+    assert driver.ask("offsets", topic=topic, partition=0) == {"first": 0, "end": COUNT}
+    got = driver.ask("consume", topic=topic, partition=0, offset=55, count=COUNT - 55)
+    assert_same(got["records"], sent[55:], first=55)
+
+
+@pytest.fixture(scope="session")
+def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Written]:
+    """A topic with batches of every client and codec; with the foreign clients, or without."""
+
+    @cache
+    def written(foreign: bool) -> Written:
+        topic, values = create_by(drivers(CLIENTS["confluent-kafka"])), []
+        for writer in CLIENTS.values():
+            for codec in writer.codecs if foreign or not writer.foreign else ():
+                part = records(f"{writer.name}-{codec}", range(10))
+                drivers(writer).ask(
+                    "produce", topic=topic, codec=codec, acks=-1, idempotent=False, records=part
+                )
+                values += [each["value"] for each in part]
+        return Written(topic, values)
+
+    return written
+
+
+@each_client()
+def test_it_reads_what_the_others_wrote(
+    client: StockClient, driver: Driver, library: Callable[[bool], Written]
+) -> None:
+    """Batches of any client and codec are readable by all."""
+    topic, values = library(client.foreign)
+    got = driver.ask("consume", topic=topic, partition=0, offset=0, count=len(values))
+    assert [each["value"] for each in got["records"]] == values
+
+
+@each_client()
+def test_idempotent_producers_are_served(
+    client: StockClient, driver: Driver, reference: Driver, story_broker: SkidwayBroker
+) -> None:
+    """A producer with idempotence gets an id, and every record is stored once."""
+    topic = create_by(reference)
+    sent = records("idempotent", timed="timestamps" not in client.lacks)
+    driver.ask("produce", topic=topic, codec="none", acks=-1, idempotent=True, records=sent)
+    got = driver.ask("consume", topic=topic, partition=0, offset=0, count=COUNT)
+    assert_same(got["records"], sent)
+    found = stored(story_broker, topic)
+    assert all(header.producer_id >= 0 for header in found)
+    assert [header.base_sequence for header in found] == [header.base_offset for header in found]
+
+
+@each_client("offset_at")
+def test_offsets_are_found_by_time(client: StockClient, driver: Driver, reference: Driver) -> None:
+    """The first record at or after a time; behind the last there is none."""
+    topic = create_by(reference)
+    writer = reference if "timestamps" in client.lacks else driver
+    sent = records("timed", range(100))
+    writer.ask("produce", topic=topic, codec="gzip", acks=-1, idempotent=False, records=sent)
+    none = 100 if "none later" in client.lacks else -1
+    for milliseconds, offset in ((-10, 0), (41_500, 42), (42_000, 42), (99_001, none)):
+        asked = FIRST_MS + milliseconds
+        found = driver.ask("offset_at", topic=topic, partition=0, timestamp=asked)
+        assert found == {"offset": offset}, milliseconds
+
+
+@each_client("delete")
+def test_topics_are_deleted(client: StockClient, driver: Driver) -> None:
+    """A deleted topic is listed no more, and one made again under its name is empty."""
+    topic = create_by(driver)
+    driver.ask(
+        "produce", topic=topic, codec="none", acks=-1, idempotent=False, records=records("old")
+    )
+    driver.ask("delete", topic=topic)
+    assert topic not in driver.ask("topics")["topics"]
+    driver.ask("create", topic=topic, partitions=2)
+    assert driver.ask("describe", topic=topic) == {"partitions": [0, 1]}
+    assert driver.ask("offsets", topic=topic, partition=0) == {"first": 0, "end": 0}

@@ -1,0 +1,142 @@
+"""The stock clients that need Node, Go or a Debian package: made once, into .cache/peers.
+
+`python tests/support/foreign.py` (what `make foreign` runs first) makes what is missing; fixtures
+only look. npm, Go and kcat are installed with apt-get where that may be done, and asked for in one
+sentence where not. Node itself comes from npm, so the machine's own may be older; an old Go fetches
+the toolchain that go.mod names, as a module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from skidway.errors import SkidwayError
+from support.peers import CACHE, ROOT, PeerMissing, provide
+
+CLIENTS = ROOT / "tests" / "clients"
+NODE, FRANZ_GO = "node", "franz-go"
+ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
+"""As npm and Go call them."""
+FETCHES_TOOLCHAINS = (1, 21)
+"""The first Go that fetches the toolchain of a go.mod by itself."""
+
+
+def node_driver(name: str) -> list[str]:
+    """The command of a driver in JavaScript; PeerMissing says how to get it."""
+    folder = _made(NODE)
+    node = folder / "node_modules" / f"node-linux-{_architecture()[0]}" / "bin" / "node"
+    return [str(node), str(folder / f"{name}.mjs")]
+
+
+def go_driver() -> list[str]:
+    """The command of the driver in Go; PeerMissing says how to get it."""
+    return [str(_made(FRANZ_GO) / "driver")]
+
+
+def make_node() -> None:
+    """Have npm install what package-lock.json names."""
+    npm = provide("npm", ["npm", "nodejs"], "npm is needed for the Kafka clients for Node")
+    install = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    _run(install, CACHE / NODE, "npm could not install the Kafka clients for Node")
+
+
+def make_franz_go() -> None:
+    """Build the driver, with exactly the modules that go.sum names."""
+    folder = CACHE / FRANZ_GO
+    go = provide("go", ["golang-go"], "Go is needed for franz-go, a Kafka client for Go")
+    words = "Go could not build the driver of franz-go"
+    environment = {"GOTOOLCHAIN": "auto", "GOFLAGS": "-mod=readonly"}
+    if _version(go) < FETCHES_TOOLCHAINS:
+        root = _toolchain(go, folder)
+        go = str(root / "bin" / "go")
+        environment |= {"GOTOOLCHAIN": "local", "GOROOT": str(root)}
+    build = [go, "build", "-trimpath", "-buildvcs=false", "-o", "driver", "."]
+    _run(build, folder, words, environment)
+
+
+MAKERS = {NODE: make_node, FRANZ_GO: make_franz_go}
+
+
+def main() -> int:
+    """Make every client that is missing."""
+    try:
+        provide("kcat", ["kcat"], "kcat is one of the Kafka clients")
+        for name, make in MAKERS.items():
+            if not _complete(name):
+                shutil.rmtree(CACHE / name, ignore_errors=True)
+                shutil.copytree(CLIENTS / name, CACHE / name)
+                make()
+                (CACHE / name / ".complete").write_text(_source(name))
+    except SkidwayError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _version(go: str) -> tuple[int, int]:
+    said = subprocess.run([go, "version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"go(\d+)\.(\d+)", said)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _toolchain(go: str, folder: Path) -> Path:
+    """The root of the Go that go.mod names, as the module that newer ones fetch by themselves."""
+    named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
+    assert named is not None
+    module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"
+    words = f"Go could not fetch Go {named[1]}"
+    fetched = _run([go, "mod", "download", "-json", module], folder.parent, words, {})
+    root = Path(json.loads(fetched)["Dir"])
+    for program in (*(root / "bin").iterdir(), *(root / "pkg" / "tool").glob("*/*")):
+        program.chmod(0o755)  # an old Go unpacks them without
+    return root
+
+
+def _run(
+    command: Sequence[str], folder: Path, words: str, environment: Mapping[str, str] | None = None
+) -> str:
+    done = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        check=False, env={**os.environ, **(environment or {})},
+    )  # fmt: skip
+    if done.returncode:
+        raise SkidwayError(f"{words} (exit status {done.returncode}; what it said is above)")
+    return done.stdout
+
+
+def _architecture() -> tuple[str, str]:
+    machine = platform.machine()
+    if machine not in ARCHITECTURES:
+        raise SkidwayError(f"the Kafka clients for Node and Go are not prepared for {machine}")
+    return ARCHITECTURES[machine]
+
+
+def _made(name: str) -> Path:
+    if not _complete(name):
+        raise PeerMissing(f"the clients in {name} are not there: run `make foreign`")
+    return CACHE / name
+
+
+def _complete(name: str) -> bool:
+    marker = CACHE / name / ".complete"
+    return marker.exists() and marker.read_text() == _source(name)
+
+
+def _source(name: str) -> str:
+    found = hashlib.sha256()
+    for path in sorted((CLIENTS / name).iterdir()):
+        found.update(path.name.encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

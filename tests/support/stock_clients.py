@@ -1,0 +1,157 @@
+"""The stock Kafka clients that tests run, and a handle on their driver programs (tests/clients).
+
+Each client has one line of facts: its version, its codecs, and what it has no means for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from support import foreign
+from support.processes import NotReady, die_with_parent
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+ANSWER_WITHIN_S = 90.0
+TESTS = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class StockClient:
+    """One client as users have it."""
+
+    name: str
+    version: str
+    command: Callable[[], list[str]]
+    """How its driver is started, without the broker's address; PeerMissing if it cannot be."""
+    foreign: bool = False
+    """Whether it needs more than Python and Java."""
+    codecs: tuple[str, ...] = CODECS
+    lacks: Mapping[str, str] = field(default_factory=dict)
+    """Commands or abilities that it has not, each with the reason."""
+
+
+class ClientFailed(AssertionError):
+    """A client could not do what it was told; its own words."""
+
+
+def _python(module: str) -> Callable[[], list[str]]:
+    return lambda: [sys.executable, "-m", f"clients.{module}"]
+
+
+CLIENTS = {
+    client.name: client
+    for client in (
+        StockClient("confluent-kafka", "2.16.0", _python("confluent_driver")),
+        StockClient("kafka-python", "3.0.12", _python("kafka_python_driver")),
+        StockClient("aiokafka", "0.14.0", _python("aiokafka_driver")),
+        StockClient(
+            "java-tools",
+            "4.1.0",
+            _python("java_tools_driver"),
+            lacks={
+                "timestamps": "ConsoleProducer cannot set a record's timestamp",
+                "commit": "ConsoleConsumer commits by itself, last when it ends",
+                "assigned": "ConsoleConsumer does not tell which partitions it has",
+                "partition": "ConsoleProducer cannot choose the partition",
+            },
+        ),
+        StockClient(
+            "kafkajs",
+            "2.2.4",
+            lambda: foreign.node_driver("kafkajs"),
+            foreign=True,
+            lacks={"none later": "kafkajs gives the end where no record is as late"},
+        ),
+        StockClient(
+            "platformatic", "2.12.1", lambda: foreign.node_driver("platformatic"), foreign=True
+        ),
+        StockClient("franz-go", "v1.22.2", foreign.go_driver, foreign=True),
+        StockClient(
+            "kcat",
+            "1.7.1",
+            _python("kcat_driver"),
+            foreign=True,
+            lacks={
+                "create": "kcat has no admin client; its producer has the broker create the topic",
+                "delete": "kcat has no admin client",
+                "timestamps": "kcat cannot set a record's timestamp",
+                "commit": "kcat commits by itself, last when it ends",
+            },
+        ),
+    )
+}
+
+
+class Driver:
+    """A running driver program of one client."""
+
+    def __init__(self, client: StockClient, address: str, folder: Path) -> None:
+        self.client = client
+        self._log = folder / f"{client.name}.err"
+        with self._log.open("ab") as errors:
+            self._process = subprocess.Popen(
+                [*client.command(), address],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env={**os.environ, "PYTHONPATH": _python_path()},
+                preexec_fn=die_with_parent,
+            )
+        self._received = b""
+
+    def ask(self, do: str, **arguments: object) -> dict[str, Any]:
+        """Have the client do one step; raises ClientFailed with what it says."""
+        self.begin(do, **arguments)
+        return self.finish(do)
+
+    def begin(self, do: str, **arguments: object) -> None:
+        """Tell the client to do a step, and do not wait for it."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def finish(self, do: str = "") -> dict[str, Any]:
+        """The answer to the step that was begun."""
+        answer = json.loads(self._line())
+        if "error" in answer:
+            raise ClientFailed(f"{self.client.name} {do}: {answer['error']}\n{self.complaints()}")
+        ok: dict[str, Any] = answer["ok"]
+        return ok
+
+    def complaints(self) -> str:
+        """The end of what it printed to standard error."""
+        return self._log.read_text(errors="replace")[-3000:]
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def _line(self) -> bytes:
+        assert self._process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._received:
+                if not selector.select(ANSWER_WITHIN_S):
+                    raise NotReady(f"{self.client.name} does not answer\n{self.complaints()}")
+                read = os.read(self._process.stdout.fileno(), 1 << 20)
+                if not read:
+                    raise ClientFailed(f"{self.client.name} ended\n{self.complaints()}")
+                self._received += read
+        line, _, self._received = self._received.partition(b"\n")
+        return line
+
+
+def _python_path() -> str:
+    roots = [str(TESTS), str(TESTS.parent)]
+    return os.pathsep.join([*roots, os.environ.get("PYTHONPATH", "")])

@@ -1,0 +1,53 @@
+"""What the tests of all stock clients share: one test for each, and the records they send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from support.stock_clients import CLIENTS, StockClient
+
+COUNT = 200
+FIRST_MS = 1_700_000_000_000
+
+
+def each_client(*commands: str) -> pytest.MarkDecorator:
+    """A test for every client that lacks none of these commands."""
+    able = [each for each in CLIENTS.values() if not set(commands) & each.lacks.keys()]
+    params = [pytest.param(each, id=each.name, marks=[*_marks(each)]) for each in able]
+    return pytest.mark.parametrize("client", params)
+
+
+def each_codec() -> pytest.MarkDecorator:
+    """A test for every client and every codec that it has."""
+    params = [
+        pytest.param(each, codec, id=f"{each.name}-{codec}", marks=[*_marks(each)])
+        for each in CLIENTS.values()
+        for codec in each.codecs
+    ]
+    return pytest.mark.parametrize(("client", "codec"), params)
+
+
+def records(
+    label: str, numbers: Iterable[int] = range(COUNT), *, partition: int = 0, timed: bool = True
+) -> list[dict[str, Any]]:
+    """Records with a key, a header and a value that compresses; one second apart."""
+    return [
+        {
+            "partition": partition,
+            "timestamp": FIRST_MS + 1_000 * number if timed else None,
+            "key": f"key-{number}",
+            "value": f"{label}-{number}-" + "x" * 100,
+            "headers": {"story": label},
+        }
+        for number in numbers
+    ]
+
+
+def _marks(client: StockClient) -> Iterator[pytest.MarkDecorator]:
+    if client.foreign:
+        yield pytest.mark.foreign
+    if client.name.startswith("java"):
+        yield pytest.mark.java
