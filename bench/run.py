@@ -7,7 +7,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import agent, consume, fleet, idle, latency, loader, partitions, produce, shapes
+from bench import (
+    agent,
+    consume,
+    fleet,
+    idle,
+    latency,
+    loader,
+    partitions,
+    produce,
+    shapes,
+    tools,
+)
 from bench.machine import describe
 from bench.measure import Table
 from bench.sites import both
@@ -16,6 +27,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 ON_BROKERS = {
     "produce": produce.run,
     "consume": consume.run,
+    "tools": tools.run,
     "shapes": shapes.run,
     "latency": latency.run,
     "fleet": fleet.run,

@@ -25,6 +25,11 @@ class Brokers:
     addresses: dict[str, str]
     programs: dict[str, Program]
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """Of the processes that run now."""
+        return {name: program.pid for name, program in self.programs.items()}
+
 
 def skidway_broker(folder: Path, zookeeper: ZooKeeper) -> tuple[Program, str, Callable[[], bool]]:
     """One Skidway broker, not started: program, address, and whether it is ready."""
