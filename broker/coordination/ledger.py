@@ -28,6 +28,7 @@ from broker.coordination.documents import DocumentRefused
 from skidway import log
 from skidway.coordination import UNANSWERED, Coordinator
 from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 ASKED_AT_ONCE = 200
@@ -105,7 +106,7 @@ class Ledger:
 
     def _load(self, client: Any, groups: Sequence[str]) -> dict[str, bytes | None]:
         found: dict[str, bytes | None] = {}
-        paths = [consumers.record_path(group) for group in groups]
+        paths = [group_nodes.record_path(group) for group in groups]
         for group, answer in zip(groups, _each(client.get_async, paths), strict=True):
             if isinstance(answer, Exception):
                 _only(answer, NoNodeError)
@@ -117,7 +118,7 @@ class Ledger:
         return found
 
     def _write_record(self, client: Any, group: str, content: bytes) -> SkidwayError | None:
-        path = consumers.record_path(group)
+        path = group_nodes.record_path(group)
         for _ in range(_ATTEMPTS_MAX):
             version = self._versions.get(group)
             try:
@@ -173,8 +174,8 @@ class Ledger:
 def look(coordinator: Coordinator, group: str) -> Looked:
     """All of a group. Raises Unreachable."""
     with answered(coordinator) as client:
-        found = coordinator.get(consumers.record_path(group))
-        status = _get(client.exists_async(consumers.ids_path(group)))
+        found = coordinator.get(group_nodes.record_path(group))
+        status = _get(client.exists_async(group_nodes.ids_path(group)))
         native, version = (status.numChildren, status.cversion) if status else (0, -1)
         record = None if found is None else found.data
         return Looked(record, read_offsets(client, group), native, version)
@@ -182,9 +183,9 @@ def look(coordinator: Coordinator, group: str) -> Looked:
 
 def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
     """Every group, with its record if there is one. Raises Unreachable."""
-    groups = [consumers.group_of(name) for name in coordinator.children(consumers.CONSUMERS)]
+    groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
     with answered(coordinator) as client:
-        answers = _each(client.get_async, [consumers.record_path(group) for group in groups])
+        answers = _each(client.get_async, [group_nodes.record_path(group) for group in groups])
         return {
             group: None if isinstance(answer, Exception) else answer[0]
             for group, answer in zip(groups, answers, strict=True)
@@ -193,13 +194,13 @@ def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
 
 def delete_group(coordinator: Coordinator, group: str) -> None:
     """Deletes a group with its offsets. Raises GroupInUse, GroupGone. Can be done again."""
-    path = consumers.group_path(group)
+    path = group_nodes.group_path(group)
     with answered(coordinator) as client:
         if _get(client.exists_async(path)) is None:
             raise GroupGone(f"there is no group {group!r}")
         try:
             with contextlib.suppress(NoNodeError):
-                _get(client.delete_async(consumers.ids_path(group)))
+                _get(client.delete_async(group_nodes.ids_path(group)))
         except NotEmptyError:
             raise GroupInUse(f"group {group!r} has members, registered in ZooKeeper") from None
         with contextlib.suppress(NoNodeError):
@@ -209,9 +210,9 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
 def require_unused(coordinator: Coordinator, group: str) -> None:
     """Raises GroupGone if there is no such group, GroupInUse if somebody registered there."""
     with answered(coordinator) as client:
-        if _get(client.exists_async(consumers.group_path(group))) is None:
+        if _get(client.exists_async(group_nodes.group_path(group))) is None:
             raise GroupGone(f"there is no group {group!r}")
-        ids = _get(client.exists_async(consumers.ids_path(group)))
+        ids = _get(client.exists_async(group_nodes.ids_path(group)))
         if ids is not None and ids.numChildren:
             raise GroupInUse(f"group {group!r} has members, registered in ZooKeeper")
 
@@ -220,7 +221,7 @@ def delete_offsets(
     coordinator: Coordinator, group: str, partitions: Iterable[TopicPartition]
 ) -> None:
     """Deletes offsets; those that are not there are no fault."""
-    paths = [consumers.offset_path(group, each) for each in partitions]
+    paths = [group_nodes.offset_path(group, each) for each in partitions]
     with answered(coordinator) as client:
         for answer in _each(client.delete_async, paths):
             if isinstance(answer, Exception):
@@ -229,8 +230,8 @@ def delete_offsets(
 
 def forget_topic(coordinator: Coordinator, topic: str) -> None:
     """Deletes the offsets of a topic in every group. Can be done again."""
-    groups = [consumers.group_of(name) for name in coordinator.children(consumers.CONSUMERS)]
-    paths = [consumers.topic_offsets_path(group, topic) for group in groups]
+    groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
+    paths = [group_nodes.topic_offsets_path(group, topic) for group in groups]
     if not paths:
         return
     with answered(coordinator) as client:
@@ -243,15 +244,15 @@ def forget_topic(coordinator: Coordinator, topic: str) -> None:
 def read_offsets(client: Any, group: str) -> Offsets:
     """All offsets of a group; what is none is passed over, and said."""
     try:
-        topics = sorted(_get(client.get_children_async(consumers.offsets_path(group))))
+        topics = sorted(_get(client.get_children_async(group_nodes.offsets_path(group))))
     except NoNodeError:
         return {}
-    above = [consumers.topic_offsets_path(group, topic) for topic in topics]
+    above = [group_nodes.topic_offsets_path(group, topic) for topic in topics]
     partitions = []
     for topic, names in zip(topics, _each(client.get_children_async, above), strict=True):
         numbers = () if isinstance(names, Exception) else map(consumers.partition_number, names)
         partitions += [TopicPartition(topic, each) for each in numbers if each is not None]
-    paths = [consumers.offset_path(group, each) for each in partitions]
+    paths = [group_nodes.offset_path(group, each) for each in partitions]
     offsets: Offsets = {}
     for partition, path, answer in zip(
         partitions, paths, _each(client.get_async, paths), strict=True
@@ -277,8 +278,8 @@ def _missing(client: Any, offsets: list[str]) -> set[str]:
     new: set[str] = set()
     if len(topics) > _LISTED_ABOVE:
         with contextlib.suppress(NoNodeError):
-            names = _get(client.get_children_async(consumers.CONSUMERS))
-            new = set(groups.values()) - {f"{consumers.CONSUMERS}/{name}" for name in names}
+            names = _get(client.get_children_async(group_nodes.CONSUMERS))
+            new = set(groups.values()) - {f"{group_nodes.CONSUMERS}/{name}" for name in names}
     asked = [path for path in topics if groups[path] not in new]
     answers = _each(client.get_children_async, asked)
     there = {
@@ -291,7 +292,7 @@ def _missing(client: Any, offsets: list[str]) -> set[str]:
     }
     absent = set(topics) - there.keys()
     above = {_parent(path) for path in absent} | {groups[path] for path in absent}
-    above |= {consumers.CONSUMERS} if above else set()
+    above |= {group_nodes.CONSUMERS} if above else set()
     unsure = [path for path in above if path not in new and _parent(path) not in new]
     found = zip(unsure, _each(client.exists_async, unsure), strict=True)
     return missing | absent | above - {path for path, status in found if status is not None}
@@ -305,7 +306,7 @@ def _chunks(commits: Mapping[Offset, Committed]) -> Iterator[dict[str, bytes]]:
     chunk: dict[str, bytes] = {}
     size = 0
     for (group, partition), committed in commits.items():
-        path = consumers.offset_path(group, partition)
+        path = group_nodes.offset_path(group, partition)
         content = consumers.offset_document(committed)
         weight = len(path) + len(content)
         if chunk and (len(chunk) >= WRITTEN_AT_ONCE or size + weight > WRITTEN_BYTES_AT_ONCE):

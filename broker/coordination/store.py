@@ -22,7 +22,7 @@ from broker.topics.catalog import PartitionState
 from skidway import log
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused, Unreachable
-from skidway.kafka import gaps
+from skidway.kafka import gaps, group_nodes
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
@@ -159,7 +159,7 @@ def committed(
     """The offsets that groups have committed; those that have committed none are not there."""
     found = {}
     for group, partition in readers:
-        path = consumers.offset_path(group, partition)
+        path = group_nodes.offset_path(group, partition)
         node = coordinator.get(path)
         if node is None:
             continue

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from broker.coordination import consumers, ledger
+from broker.coordination import ledger
 from broker.coordination.ledger import GroupInUse, Looked
 from broker.coordination.session import Session
 from broker.groups.coordinator import Groups
@@ -21,6 +21,7 @@ from skidway import log
 from skidway.clock import Clock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
+from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 _log = log.get(__name__)
@@ -103,7 +104,7 @@ class OffsetRetention:
 
         def work(coordinator: Coordinator) -> Verdict:
             looked = ledger.look(coordinator, group)
-            path = consumers.record_path(group)
+            path = group_nodes.record_path(group)
             record = None if looked.record is None else decode(path, looked.record)
             verdict = decide(record, looked, now_ms, retention_ms)
             _carry_out(coordinator, group, verdict)
@@ -131,7 +132,7 @@ class OffsetRetention:
 
 
 def _names(coordinator: Coordinator) -> list[str]:
-    return [consumers.group_of(name) for name in coordinator.children(consumers.CONSUMERS)]
+    return [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
 
 
 def _carry_out(coordinator: Coordinator, group: str, verdict: Verdict) -> None:
@@ -140,7 +141,7 @@ def _carry_out(coordinator: Coordinator, group: str, verdict: Verdict) -> None:
     elif verdict.fate is Fate.SHORTENED:
         ledger.delete_offsets(coordinator, group, verdict.expired)
     elif verdict.fate is Fate.MARKED and verdict.record is not None:
-        path, content = consumers.record_path(group), encode(verdict.record)
+        path, content = group_nodes.record_path(group), encode(verdict.record)
         found = coordinator.get(path)
         if found is None:
             coordinator.create_if_absent(path, content)

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.kafka import columns
+from skidway.kafka import columns, group_nodes
 from skidway.kafka.batch import Codec
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.reader import Reader
@@ -253,7 +253,7 @@ class World:
         """An operator removes a registration by hand; its session lives on."""
         member = self.any_idle()
         if member is not None and member.registration.name is not None:
-            path = f"{nodes.ids_path(GROUP)}/{member.registration.name}"
+            path = f"{group_nodes.ids_path(GROUP)}/{member.registration.name}"
             if path in self.zookeeper.nodes:
                 self.zookeeper.remove(path)
 
@@ -281,7 +281,7 @@ class World:
         return (tp, offset) in self.done
 
     def committed(self, tp: TopicPartition) -> int:
-        node = self.zookeeper.nodes.get(nodes.offset_path(GROUP, tp))
+        node = self.zookeeper.nodes.get(group_nodes.offset_path(GROUP, tp))
         offset = None if node is None else nodes.read_offset(node.data)
         return 0 if offset is None else offset
 

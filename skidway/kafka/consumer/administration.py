@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused, UsageError
+from skidway.kafka import group_nodes
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.consumer import nodes
 from skidway.kafka.types import TopicPartition
@@ -68,27 +69,28 @@ class Groups:
 
     def all(self) -> list[GroupSummary]:
         """Every group, by name."""
+        names = self._coordinator.children(group_nodes.CONSUMERS)
         return [
             GroupSummary(group, self.active(group), tuple(self.topics(group)))
-            for group in map(nodes.group_of, self._coordinator.children(nodes.CONSUMERS))
+            for group in map(group_nodes.group_of, names)
         ]
 
     def active(self, group: str) -> int:
         """How many members are active, in either way of being one."""
-        found = self._coordinator.get(nodes.coordinated_path(group))
+        found = self._coordinator.get(group_nodes.record_path(group))
         coordinated = 0 if found is None else nodes.coordinated_members(found.data)
         return len(self.members(group)) + coordinated
 
     def members(self, group: str) -> Sequence[str]:
         """The consumers that are registered in ZooKeeper now."""
-        return self._coordinator.children(nodes.ids_path(group))
+        return self._coordinator.children(group_nodes.ids_path(group))
 
     def topics(self, group: str) -> Sequence[str]:
         """The topics that a group has offsets or owners of, or subscribes to."""
-        topics = set(self._coordinator.children(nodes.offsets_path(group)))
-        topics.update(self._coordinator.children(nodes.owners_path(group)))
+        topics = set(self._coordinator.children(group_nodes.offsets_path(group)))
+        topics.update(self._coordinator.children(group_nodes.owners_path(group)))
         for member in self.members(group):
-            found = self._coordinator.get(f"{nodes.ids_path(group)}/{member}")
+            found = self._coordinator.get(f"{group_nodes.ids_path(group)}/{member}")
             if found is not None:
                 for subscribed in nodes.read_registration(member, found.data).values():
                     topics |= subscribed
@@ -198,15 +200,15 @@ class Groups:
         return {tp: (start[tp].offset, end[tp].offset) for tp in tps}
 
     def _committed(self, group: str, topic: str) -> set[TopicPartition]:
-        names = self._coordinator.children(f"{nodes.offsets_path(group)}/{topic}")
+        names = self._coordinator.children(f"{group_nodes.offsets_path(group)}/{topic}")
         return {TopicPartition(topic, int(name)) for name in names if name.isdecimal()}
 
     def _offset(self, group: str, tp: TopicPartition) -> int | None:
-        found = self._coordinator.get(nodes.offset_path(group, tp))
+        found = self._coordinator.get(group_nodes.offset_path(group, tp))
         return None if found is None else nodes.read_offset(found.data)
 
     def _set(self, group: str, tp: TopicPartition, offset: int) -> None:
-        path, data = nodes.offset_path(group, tp), nodes.offset_document(offset)
+        path, data = group_nodes.offset_path(group, tp), nodes.offset_document(offset)
         while not self._coordinator.create_if_absent(path, data):
             found = self._coordinator.get(path)
             if found is not None and (
@@ -215,6 +217,6 @@ class Groups:
                 return
 
     def _require(self, group: str) -> None:
-        names = self._coordinator.children(nodes.CONSUMERS)
-        if group not in map(nodes.group_of, names):
+        names = self._coordinator.children(group_nodes.CONSUMERS)
+        if group not in map(group_nodes.group_of, names):
             raise SkidwayError(f"there is no group {group}")

@@ -1,12 +1,10 @@
-"""Paths and contents of a group's nodes in ZooKeeper, as Kafka 0.8 laid them out.
+"""What our own consumers write into a group's nodes in ZooKeeper (where: group_nodes).
 
     /consumers/G/ids/C          ephemeral: what C subscribes to, and with how many streams
     /consumers/G/owners/T/P     ephemeral: the reader that owns partition P
-    /consumers/G/offsets/T/P    the next offset to read, in decimal; a JSON object may follow
+    /consumers/G/offsets/T/P    the next offset to read, in decimal
     /consumers/G/offsets/T      how many partitions the topic had when the group began with it
-    /consumers/G/group          who is in it by Kafka's group protocol: written by brokers, not here
 
-In a group's name characters that a node cannot have are percent-encoded.
 A reader is one stream of a consumer: its name is the consumer's and a number. What is read here was
 written by others, perhaps by older or other programs: what cannot be understood is passed over.
 """
@@ -17,19 +15,17 @@ import json
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote, unquote
 
 from skidway.errors import UsageError
+from skidway.kafka.group_nodes import owners_path, split_offset
 from skidway.kafka.types import TopicPartition
 
-CONSUMERS = "/consumers"
 BROKER_IDS = "/brokers/ids"
 BROKER_TOPICS = "/brokers/topics"
 
 STREAMS_MAX = 1000
 """Streams of one consumer. Bounds what another's registration may make us believe."""
 
-_OFFSET = re.compile(rb"\s*([0-9]{1,19})\s*(?:\{.*)?\Z", re.DOTALL)
 _NAME = re.compile(r"[\w.-]{1,249}\Z", re.ASCII)
 
 
@@ -42,50 +38,15 @@ def check_group(group: str) -> str:
     return group
 
 
-def group_path(group: str) -> str:
-    """Above all nodes of a group."""
-    return f"{CONSUMERS}/{quote(group, safe='')}"
-
-
-def group_of(name: str) -> str:
-    """The group whose node has this name."""
-    return unquote(name)
-
-
-def ids_path(group: str) -> str:
-    """Where the members of a group register."""
-    return f"{group_path(group)}/ids"
-
-
-def coordinated_path(group: str) -> str:
-    """What brokers note of members that use Kafka's group protocol."""
-    return f"{group_path(group)}/group"
-
-
 def coordinated_members(data: bytes) -> int:
     """How many members a group has by Kafka's group protocol, as its broker noted."""
     members = _object(data).get("members")
     return len(members) if isinstance(members, list) else 0
 
 
-def owners_path(group: str) -> str:
-    """Above the owner nodes of all topics."""
-    return f"{group_path(group)}/owners"
-
-
 def owner_path(group: str, tp: TopicPartition) -> str:
     """The node of who reads a partition."""
     return f"{owners_path(group)}/{tp.topic}/{tp.partition}"
-
-
-def offsets_path(group: str) -> str:
-    """Above the offsets of all topics."""
-    return f"{group_path(group)}/offsets"
-
-
-def offset_path(group: str, tp: TopicPartition) -> str:
-    """The node of a partition's committed offset."""
-    return f"{offsets_path(group)}/{tp.topic}/{tp.partition}"
 
 
 def partition_of(path: str) -> TopicPartition | None:
@@ -103,8 +64,8 @@ def offset_document(offset: int) -> bytes:
 
 def read_offset(data: bytes) -> int | None:
     """The offset of a node: a decimal number, perhaps with a JSON document behind it."""
-    found = _OFFSET.match(data)
-    return int(found[1]) if found else None
+    found = split_offset(data)
+    return None if found is None else found[0]
 
 
 def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 0) -> bytes:

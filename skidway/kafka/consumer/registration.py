@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from skidway import log
 from skidway.clock import Clock
 from skidway.coordination import Coordinator, State
+from skidway.kafka import group_nodes
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.guard import Guard
 from skidway.kafka.consumer.lease import Lease
@@ -193,7 +194,7 @@ class Registration:
         if name is None or self._asked or not self.is_connected:
             return
         self._asked = True
-        path = f"{nodes.ids_path(self.group)}/{name}"
+        path = f"{group_nodes.ids_path(self.group)}/{name}"
         self._coordinator.ask(path, lambda found: self._on_answer(name, asked_at, found))
 
     def lost(self, name: str) -> None:

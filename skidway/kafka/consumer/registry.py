@@ -16,6 +16,7 @@ from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError
 from skidway.clock import Clock
 from skidway.coordination import Coordinator, Watch
 from skidway.errors import SkidwayError, StateRefused, Unreachable
+from skidway.kafka import group_nodes
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.assignment import Readers
 from skidway.kafka.consumer.guard import Guard
@@ -47,7 +48,7 @@ class Registry:
         self._coordinator = coordinator
         self._group = nodes.check_group(group)
         self._clock = clock
-        self._ids = nodes.ids_path(group)
+        self._ids = group_nodes.ids_path(group)
         self._known: dict[str, Mapping[str, frozenset[str]]] = {}
         self._with_offset: set[TopicPartition] = set()
 
@@ -58,7 +59,7 @@ class Registry:
 
     def register(self, guard: Guard) -> None:
         """Registers a consumer. StateRefused where brokers have members of the group."""
-        found = self._coordinator.get(nodes.coordinated_path(self._group))
+        found = self._coordinator.get(group_nodes.record_path(self._group))
         if found is not None and nodes.coordinated_members(found.data):
             raise StateRefused(
                 f"group {self._group} has members that coordinate through a broker: "
@@ -135,7 +136,7 @@ class Registry:
 
     def offset(self, tp: TopicPartition) -> int | None:
         """The committed offset; None where there is none."""
-        found = self._coordinator.get(nodes.offset_path(self._group, tp))
+        found = self._coordinator.get(group_nodes.offset_path(self._group, tp))
         if found is None:
             return None
         self._with_offset.add(tp)
@@ -146,7 +147,7 @@ class Registry:
 
         None where there are offsets and nobody has noted it.
         """
-        path = f"{nodes.offsets_path(self._group)}/{topic}"
+        path = f"{group_nodes.offsets_path(self._group)}/{topic}"
         self._coordinator.create_if_absent(path, nodes.beginning_document(partitions))
         found = self._coordinator.get(path)
         return None if found is None else nodes.read_beginning(found.data)
@@ -159,7 +160,7 @@ class Registry:
         what: Hashable,
     ) -> bool:
         """Offsets of owned partitions and more, at once; False where an owner node is gone."""
-        paths = {nodes.offset_path(self._group, tp): tp for tp in offsets}
+        paths = {group_nodes.offset_path(self._group, tp): tp for tp in offsets}
         for _ in range(_ATTEMPTS_MAX + len(offsets)):
             writes = []
             for path, tp in paths.items():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broker.coordination import consumers, ledger
+from broker.coordination import ledger
 from broker.coordination.consumers import Committed
 from broker.coordination.ledger import Errand, GroupGone, GroupInUse, Ledger
 from broker.groups.coordinator import Groups
@@ -19,6 +19,7 @@ from broker.groups.retention import OffsetRetention
 from broker.network.timers import Timers
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
+from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 
@@ -77,7 +78,7 @@ def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None
     Ledger().carry_out(coordinator, Errand(records={"g": b"3"}))
     book.carry_out(coordinator, Errand(records={"g": b"4"}))
     assert book.carry_out(coordinator, Errand(loads=["g"])).loads == {"g": b"4"}
-    coordinator.delete(consumers.record_path("g"))
+    coordinator.delete(group_nodes.record_path("g"))
     book.carry_out(coordinator, Errand(records={"g": b"5"}))
     assert ledger.list_groups(coordinator) == {"g": b"5"}
 

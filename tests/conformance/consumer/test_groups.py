@@ -14,8 +14,7 @@ import pytest
 
 from conformance.consumer.conftest import Topic, a_topic
 from skidway.coordination import Coordinator
-from skidway.kafka import Consumer, NotOwned, Stream, TopicPartition
-from skidway.kafka.consumer import nodes
+from skidway.kafka import Consumer, NotOwned, Stream, TopicPartition, group_nodes
 from support.brokers import SkidwayBroker
 from support.kafka import ApacheKafka
 from support.processes import eventually, running
@@ -186,13 +185,13 @@ def test_a_registration_removed_by_hand_is_made_again(topic: Topic) -> None:
     with consumer(topic, topic.name, topic.name, session_timeout_ms=4_000) as member:
         eventually(lambda: member.poll(100) == [] and len(member.assignment()) == 4)
         with Coordinator(topic.zookeeper) as coordinator:
-            [name] = coordinator.children(nodes.ids_path(topic.name))
-            assert coordinator.delete(f"{nodes.ids_path(topic.name)}/{name}")
+            [name] = coordinator.children(group_nodes.ids_path(topic.name))
+            assert coordinator.delete(f"{group_nodes.ids_path(topic.name)}/{name}")
             eventually(lambda: member.poll(50) == [] and not member.assignment())
             with pytest.raises(NotOwned):
                 member.position(TopicPartition(topic.name, 0))
             eventually(lambda: member.poll(50) == [] and len(member.assignment()) == 4)
-            assert coordinator.children(nodes.ids_path(topic.name)) != [name]
+            assert coordinator.children(group_nodes.ids_path(topic.name)) != [name]
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 
 from conformance.consumer.conftest import Topic
 from skidway.coordination import Coordinator
+from skidway.kafka import group_nodes
 from skidway.kafka.consumer import nodes
 from support.consumer_member import command, delivered
 from support.processes import Program, eventually
@@ -62,7 +63,8 @@ def owners(topic: Topic, group: str) -> Counter[str]:
 
 def committed(topic: Topic, group: str) -> dict[int, int]:
     with Coordinator(topic.zookeeper) as coordinator:
-        found = {tp.partition: coordinator.get(nodes.offset_path(group, tp)) for tp in topic.tps()}
+        paths = {tp.partition: group_nodes.offset_path(group, tp) for tp in topic.tps()}
+        found = {partition: coordinator.get(path) for partition, path in paths.items()}
     return {p: int(each.data) for p, each in found.items() if each is not None}
 
 

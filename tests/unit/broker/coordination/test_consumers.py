@@ -7,24 +7,6 @@ from hypothesis import strategies as st
 from broker.coordination import consumers
 from broker.coordination.consumers import Committed
 from broker.coordination.documents import DocumentRefused
-from skidway.kafka.types import TopicPartition
-
-
-@given(st.text(min_size=1, max_size=40))
-def test_every_group_has_a_node_of_its_own(group: str) -> None:
-    """No name leaves /consumers, and every node's name gives its group back."""
-    path = consumers.group_path(group)
-    above, _, name = path.rpartition("/")
-    assert above == consumers.CONSUMERS
-    assert name not in ("", ".", "..")
-    assert name.isascii()
-    assert consumers.group_of(name) == group
-
-
-def test_plain_names_are_kafkas() -> None:
-    """What Kafka 0.8 and our own consumers call so is called so."""
-    path = consumers.offset_path("my-group.1", TopicPartition("logs", 3))
-    assert path == "/consumers/my-group.1/offsets/logs/3"
 
 
 def test_an_offset_alone_is_a_bare_number() -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from skidway.errors import UsageError
+from skidway.kafka import group_nodes
 from skidway.kafka.consumer import nodes
 from skidway.kafka.types import TopicPartition
 
@@ -34,9 +35,9 @@ def test_offsets_are_read_leniently(data: bytes, offset: int | None) -> None:
 def test_what_is_written_is_kafkas_layout() -> None:
     """Paths and contents as Kafka 0.8 has them."""
     assert nodes.owner_path("g", TP) == "/consumers/g/owners/clicks/12"
-    assert nodes.offset_path("g", TP) == "/consumers/g/offsets/clicks/12"
-    assert nodes.offset_path("a/b", TP) == "/consumers/a%2Fb/offsets/clicks/12"
-    assert nodes.group_of("a%2Fb") == "a/b"
+    assert group_nodes.offset_path("g", TP) == "/consumers/g/offsets/clicks/12"
+    assert group_nodes.offset_path("a/b", TP) == "/consumers/a%2Fb/offsets/clicks/12"
+    assert group_nodes.group_of("a%2Fb") == "a/b"
     assert nodes.offset_document(7) == b"7"
     document = json.loads(nodes.registration_document({"clicks": 2}, 5, 9))
     assert document["version"] == 1

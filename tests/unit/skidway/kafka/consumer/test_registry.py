@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from skidway.errors import StateRefused, Unreachable
+from skidway.kafka import group_nodes
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.guard import Guard
 from skidway.kafka.consumer.registry import Fenced, Registry
@@ -14,7 +15,7 @@ from support.memory_zookeeper import Fate, MemoryCoordinator, MemoryZooKeeper
 
 TP = TopicPartition("t", 0)
 OWNER = nodes.owner_path("g", TP)
-OFFSET = nodes.offset_path("g", TP)
+OFFSET = group_nodes.offset_path("g", TP)
 
 
 def unseen(_: object) -> None:
@@ -176,6 +177,6 @@ def test_readers_are_those_registered(two: tuple[Member, Member]) -> None:
 def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
     """Members by Kafka's group protocol know nothing of owner nodes."""
     first = MemoryCoordinator(server)
-    first.create_if_absent(nodes.coordinated_path("g"), b'{"members":[{"id":"x"}]}')
+    first.create_if_absent(group_nodes.record_path("g"), b'{"members":[{"id":"x"}]}')
     with pytest.raises(StateRefused):
         Member(server, "a")

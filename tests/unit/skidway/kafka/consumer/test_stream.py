@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from skidway.errors import UsageError
-from skidway.kafka import NoOffset, NotOwned, columns
+from skidway.kafka import NoOffset, NotOwned, columns, group_nodes
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.reader import Reader
 from skidway.kafka.consumer.registration import Registration
@@ -74,7 +74,7 @@ class World:
         return found
 
     def committed(self) -> int | None:
-        node = self.server.nodes.get(nodes.offset_path("g", TP))
+        node = self.server.nodes.get(group_nodes.offset_path("g", TP))
         return None if node is None else nodes.read_offset(node.data)
 
 

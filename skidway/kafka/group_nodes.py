@@ -1,0 +1,67 @@
+"""Where groups lie in ZooKeeper: Kafka 0.8's layout, for the broker and for our own consumers.
+
+    /consumers/G/ids/C         of consumers that coordinate through ZooKeeper themselves
+    /consumers/G/owners/T/P    what those consumers read
+    /consumers/G/offsets/T/P   the next offset to read, in decimal; with metadata or a leader epoch
+                               a JSON object behind it. The commit's time is the node's mtime.
+    /consumers/G/group         generation and members of a group that a broker coordinates
+
+A group's name may be any text; characters that a node's name cannot have are percent-encoded.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, unquote
+
+from skidway.kafka.types import TopicPartition
+
+CONSUMERS = "/consumers"
+_OFFSET = re.compile(rb"\s*([0-9]{1,19})\s*(\{.*)?\Z", re.DOTALL)
+
+
+def group_path(group: str) -> str:
+    """Above all of a group."""
+    name = quote(group, safe="")
+    return f"{CONSUMERS}/{name.replace('.', '%2E') if name in ('.', '..') else name}"
+
+
+def group_of(name: str) -> str:
+    """The group whose node has this name."""
+    return unquote(name)
+
+
+def record_path(group: str) -> str:
+    """Generation and members of a group that a broker coordinates."""
+    return f"{group_path(group)}/group"
+
+
+def ids_path(group: str) -> str:
+    """Where consumers register that coordinate through ZooKeeper."""
+    return f"{group_path(group)}/ids"
+
+
+def owners_path(group: str) -> str:
+    """Above the owner nodes of all topics."""
+    return f"{group_path(group)}/owners"
+
+
+def offsets_path(group: str) -> str:
+    """Above the offsets of all topics."""
+    return f"{group_path(group)}/offsets"
+
+
+def topic_offsets_path(group: str, topic: str) -> str:
+    """Above the offsets of a topic."""
+    return f"{offsets_path(group)}/{topic}"
+
+
+def offset_path(group: str, tp: TopicPartition) -> str:
+    """The node of a partition's committed offset."""
+    return f"{topic_offsets_path(group, tp.topic)}/{tp.partition}"
+
+
+def split_offset(data: bytes) -> tuple[int, bytes] | None:
+    """The offset of such a node, and the JSON behind it (empty where there is none)."""
+    found = _OFFSET.match(data)
+    return None if found is None else (int(found[1]), found[2] or b"")

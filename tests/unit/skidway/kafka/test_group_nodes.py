@@ -1,0 +1,45 @@
+"""Where groups lie in ZooKeeper, for whoever reads or writes them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.kafka import group_nodes
+from skidway.kafka.types import TopicPartition
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_every_group_has_a_node_of_its_own(group: str) -> None:
+    """No name leaves /consumers, and every node's name gives its group back."""
+    path = group_nodes.group_path(group)
+    above, _, name = path.rpartition("/")
+    assert above == group_nodes.CONSUMERS
+    assert name not in ("", ".", "..")
+    assert name.isascii()
+    assert group_nodes.group_of(name) == group
+
+
+def test_plain_names_are_kafkas() -> None:
+    """What Kafka 0.8 and our own consumers call so is called so."""
+    path = group_nodes.offset_path("my-group.1", TopicPartition("logs", 3))
+    assert path == "/consumers/my-group.1/offsets/logs/3"
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"12", (12, b"")),
+        (b" 7\n", (7, b"")),
+        (b'5 {"metadata":"x"}', (5, b'{"metadata":"x"}')),
+        (b"", None),
+        (b"-1", None),
+        (b"x5", None),
+        (b"5 x", None),
+        (b"1" * 30, None),
+    ],
+)
+def test_an_offset_stands_in_front(data: bytes, found: tuple[int, bytes] | None) -> None:
+    """Whatever a group notes behind it; what is no offset is none."""
+    assert group_nodes.split_offset(data) == found
