@@ -18,6 +18,9 @@ from kazoo.exceptions import BadVersionError, NoNodeError
 from broker.broker import Broker
 from broker.coordination import store
 from broker.coordination.producer_ids import ProducerIds
+from broker.groups.administration import GroupAdministration
+from broker.groups.coordinator import Groups
+from broker.groups.desk import Desk
 from broker.log.flusher import Outcome, timed
 from broker.log.log_manager import LogManager
 from broker.network.loop import Limits, Loop
@@ -203,9 +206,14 @@ class BrokerCore:
             above = logs.highest_producer_id()
             session.submit(lambda zk: store.producer_id_block(zk, own.broker_id, above), taken)
 
+        desk = Desk(session.submit, self.loop.call_later, self.clock.monotonic, topics.is_known)
+        groups = Groups(
+            own.broker_id, settings.group_limits(), self.clock, self.loop.timers, desk,
+            topics.topic_id,
+        )  # fmt: skip
         self.broker = Broker(
             settings, self.clock, self.loop, logs, partitions, purgatory, topics,
-            ProducerIds(take_block),
+            ProducerIds(take_block), groups, GroupAdministration(groups, session),
         )  # fmt: skip
         self.loop.serve(self.broker)
 
