@@ -182,7 +182,7 @@ CLIENTS: list[type[ConfluentMember | KafkaPythonMember | AioMember]] = [
 
 
 @pytest.fixture(autouse=True)
-def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def closed(monkeypatch: pytest.MonkeyPatch, _forget_what_clients_leave: None) -> Iterator[None]:
     """Members that a failed test leaves behind end with it, and so do their sockets."""
     members: list[Member] = []
 
@@ -205,7 +205,6 @@ def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for member in members[:]:
         member.close()
-    gc.collect()
 
 
 all_clients = pytest.mark.parametrize(

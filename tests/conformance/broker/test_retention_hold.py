@@ -65,7 +65,8 @@ def test_segments_wait_for_their_readers(
                 assert raw.produce("logs", sized(800)).error_code == 0
         assert after_checks(broker) == 0
         assert broker.metric("skidway_broker_partitions_held") == 1
-        zookeeper_client.create(PATH, b'3 {"metadata":"and what else a group may note"}', makepath=True)
+        noted = b'3 {"metadata":"and what else a group may note"}'
+        zookeeper_client.create(PATH, noted, makepath=True)
         eventually(lambda: log_start(broker) == 3)
         assert after_checks(broker) == 3
         zookeeper_client.set(PATH, b"5")
