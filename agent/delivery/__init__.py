@@ -7,6 +7,7 @@
     presses     recipes, and a press for each that is in use
     press       (recipe, intents, bytes) -> batches and what to count; a pure function
     outbound    batches on their way: sent, drained, sent again, halved when refused
+    replay      promises of before the start, sent again as they say
     progress    which flights the checkpoint passes; the last offset of each partition
 
 Sending a range again gives the same records, byte for byte, because `press` sees nothing else than

@@ -8,6 +8,7 @@ rotations   files that were rotated away before anybody looked
 watching    events of the operating system, which only make it faster
 tracked     one file id and everything known about it
 tracking    from what was found to file ids: new, renamed, rotated, replaced, gone
+handles     open files, bounded
 reading     from tracked files to readings, in fair turns
 
 A file is tailed because a look through the patterns finds it; events only make the look earlier.

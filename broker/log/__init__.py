@@ -29,9 +29,12 @@ Layers, none looks up::
     descriptors      how many segments are open at a time
     files            descriptors that live as long as their last reader; errors of the disk
     scan             batches of a file one by one, checked
+    sparse_file      entries in ascending order, the newest still in memory
     offset_index     sparse: offset of a batch's last record -> position of the batch
     time_index       sparse: largest event time so far -> offset
     segment          one .log with its indexes
+    timestamps       from an event time to an offset
+    config           the settings of a topic that its logs act on
     producer_state   what each idempotent producer sent last: its window of five
     validation       what a batch from a producer must look like
     leader_epochs    where each leader epoch began

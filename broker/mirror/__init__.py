@@ -6,9 +6,11 @@
     partition   one partition: its follower, the log that it fills, its trouble
     topics      one source cluster: its topics, made and extended here         (loop)
     source      one source cluster: its partitions and fetches                 (loop)
+    surroundings  what a source needs around it: a client there, and this broker
     resolver    names of source brokers, looked up away from the loop
     mirrors     all sources of this broker, the loop's turns and timers        (loop)
     status      what all this looks like from outside: /health, command, metrics
+    cli         `skidway mirror status`
 
 A mirror topic `<cluster>.<topic>` is read-only for producers. There is no checkpoint: the position
 of a mirror partition is its log end offset. Batches keep base offset and leader epoch; they are

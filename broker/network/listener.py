@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Iterator
 
-from skidway.errors import SkidwayError
+from skidway import ports
 
 BACKLOG = 1024
 ACCEPTS_MAX = 64
@@ -50,9 +50,7 @@ class Listener:
             self.socket.bind((host, port))
         except OSError as error:
             self.close()
-            raise SkidwayError(
-                f"cannot listen on {host}:{port}: {(error.strerror or str(error)).lower()}"
-            ) from error
+            raise ports.cannot_listen(host, port, "listeners", error) from error
         self.socket.setblocking(False)
         self.host, self.port = self.socket.getsockname()[:2]
 
@@ -61,10 +59,7 @@ class Listener:
         try:
             self.socket.listen(BACKLOG)
         except OSError as error:
-            raise SkidwayError(
-                f"cannot listen on {self.host}:{self.port}: "
-                f"{(error.strerror or str(error)).lower()}"
-            ) from error
+            raise ports.cannot_listen(self.host, self.port, "listeners", error) from error
 
     def accept(self) -> Iterator[tuple[socket.socket, str]]:
         """The connections that wait, ready for use, with their peer's address."""

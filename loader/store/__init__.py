@@ -1,8 +1,8 @@
 """Where rows, manifests and marks lie: a file tree with the few operations that a commit needs.
 
     Store        what every kind offers; the commit relies on nothing else
-    LocalStore   a directory of this machine (link(2), fsync)
-    HdfsStore    HDFS through hdfs-native (rename without overwrite, hsync)
+    local        LocalStore, a directory of this machine (link(2), fsync)
+    hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite, hsync)
 
 Paths are relative to the store's root, parts joined by `/`. All errors of the world are raised as
 `StoreFailed` with one sentence; `OutcomeUnclear` says that a change may or may not have happened

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,10 +19,10 @@ from schemas.compatibility import Level
 from schemas.registry.rest import application
 from schemas.registry.store import Store
 from schemas.registry.zookeeper_log import ZookeeperLog
-from skidway import log
+from skidway import log, ports
 from skidway.clock import SystemClock
 from skidway.coordination import Coordinator, check_connect
-from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.errors import ConfigurationRefused
 from skidway.service import Shutdown
 from skidway.settings import setting
 from skidway.telemetry import Health, TelemetryServer, host_and_port
@@ -153,8 +152,7 @@ def _listening(listener: str) -> socket.socket:
         # without it every answer on a kept connection waits 40 ms for the client's acknowledgement.
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
-        why = os.strerror(error.errno).lower() if error.errno else str(error)
-        raise SkidwayError(f"cannot listen on {listener}: {why}") from error
+        raise ports.cannot_listen(host, port, "listeners", error) from error
     return made
 
 

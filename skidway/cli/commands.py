@@ -29,7 +29,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "produce": ("columns", "send lines from standard input to a topic"),
     "registry": ("registry", "serve schemas by subject, version and id"),
     "schemas": ("registry", "list, get, register and check schemas"),
-    "topics": ("broker", "list, create, describe and delete topics"),
+    "topics": ("broker", "list, create, describe, alter and delete topics"),
     "zookeeper": ("zookeeper", "run a real ZooKeeper server in the foreground"),
 }
 

@@ -1,6 +1,7 @@
 """The whole pipeline on one machine: what `make demo` runs.
 
     site          folders, free ports and the configuration file of every program
+    sources       what is tailed: the logs of our own programs, and those named with --logs
     supervisor    the programs as child processes: started, awaited, stopped, never left behind
     flow          the demo itself, step by step: start, load, cut-off, drain, load, verdict
     summary       the table of counts, the verdict and the hints at the end

@@ -8,11 +8,12 @@ Reading order, low to high:
     compression     codecs, bounded on the way back
     columns         records of a batch as Arrow and NumPy columns, there and back; on
                     record_layout, record_encoding, record_decoding
-    partitioning    the partition of a key, for columns of keys
     protocol/       requests and responses as data, frames
     client/         producer, fetcher, metadata: a core without I/O and two drivers
     source          which cluster and topic a record was first written to, across mirrors
-    partitioning    which partition a key goes to
+    partitioning    the partition of a key, for columns of keys
+    gaps            offsets that a mirror could not have: the topic config `mirror.gaps`
+    group_nodes     where groups and their offsets lie in ZooKeeper, for broker and consumers
     producer/       for applications: messages in, a future for each send
     consumer/       for applications: consumer groups through ZooKeeper, records and columns out
 

@@ -1,12 +1,43 @@
-"""What the documents name is there: tests, files, commands."""
+"""What the documents and the packages' design pages name is there: tests, files, commands."""
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.kafka.protocol import ApiKey
 
 ROOT = Path(__file__).parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+COMMANDS: dict[str, str] = PROJECT["entry-points"]["skidway.commands"]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+
+TOP = ["skidway", "schemas", "audit", "agent", "broker", "loader", "bench"]
+PACKAGES = sorted(init.parent for top in TOP for init in (ROOT / top).rglob("__init__.py"))
+
+SELF_EXPLAINING = {
+    "broker/api": {key.name.lower() for key in ApiKey},
+    "skidway/cli": {home.partition(":")[0].rpartition(".")[2] for home in COMMANDS.values()},
+}
+"""Packages whose page says "one module per API", "one module per noun": these need no line."""
+
+LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
+"""A line of a list of modules: names, then at least two spaces, then words."""
+
+COMING = {"audit sample"}
+"""Commands that docs/delivery.md announces and calls open."""
+
+MODULES = {"pyyaml": "yaml"}
+NOT_IMPORTED = {"pandas"}
+"""What a dependency of ours insists on; docs/dependencies.md says which."""
 
 
 def names_in(path: Path) -> set[str]:
@@ -27,12 +58,152 @@ def test_every_test_that_the_rules_name_exists() -> None:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    """A link of README, CONTRIBUTING or docs/ to a file of the repository finds that file."""
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    """A link to a file of the repository finds that file; one to a heading finds that heading."""
     dead = [
         f"{page.relative_to(ROOT)}: {link}"
-        for page in pages
-        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text())
-        if "://" not in link and not (page.parent / link).exists()
+        for page in PAGES
+        for link in re.findall(r"\]\(([^)]+)\)", page.read_text())
+        if "://" not in link and not leads_somewhere(page, link)
     ]
     assert not dead
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    name, _, heading = link.partition("#")
+    target = page.parent / name if name else page
+    return target.exists() and (not heading or heading in anchors(target))
+
+
+def anchors(page: Path) -> set[str]:
+    """As GitHub makes them of headings."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+
+
+def test_files_that_documents_name_exist() -> None:
+    """A path in backquotes that begins with a folder of the repository is there."""
+    dead = [
+        f"{page.relative_to(ROOT)}: {path}"
+        for page in PAGES
+        for path in re.findall(
+            rf"`((?:{'|'.join([*TOP, 'tests', 'docs'])})/[\w./-]*[\w/])", page.read_text()
+        )
+        if not (ROOT / path).exists()
+    ]
+    assert not dead
+
+
+def test_files_of_the_reading_order_exist() -> None:
+    """docs/architecture.md: each file and folder, short names beside the one before them."""
+    order = (ROOT / "docs/architecture.md").read_text().partition("## Reading order\n")[2]
+    items = re.findall(r"^\d+\. (.*)$", order, re.MULTILINE)
+    assert len(items) > 9
+    dead = [name for item in items for name in unknown_in(item)]
+    assert not dead
+
+
+def unknown_in(item: str) -> Iterator[str]:
+    before = ROOT
+    for name in re.findall(r"`([\w/]+(?:\.py|/))`", item):
+        found = [base / name for base in (ROOT, before, before.parent) if (base / name).exists()]
+        if found:
+            before = found[0] if (ROOT / name).exists() else before
+        else:
+            yield name
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_package_names_its_modules(package: Path) -> None:
+    """Its docstring has every module and subpackage, and lists none that is not there."""
+    page = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    modules = {each.stem for each in package.glob("*.py") if not each.stem.startswith("__")}
+    modules |= {each.parent.name for each in package.glob("*/__init__.py")}
+    known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
+    assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
+    for listed in lists_in(page):
+        if 2 * len(listed & modules) > len(listed):  # a list of modules, not of something else
+            assert not listed - modules
+
+
+def lists_in(page: str) -> Iterator[set[str]]:
+    listed: set[str] = set()
+    for line in [*page.splitlines(), ""]:
+        match = LISTED.match(line)
+        if match:
+            listed |= set(match[1].replace("/", "").split(", "))
+        elif listed:
+            yield listed
+            listed = set()
+
+
+def test_commands_in_documents_exist() -> None:
+    """`skidway NOUN VERB --option` as it stands in a page is one that the program knows."""
+    parser = argparse.ArgumentParser()
+    nouns = parser.add_subparsers()
+    for home in COMMANDS.values():
+        module, _, register = home.partition(":")
+        getattr(import_module(module), register)(nouns)
+    wrong = [
+        f"{page.relative_to(ROOT)}: {command}"
+        for page in [*PAGES, ROOT / "CHANGELOG.md"]
+        for command in re.findall(r"(?:^    |`)skidway ([a-z][^`\n#]*)", page.read_text(), re.M)
+        if not any(command.startswith(each) for each in COMING) and not knows(nouns, command)
+    ]
+    assert not wrong
+
+
+def knows(nouns: Any, command: str) -> bool:
+    """Whether noun, verb and all options are there. Several of them: `list|describe`."""
+    noun, *words = command.split()
+    if noun not in nouns.choices:
+        return False
+    parsers = [nouns.choices[noun]]
+    for word in words:
+        verbs = next((a for a in parsers[0]._actions if a.choices and not a.option_strings), None)
+        if word.startswith("-"):
+            break
+        if verbs is None or not isinstance(verbs.choices, dict):
+            break
+        if not all(each in verbs.choices for each in word.split("|")):
+            return False
+        parsers = [verbs.choices[each] for each in word.split("|")]
+    options = [word.strip("[]") for word in words if word.strip("[]").startswith("--")]
+    return all(option in each._option_string_actions for each in parsers for option in options)
+
+
+def requirements(extra: str | None) -> set[str]:
+    """The packages of an extra, or of all; without our own extras that it contains."""
+    given = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
+    return {re.split(r"[<>=\[]", each)[0] for each in given} - {"skidway"}
+
+
+def test_every_run_time_dependency_has_its_reason() -> None:
+    """docs/dependencies.md has each package of pyproject.toml with the extras that bring it."""
+    extras = [each for each in PROJECT["optional-dependencies"] if each not in ("demo", "dev")]
+    expected = {(package, "all") for package in requirements(None)}
+    expected |= {(package, extra) for extra in extras for package in requirements(extra)}
+    rows = re.findall(
+        r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \|", (ROOT / "docs/dependencies.md").read_text(), re.M
+    )
+    said = {
+        (package.lower(), extra)
+        for packages, where, *_ in rows[1:]
+        for package in packages.split(", ")
+        for extra in where.split(", ")
+    }
+    assert said == expected
+
+
+def test_every_run_time_dependency_is_used() -> None:
+    """Each is imported or looked for by a package of ours: none is left over."""
+    packages = [each for each in TOP if each != "bench"]
+    sources = "\n".join(f.read_text() for top in packages for f in (ROOT / top).rglob("*.py"))
+    extras = [each for each in PROJECT["optional-dependencies"] if each not in ("demo", "dev")]
+    wanted = requirements(None).union(*(requirements(each) for each in extras)) - NOT_IMPORTED
+    unused = [
+        package
+        for package in wanted
+        for module in [MODULES.get(package, package.replace("-", "_"))]
+        if not re.search(rf'^\s*(?:import|from) {module}\b|find_spec\("{module}"\)', sources, re.M)
+    ]
+    assert not unused

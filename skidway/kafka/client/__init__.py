@@ -6,6 +6,7 @@
                 calls, requests, backoff          requests as values
     I/O         network                           non-blocking sockets for any loop
     drivers     waiting, client, producer, fetcher    blocking, on the caller's thread
+                pump                              the fetcher's requests and answers
                 following                             inside of somebody else's loop
 
 The decisions know no socket and no clock: bytes and times come in as values, requests, deliveries

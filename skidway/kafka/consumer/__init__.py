@@ -12,7 +12,8 @@ Reading order:
     registration    our session, shared by all streams of a consumer; its watches
     settings        Kafka's names
     chunk           a record batch as records and as Arrow columns
-    arrivals        fetched batches up to their handing out; positions to begin at
+    positions       where to begin in a partition
+    reader          one reader at work: its steps in the group, its fetches, its commits
     stream          one reader, on the thread that iterates it
     consumer        the public face
     administration  groups seen from outside: list, describe, reset

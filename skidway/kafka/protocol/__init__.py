@@ -14,12 +14,11 @@ Reading order::
     messages.py      how a class with typed fields becomes a decoder and an encoder per version
     frames.py        length prefix, request and response headers, FrameReader
     api_versions.py metadata.py produce.py fetch.py list_offsets.py create_topics.py
-    delete_topics.py create_partitions.py init_producer_id.py find_coordinator.py
-    describe_configs.py join_group.py sync_group.py heartbeat.py leave_group.py
-    offset_commit.py offset_fetch.py list_groups.py describe_groups.py delete_groups.py
-    offset_delete.py
-    describe_configs.py alter_configs.py incremental_alter_configs.py delete_records.py
-    offset_for_leader_epoch.py describe_log_dirs.py describe_cluster.py
+    delete_topics.py create_partitions.py init_producer_id.py find_coordinator.py join_group.py
+    sync_group.py heartbeat.py leave_group.py offset_commit.py offset_fetch.py list_groups.py
+    describe_groups.py delete_groups.py offset_delete.py describe_configs.py alter_configs.py
+    incremental_alter_configs.py delete_records.py offset_for_leader_epoch.py describe_log_dirs.py
+    describe_cluster.py
                      one file per API: the request and the response as frozen dataclasses
 
 Messages

@@ -43,3 +43,10 @@ def test_other_failure_to_listen_accuses_nobody(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(ports, "holder", lambda _: pytest.fail("nobody holds it"))
     error = OSError(errno.EACCES, "Permission denied")
     assert "permission denied; set" in str(ports.cannot_listen("0.0.0.0", 80, "listeners", error))
+
+
+def test_a_failure_to_listen_is_said_once() -> None:
+    """What `socket.create_server` adds (the address again) is left out, and a name is no number."""
+    error = OSError(-2, "Name or service not known (while attempting to bind on address ('x', 80))")
+    said = str(ports.cannot_listen("x", 80, "listeners", error))
+    assert said == "cannot listen on x:80: name or service not known; set listeners to another"
