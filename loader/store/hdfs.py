@@ -53,9 +53,9 @@ class HdfsStore:
     def create(self, path: str) -> StoreWriter:
         """See Store."""
         target = self._at(path)
-        with _failures("write", target):
+        with _failures("write", self._server + target):
             options = WriteOptions(overwrite=True, create_parent=True)
-            return HdfsWriter(target, self._client.create(target, options))
+            return HdfsWriter(self._server + target, self._client.create(target, options))
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
         """See Store."""
@@ -64,7 +64,7 @@ class HdfsStore:
         writer.write(data)
         writer.close()
         self._make_parent(path)
-        with _failures("rename", self._at(staged), unclear=True):
+        with _failures("rename", self._named(staged), unclear=True):
             try:
                 self._client.rename(self._at(staged), self._at(path), overwrite=False)
             except FileExistsError:
@@ -74,7 +74,7 @@ class HdfsStore:
     def rename(self, source: str, target: str) -> bool:
         """See Store."""
         self._make_parent(target)
-        with _failures("rename", self._at(source)):
+        with _failures("rename", self._named(source)):
             try:
                 self._client.rename(self._at(source), self._at(target), overwrite=False)
             except (FileExistsError, FileNotFoundError):
@@ -83,7 +83,7 @@ class HdfsStore:
 
     def length(self, path: str) -> int | None:
         """See Store."""
-        with _failures("look at", self._at(path)):
+        with _failures("look at", self._named(path)):
             try:
                 return int(self._client.get_file_info(self._at(path)).length)
             except FileNotFoundError:
@@ -91,7 +91,7 @@ class HdfsStore:
 
     def read(self, path: str) -> bytes | None:
         """See Store."""
-        with _failures("read", self._at(path)):
+        with _failures("read", self._named(path)):
             try:
                 return bytes(self._client.read(self._at(path)).read())
             except FileNotFoundError:
@@ -100,7 +100,7 @@ class HdfsStore:
     def files(self, path: str) -> list[Entry]:
         """See Store."""
         below = len(self._root) + 1
-        with _failures("list", self._at(path)):
+        with _failures("list", self._named(path)):
             try:
                 found = [
                     Entry(urlsplit(status.path).path[below:], int(status.length))
@@ -113,7 +113,7 @@ class HdfsStore:
 
     def names(self, path: str) -> list[str]:
         """See Store."""
-        with _failures("list", self._at(path)):
+        with _failures("list", self._named(path)):
             try:
                 found = self._client.list_status(self._at(path), recursive=False)
                 return sorted(posixpath.basename(status.path) for status in found)
@@ -122,7 +122,7 @@ class HdfsStore:
 
     def delete(self, path: str) -> None:
         """See Store."""
-        with _failures("delete", self._at(path)):
+        with _failures("delete", self._named(path)):
             try:
                 self._client.delete(self._at(path), recursive=True)
             except FileNotFoundError:
@@ -134,9 +134,13 @@ class HdfsStore:
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
 
+    def _named(self, path: str) -> str:
+        """For people: with the NameNode, since it may be the one that does not answer."""
+        return self._server + self._at(path)
+
     def _make_parent(self, path: str) -> None:
         parent = posixpath.dirname(self._at(path))
-        with _failures("make the directory", parent):
+        with _failures("make the directory", self._server + parent):
             self._client.mkdirs(parent, create_parent=True)
 
 
@@ -192,9 +196,12 @@ def _failures(verb: str, path: str, *, unclear: bool = False) -> Iterator[None]:
         raise StoreFailed(sentence) from error
 
 
+_NETWORK = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
+
+
 def _is_network(error: Exception) -> bool:
     text = str(error).lower()
-    return any(word in text for word in ("connect", "timed out", "no active", "unreachable", "dns"))
+    return any(word in text for word in _NETWORK)
 
 
 def _sentence(error: Exception) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from loader.store import Store, StoreFailed, open_store
+from loader.store import Store, StoreFailed, StoreUnreachable, hdfs, open_store
 from loader.store.local import LocalStore
 from skidway.errors import ConfigurationRefused
 from support.memory_store import MemoryStore
@@ -137,3 +137,20 @@ class _Died(BaseException):
 
 def _dies(self: Path, missing_ok: bool = False) -> None:
     raise _Died
+
+
+class Silent:
+    """An HDFS client whose NameNode nobody can find."""
+
+    def __init__(self, server: str, settings: dict[str, str]) -> None:
+        pass
+
+    def get_file_info(self, path: str) -> None:
+        raise OSError("failed to lookup address information: Name or service not known\nbacktrace")
+
+
+def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Status 3, with the NameNode's name: it is no fault of the file that was asked for."""
+    monkeypatch.setattr(hdfs, "Client", Silent)
+    with pytest.raises(StoreUnreachable, match=r"hdfs://namenode:8020/logs/_skidway: failed to"):
+        hdfs.HdfsStore("hdfs://namenode:8020/logs").length("_skidway")
