@@ -15,6 +15,7 @@ from agent.delivery.press import Press
 from agent.delivery.recipe import Recipe, Schema, Topic, derived_schema, recipe_of
 from agent.destinations import Cluster, Destination
 from agent.settings import AgentSettings, SourceSettings
+from schemas.avro_schema import SchemaInvalid, parse
 from schemas.client import RegistryClient, RegistryRefused, subject_of
 from schemas.single_object import schema_text
 from skidway import log
@@ -162,11 +163,18 @@ def _schema(registry: RegistryClient, source: SourceSettings) -> Schema:
 
 
 def read_schema_file(path: Path) -> str:
-    """The text of a schema file. Raises ConfigurationRefused."""
+    """The text of a schema file that parses. Raises ConfigurationRefused."""
     try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationRefused(f"schema: cannot read {path}: {error}") from error
+        text = path.read_text()
+        parse(text)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigurationRefused(f"schema: cannot read {path}: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationRefused(f"schema: {path} is not UTF-8") from error
+    except SchemaInvalid as error:
+        raise ConfigurationRefused(f"schema: {path}: {error}") from error
+    return text
 
 
 def _registered(registry: RegistryClient, topic: str, text: str) -> Schema:

@@ -19,10 +19,9 @@ def check_settings(settings: AgentSettings) -> None:
     for source in settings.sources:
         try:
             _check_source(source, settings.batch_size)
-        except ConfigurationRefused:
-            raise
         except SkidwayError as error:
-            raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
+            which = f"source of topic {source.topic}: "
+            raise ConfigurationRefused(which + str(error).removeprefix(which)) from error
 
 
 def _check_source(source: SourceSettings, batch_bytes: int) -> None:

@@ -50,7 +50,11 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
         ("(?P<level>", "(?P<level", "pattern"),
         ("topic: hdfs-logs", "topic: hdfs-logs\n    key: nope", "nope"),
         ("topic: hdfs-logs", "topic: hdfs-logs\n    partitioning: key", "key"),
-        ("topic: hdfs-logs", "topic: hdfs-logs\n    schema: /nowhere.avsc", "nowhere"),
+        (
+            "topic: hdfs-logs",
+            "topic: hdfs-logs\n    schema: /nowhere.avsc",
+            "^source of topic hdfs-logs: schema: cannot read /nowhere.avsc: no such file or dire",
+        ),
         ("topic: hdfs-logs", "topci: hdfs-logs", "topic"),
     ],
 )
@@ -68,6 +72,15 @@ def test_a_topic_must_not_be_where_rejects_of_another_go(tmp_path: Path) -> None
     more = "  - {topic: hdfs-logs.rejected, paths: [/x]}\n"
     with pytest.raises(ConfigurationRefused, match="rejected"):
         load(SMALLEST + more, tmp_path)
+
+
+def test_a_schema_file_that_is_none_is_named(tmp_path: Path) -> None:
+    """With the source that wants it, and what is wrong with it."""
+    schema = tmp_path / "s.avsc"
+    schema.write_text('{"type": "reco')
+    text = SMALLEST.replace("topic: hdfs-logs", f"topic: hdfs-logs\n    schema: {schema}")
+    with pytest.raises(ConfigurationRefused, match=f"^source of topic hdfs-logs: schema: {schema}"):
+        check_settings(load(text, tmp_path))
 
 
 def test_a_schema_that_does_not_fit_the_parser_is_refused(tmp_path: Path) -> None:
