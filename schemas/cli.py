@@ -11,6 +11,7 @@ from typing import Any
 
 from schemas.avro_schema import SchemaInvalid, parse
 from schemas.client import Registered, RegistryClient
+from schemas.second_opinion import second_opinion
 from skidway import service
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_json, table
@@ -118,6 +119,7 @@ def _register(args: argparse.Namespace) -> int:
         print_json({"subject": args.subject, "version": version, "id": schema_id})
     else:
         print(f"{args.subject} version {version} has id {schema_id}")
+    _say_second_opinion(text)
     return 0
 
 
@@ -132,7 +134,14 @@ def _check(args: argparse.Namespace) -> int:
         print(f"not compatible with {args.subject} version {args.version}:")
         for message in filter(None, map(_reason, verdict.messages)):
             print(f"  {message}")
+    _say_second_opinion(text)
     return 0 if verdict.ok else 1
+
+
+def _say_second_opinion(text: str) -> None:
+    refusal = second_opinion(text)
+    if refusal is not None:
+        print(f"Apache Avro's Python library does not read it: {refusal}", file=sys.stderr)
 
 
 def _version(client: RegistryClient, subject: str, version: str) -> Registered:
