@@ -7,7 +7,7 @@ Reading order:
 - `codec`: Arrow columns <-> Avro datums. `arrow` is its table of types, `conform` brings columns to
   the schema's types and finds bad rows, `columns` is the fast path, `rows` the one that decides
   (`datum`, `strict`: one datum)
-- `client`: asks a registry (ours or Confluent's); `second_opinion`: does Apache's library read a schema?
+- `client`: asks a registry (ours or Confluent's); `second_opinion`: what Apache's library says
 - `compatibility`: may this schema follow that one?
 - `registry`: the registry service itself, on ZooKeeper; `cli`: its commands, and those on schemas
 
