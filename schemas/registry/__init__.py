@@ -15,7 +15,8 @@ deletion is an entry, too. Whoever lost ZooKeeper's answer finds its own mark in
 
 Reads are answered from memory, which follows the log by a watch on the number that comes next;
 they go on while ZooKeeper is away, and writes answer 503 then. A read that finds nothing asks
-ZooKeeper once for what is newer before it says so.
+ZooKeeper once for what is newer before it says so, and while ZooKeeper is away answers 503: another
+registry may have given that id, and a client believes a 404 for good.
 
 Reading order: `refusals` (what can be answered, with codes), `changes` (entries), `state` (what the
 log means; pure), `decisions` (may this be done, and which entry does it; pure), `zookeeper_log` and

@@ -105,7 +105,8 @@ class Store:
     def read(self, question: Callable[[State], Answer]) -> Answer:
         """The answer from memory; if that finds nothing, once more with what is newer.
 
-        Another registry may have answered the client a moment ago. Raises refusals.
+        Another registry may have answered the client a moment ago, so while ZooKeeper is away
+        nobody knows what is not there: 503, not 404. Raises refusals.
         """
         before = self._read
         try:
@@ -145,15 +146,16 @@ class Store:
             raise store_away("ZooKeeper is away")
 
     def _refresh(self) -> None:
-        """Reads on, as far as ZooKeeper's leader knows; a log that is away changes nothing."""
-        if not self.connected or self._failed is not None:
-            return
+        """Reads on, as far as ZooKeeper's leader knows. Raises a 503 where that cannot be known."""
+        self._refuse_if_away()
         try:
             with self._log_lock:
+                self._refuse_if_away()  # whoever waited for the lock must not wait out another answer
                 self._entries.sync()
                 self._catch_up()
         except (Unreachable, StateRefused) as error:
             _log.warning("registry_refresh_failed", reason=str(error), entries=self._read)
+            raise store_away(str(error)) from error
 
     def _append(self, change: Change) -> bool:
         """Whether the change is the log's next entry now. The caller holds `_log_lock`."""

@@ -85,16 +85,30 @@ def test_a_write_without_answer_can_be_tried_again(fault: str) -> None:
 
 
 def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
-    """Away: schemas are answered from memory, registrations 503, unknown ids 404."""
+    """Away: schemas are answered from memory, registrations 503."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.connected = False
     assert store.read(lambda s: s.schema(1)) == schema(1).canonical
-    with pytest.raises(NotFound):
-        store.read(lambda s: s.schema(2))
     with pytest.raises(Refusal) as caught:
         register(store, "a", 2)
     assert caught.value.status == 503
+
+
+def test_what_another_registry_may_have_written_is_not_denied() -> None:
+    """Away, an unknown id is 503: after a 404 the loader would reject good records for ever."""
+    shared = SharedLog()
+    entries, store = store_on(shared)
+    _, other = store_on(shared)
+    entries.connected = False
+    register(other, "a", 1)
+    with pytest.raises(Refusal) as caught:
+        store.read(lambda s: s.schema(1))
+    assert caught.value.status == 503
+    entries.connected = True
+    assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+    with pytest.raises(NotFound):
+        store.read(lambda s: s.schema(2))
 
 
 def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
