@@ -318,6 +318,48 @@ def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
     ]
 
 
+def test_items_out_of_range_refuse_their_rows_only() -> None:
+    """In lists, maps and slices of them, whose casts see more items than the slice has."""
+    codec = Codec(
+        record(("l", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
+    )
+    batch = pa.record_batch(
+        {
+            "l": pa.array([[2**40], [1], [2**40], [2], []], pa.list_(pa.int64())),
+            "m": pa.array(
+                [[("k", 2**40)], [("k", 1)], [], [("k", 2**40)], [("k", 3)]],
+                pa.map_(pa.string(), pa.int64()),
+            ),
+        }
+    ).slice(1)
+    datums, refused = codec.encode_rows_checked(batch)
+    assert [index for index, _ in refused] == [1, 2]
+    assert codec.encode_rows_checked(batch.slice(0, 1)) == (datums.slice(0, 1), [])
+    assert codec.decode(datums.drop_null()).batch.to_pylist() == [
+        {"l": [1], "m": [("k", 1)]},
+        {"l": [], "m": [("k", 3)]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("avro", "default"),
+    [({"type": "bytes", "logicalType": "decimal", "precision": 2}, "\x7f\xff")],
+)
+def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default: Any) -> None:
+    """Good Avro by its base type, and still no column: the caller's, not an unknown error."""
+    schema = record(("a", avro), ("b", "int"))
+    schema["fields"][0]["default"] = default
+    with pytest.raises(ColumnsRefused, match="default does not fit"):
+        Codec(schema).encode(pa.record_batch({"b": pa.array([1], pa.int32())}))
+
+
+def test_a_fixed_of_another_size_is_refused() -> None:
+    """As a column of another kind, in a sentence."""
+    codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
+    with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
+        codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))
+
+
 def test_slices_of_batches_and_of_datums_are_their_own() -> None:
     """Offsets of sliced arrays are respected on both paths."""
     schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
