@@ -86,6 +86,9 @@ class Incompatibility:
 REPORTED_MAX: Final = 50
 """Messages for one pair of types: a type that is used in many places would multiply them."""
 
+PAIRS_MAX: Final = 200_000
+"""Pairs of types in one comparison: large unions would otherwise stop the registry for hours."""
+
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at {path} in the {reader} schema is not that of the "
     "{writer} one ({detail})",
@@ -116,7 +119,7 @@ def check(
     """The first earlier version, newest first, that `new` may not follow, and why; or None.
 
     `earlier`: (version, schema) in ascending order. Raises `SchemaInvalid` where the schemas are
-    nested too deeply to be compared.
+    nested too deeply or have too many types to be compared.
     """
     compared = list(reversed(earlier))
     for version, old in compared if level.is_transitive else compared[:1]:
@@ -153,6 +156,8 @@ class _Comparison:
     def of(self, reader: AvroType, writer: AvroType, path: str) -> list[Incompatibility]:
         pair = (id(reader), id(writer))
         if pair not in self._known:
+            if len(self._known) >= PAIRS_MAX:
+                raise SchemaInvalid("The schemas have too many types to be compared.")
             self._known[pair] = []  # while it is being compared, a cycle finds nothing wrong
             self._known[pair] = self._compare(reader, writer, path)[:REPORTED_MAX]
         return self._known[pair]
@@ -232,7 +237,8 @@ def _size(reader: Fixed, writer: Fixed, path: str) -> list[Incompatibility]:
 
 
 def _symbols(reader: Enum, writer: Enum, path: str) -> list[Incompatibility]:
-    missing = [each for each in writer.symbols if each not in set(reader.symbols)]
+    known = set(reader.symbols)
+    missing = [each for each in writer.symbols if each not in known]
     if not missing or reader.default is not None:
         return []
     return [Incompatibility("MISSING_ENUM_SYMBOLS", f"{path}/symbols", f"[{', '.join(missing)}]")]

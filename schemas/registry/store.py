@@ -150,7 +150,7 @@ class Store:
         self._refuse_if_away()
         try:
             with self._log_lock:
-                self._refuse_if_away()  # whoever waited for the lock must not wait out another answer
+                self._refuse_if_away()  # it may have gone while we waited for the lock
                 self._entries.sync()
                 self._catch_up()
         except (Unreachable, StateRefused) as error:

@@ -429,6 +429,24 @@ def test_schemas_without_columns_are_refused_in_a_sentence(
         Codec(schema)
 
 
+def test_columns_that_multiply_are_refused() -> None:
+    """Forty records of two references each would be a million million columns."""
+    records = [record(("a", "int")) | {"name": "R0"}]
+    records += [
+        record(("a", f"R{at}"), ("b", f"R{at}")) | {"name": f"R{at + 1}"} for at in range(40)
+    ]
+    top = record(*((f"f{at}", each) for at, each in enumerate(records))) | {"name": "Top"}
+    with pytest.raises(SchemaUnsupported, match="more than 10000 columns"):
+        Codec(top)
+
+
+def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
+    """Its size says how many digits fit; nobody computes that number."""
+    fixed = {"type": "fixed", "name": "F", "size": 2**31 - 1}
+    codec = Codec(record(("d", fixed | {"logicalType": "decimal", "precision": 4})))
+    assert codec.arrow_schema.field("d").type == pa.decimal128(4, 0)
+
+
 def test_the_bytes_are_avros() -> None:
     """fastavro, knowing logical types, reads what the codec wrote."""
     schema = record(

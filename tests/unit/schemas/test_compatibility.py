@@ -11,7 +11,8 @@ from avro.compatibility import ReaderWriterCompatibilityChecker, SchemaCompatibi
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.avro_schema import parse
+from schemas import compatibility
+from schemas.avro_schema import Enum, SchemaInvalid, parse
 from schemas.compatibility import Level, check, incompatibilities
 
 pytestmark = pytest.mark.filterwarnings("ignore::avro.errors.IgnoredLogicalType")
@@ -125,6 +126,38 @@ def test_levels(level: str, new: Any, earlier: list[Any], failed: int | None) ->
     versions = [(at, parse(each)) for at, each in enumerate(earlier, 1)]
     found = check(parse(new), versions, Level(level))
     assert (None if found is None else found[0]) == failed
+
+
+def test_symbols_are_looked_up_once_each() -> None:
+    """Thirty thousand symbols compared pair by pair would hold up every request for minutes."""
+    hashed = 0
+
+    class Symbol(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            nonlocal hashed
+            hashed += 1
+            return super().__hash__()
+
+    symbols = tuple(map(Symbol, (f"s{at}" for at in range(1000))))
+    old, new = parse(enum("A")), parse(enum("A"))
+    assert isinstance(old, Enum)
+    assert isinstance(new, Enum)
+    old.symbols = new.symbols = symbols
+    assert incompatibilities(new, old) == []
+    assert hashed <= 3 * len(symbols)
+
+
+def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every branch is compared with every branch: bounded, in a sentence."""
+    monkeypatch.setattr(compatibility, "PAIRS_MAX", 100)
+    old, new = (
+        parse([{"type": "enum", "name": f"{name}{at}", "symbols": []} for at in range(20)])
+        for name in "ab"
+    )
+    with pytest.raises(SchemaInvalid, match="too many types"):
+        incompatibilities(new, old)
 
 
 def test_a_type_in_many_places_does_not_multiply_messages() -> None:
