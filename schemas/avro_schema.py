@@ -21,6 +21,8 @@ from typing import Any, Final, NoReturn
 from skidway.errors import SkidwayError
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+TYPES: Final = (*PRIMITIVES, "record", "error", "enum", "fixed", "array", "map", "union")
+"""Names that Avro gives a meaning; a named type of such a name is referred to by its full one."""
 NESTING_MAX: Final = 64
 """Java's parser takes a few hundred; no schema that people write comes near this."""
 

@@ -158,6 +158,16 @@ def test_a_type_without_namespace_inside_one_says_so() -> None:
     assert canonical(parse(text)) == text
 
 
+def test_a_type_that_is_named_like_a_primitive_stays_itself() -> None:
+    """Its bare name in the canonical text would be read as the primitive: other data."""
+    fixed = {"type": "fixed", "name": "n.int", "size": 4}
+    again = parse(
+        canonical(parse(record(field(fixed), field("n.int") | {"name": "b"}, namespace="n")))
+    )
+    assert isinstance(again, Record)
+    assert [each.type.kind for each in again.fields] == ["fixed", "fixed"]
+
+
 def test_recursive_types_are_schemas() -> None:
     """A list of itself."""
     made = parse(record(field(["null", "R"], default=None)))

@@ -447,6 +447,16 @@ def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
     assert codec.arrow_schema.field("d").type == pa.decimal128(4, 0)
 
 
+def test_types_without_namespace_inside_one_are_encoded() -> None:
+    """Also beside a namesake that has one, and referred to from outside."""
+    plain = {"type": "enum", "name": "X", "namespace": "", "symbols": ["P"]}
+    inner = record(("p", plain), ("q", {"type": "enum", "name": "X", "symbols": ["Q"]}))
+    codec = Codec(record(("a", inner | {"name": "n.S"}), ("b", "X"), ("c", "n.X")))
+    row = {"a": {"p": "P", "q": "Q"}, "b": "P", "c": "Q"}
+    batch = pa.RecordBatch.from_pylist([row], schema=codec.arrow_schema)
+    assert codec.decode(codec.encode(batch)).batch.to_pylist() == [row]
+
+
 def test_the_bytes_are_avros() -> None:
     """fastavro, knowing logical types, reads what the codec wrote."""
     schema = record(
