@@ -152,15 +152,31 @@ class _Comparison:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], list[Incompatibility]] = {}
+        self._good: list[tuple[int, int]] = []
+        self._compared = 0
 
     def of(self, reader: AvroType, writer: AvroType, path: str) -> list[Incompatibility]:
         pair = (id(reader), id(writer))
         if pair not in self._known:
-            if len(self._known) >= PAIRS_MAX:
+            self._compared += 1
+            if self._compared > PAIRS_MAX:
                 raise SchemaInvalid("The schemas have too many types to be compared.")
             self._known[pair] = []  # while it is being compared, a cycle finds nothing wrong
-            self._known[pair] = self._compare(reader, writer, path)[:REPORTED_MAX]
+            self._known[pair] = self._compare_pair(pair, reader, writer, path)
         return self._known[pair]
+
+    def _compare_pair(
+        self, pair: tuple[int, int], reader: AvroType, writer: AvroType, path: str
+    ) -> list[Incompatibility]:
+        inside = len(self._good)
+        found = self._compare(reader, writer, path)[:REPORTED_MAX]
+        if not found:
+            self._good.append(pair)
+            return []
+        for each in self._good[inside:]:  # good perhaps only if this pair had been good
+            del self._known[each]
+        del self._good[inside:]
+        return found
 
     def _compare(self, reader: AvroType, writer: AvroType, path: str) -> list[Incompatibility]:
         if isinstance(writer, Union):

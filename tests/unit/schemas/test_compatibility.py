@@ -149,6 +149,20 @@ def test_symbols_are_looked_up_once_each() -> None:
     assert hashed <= 3 * len(symbols)
 
 
+def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
+    """A cycle holds only as long as the type it leads back to fits: here A does not."""
+
+    def a(bad: str, namespace: str, back: Any) -> Any:
+        inside = {"type": "record", "name": "X", "fields": [field("back", back)]}
+        fields = [field("x", inside), field("bad", bad)]
+        return {"type": "record", "name": "A", "namespace": namespace, "fields": fields}
+
+    writer = record(field("f", a("string", "n", ["null", "n.A"])), field("g", "n.X"))
+    union = [a("int", "n", ["null", "n.A"]), a("string", "o", ["null", "o.A"])]
+    reader = record(field("f", union), field("g", "n.X"))
+    assert incompatibilities(parse(reader), parse(writer))
+
+
 def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every branch is compared with every branch: bounded, in a sentence."""
     monkeypatch.setattr(compatibility, "PAIRS_MAX", 100)
