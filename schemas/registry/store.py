@@ -49,6 +49,8 @@ class Log(Protocol):
 
     def read(self, first: int, count: int) -> list[bytes]: ...
 
+    def count(self) -> int: ...
+
     def sync(self) -> None: ...
 
     def watch(self, number: int, wake: Callable[[], None]) -> None: ...
@@ -68,13 +70,20 @@ class Store:
         self._clock = clock
         self._state = State()
         self._read = 0
+        self._last = b""
         self._state_lock = threading.Lock()
         self._log_lock = threading.Lock()
         self._wake = threading.Event()
         self._closed = False
         self._failed: SkidwayError | None = None
         self._follower = threading.Thread(target=self._follow, name="registry-log", daemon=True)
+        there = entries.count()
         self._catch_up()
+        if self._read < there:
+            raise StateRefused(
+                f"The registry's log has {there} entries, but number {self._read + 1} is missing: "
+                "restore ZooKeeper's data from a backup."
+            )
 
     @property
     def entries(self) -> int:
@@ -172,8 +181,22 @@ class Store:
             self._catch_up()
         return created
 
+    def _refuse_if_cut(self) -> None:
+        """Entries never go nor change: writing after ones that did would use their ids again."""
+        if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
+            return
+        self._entries.sync()  # a server that lags behind knows less than we do
+        if self._entries.read(self._read, 1) != [self._last]:
+            self._failed = StateRefused(
+                f"Entry {self._read} of the registry's log is not the one that was read: "
+                "ZooKeeper's data was set back. Restore it, or restart every registry to forget "
+                "the newer ids."
+            )
+            raise self._failed
+
     def _catch_up(self) -> None:
         """Applies every entry that is there. Raises `Unreachable`, `StateRefused`."""
+        self._refuse_if_cut()
         ahead = 1
         while True:
             contents = self._entries.read(self._read + 1, ahead)
@@ -195,7 +218,7 @@ class Store:
         try:
             with self._state_lock:
                 self._state.apply(entry.change)
-                self._read = number
+                self._read, self._last = number, content
         except KeyError as error:
             raise StateRefused(
                 f"Entry {number} of the registry's log changes {error}, which is not there."

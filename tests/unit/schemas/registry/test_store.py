@@ -179,6 +179,43 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
     assert store.read(lambda s: s.schema(1)) == schema(1).canonical
 
 
+def test_a_log_that_was_set_back_takes_no_more() -> None:
+    """ZooKeeper restored from a backup: the next entry would give an id a second schema."""
+    shared = SharedLog()
+    _, store = store_on(shared)
+    for number in range(3):
+        register(store, "a", number)
+    del shared.contents[2:]
+    with pytest.raises(Refusal, match="was set back"):
+        register(store, "a", 4)
+    assert store.failed is not None
+    assert len(shared.contents) == 2
+    assert store.read(lambda s: s.schema(3)) == schema(2).canonical
+
+
+def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
+    """Another registry began from the backup: the same number holds something else."""
+    shared = SharedLog()
+    _, store = store_on(shared)
+    for number in range(3):
+        register(store, "a", number)
+    del shared.contents[2:]
+    _, other = store_on(shared)
+    assert register(other, "b", 7) == 3
+    assert register(other, "a", 8) == 4  # follows what the first one knows of "a"
+    with pytest.raises(Refusal, match="was set back"):
+        register(store, "a", 7)
+
+
+def test_a_log_with_a_gap_is_refused() -> None:
+    """What lies behind the gap has given ids that this registry would give again."""
+    entries, store = store_on(SharedLog())
+    register(store, "a", 1)
+    entries.missing = 1
+    with pytest.raises(StateRefused, match="number 2 is missing"):
+        Store(entries, ManualClock())
+
+
 def test_a_schema_that_no_node_holds_is_refused() -> None:
     """42209 with both sizes, before ZooKeeper would drop the connection."""
     _, store = store_on(SharedLog())
