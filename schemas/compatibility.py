@@ -98,6 +98,8 @@ _SENTENCES: Final = {
     "at {path}, and the enum has no default",
     "READER_FIELD_MISSING_DEFAULT_VALUE": "The field {detail} at {path} in the {reader} schema has "
     "no default value and is missing in the {writer} schema",
+    "READER_FIELD_AMBIGUOUS": "The field at {path} in the {reader} schema is several fields of the "
+    "{writer} one by its name and aliases ({detail})",
     "TYPE_MISMATCH": "The type at {path} in the {reader} schema cannot be read from that of the "
     "{writer} one ({detail})",
     "MISSING_UNION_BRANCH": "The union at {path} in the {reader} schema lacks a type of the "
@@ -207,9 +209,12 @@ class _Comparison:
         written = {each.name: each for each in writer.fields}
         found: list[Incompatibility] = []
         for at, field in enumerate(reader.fields):
-            here, source = f"{path}/fields/{at}", _source(field, written)
-            if source is not None:
-                found += self.of(field.type, source.type, f"{here}/type")
+            here, sources = f"{path}/fields/{at}", _sources(field, written)
+            if len(sources) > 1:
+                names = ", ".join(each.name for each in sources)
+                found.append(Incompatibility("READER_FIELD_AMBIGUOUS", here, names))
+            elif sources:
+                found += self.of(field.type, sources[0].type, f"{here}/type")
             elif not field.has_default:
                 found.append(
                     Incompatibility("READER_FIELD_MISSING_DEFAULT_VALUE", here, field.name)
@@ -217,10 +222,10 @@ class _Comparison:
         return found
 
 
-def _source(field: Field, written: dict[str, Field]) -> Field | None:
-    """The writer's field that this one is read from, by name or else by alias."""
-    names = (field.name, *field.aliases)
-    return next((written[name] for name in names if name in written), None)
+def _sources(field: Field, written: dict[str, Field]) -> list[Field]:
+    """The writer's fields that this one is read from by name or alias; Java reads no two as one."""
+    names = dict.fromkeys((field.name, *field.aliases))
+    return [written[name] for name in names if name in written]
 
 
 def _leaf(reader: AvroType, writer: AvroType, path: str) -> list[Incompatibility]:
