@@ -205,6 +205,8 @@ def test_a_panic_of_the_fast_codec_is_caught() -> None:
         (["null", "long"], b"\x01\x02", "branch"),
         (["null", "long"], b"\x04\x02", ""),
         ({"type": "array", "items": "long"}, b"\x03\x0a\x02\x04\x00", "block"),
+        ({"type": "map", "values": "long"}, b"\x04\x02k\x02\x02k\x04\x00", "a key twice"),
+        ({"type": "map", "values": "long"}, b"\x02\x02k\x02\x02\x82\x00k\x04\x00", "a key twice"),
     ],
 )
 def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reason: str) -> None:
@@ -221,6 +223,11 @@ def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reaso
     [
         ("long", b"\x82\x00", 1),
         ({"type": "array", "items": "long"}, b"\x02\x02\x01\x02\x04\x00", [1, 2]),
+        (
+            {"type": "map", "values": "long"},
+            b"\x02\x02k\x02\x02\x02l\x04\x00",
+            [("k", 1), ("l", 2)],
+        ),
     ],
 )
 def test_unusual_but_legal_encodings_are_read(avro: Any, datum: bytes, value: Any) -> None:
