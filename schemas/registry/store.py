@@ -225,8 +225,10 @@ class Store:
             ) from error
 
     def _follow(self) -> None:
-        while not self._closed:
+        while True:
             self._wake.clear()
+            if self._closed:  # asked after clearing, so that the wake of `close` is never lost
+                return
             try:
                 if self.connected:  # otherwise it would only wait; the session's return wakes us
                     with self._log_lock:

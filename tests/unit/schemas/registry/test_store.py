@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -177,6 +178,23 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
         assert caught.value.status == 503
     assert store.failed is not None
     assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+
+
+def test_the_follower_ends_whenever_it_is_told() -> None:
+    """Told just before it forgets earlier wakes, it would otherwise hold up the end for 30 s."""
+    _, store = store_on(SharedLog())
+
+    class Wake(threading.Event):
+        def clear(self) -> None:
+            store._closed = True
+            self.set()
+            super().clear()
+
+        def wait(self, timeout: float | None = None) -> bool:
+            pytest.fail("it waits for a wake that it has cleared")
+
+    store._wake = Wake()
+    store._follow()
 
 
 def test_a_log_that_was_set_back_takes_no_more() -> None:
