@@ -20,7 +20,7 @@
 A logical type that Avro does not know, or that does not fit its base type, is ignored, as the
 specification demands. Refused, with the place: unions of several branches, types that contain
 themselves, and arrays or maps of something that takes no bytes (a few bytes of such a datum could
-claim any number of items).
+claim any number of items), and a fixed of more than `FIXED_BYTES_MAX`.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ from skidway.errors import SkidwayError
 
 COLUMNS_MAX: Final = 10_000
 """Fields of a record and of the records in it: names that refer to names could multiply them."""
+FIXED_BYTES_MAX: Final = 65_536
+"""Arrow keeps a fixed's bytes even where it is null: one byte of a datum could claim gigabytes."""
 DECIMAL128_DIGITS: Final = 38
 DECIMAL256_DIGITS: Final = 76
 
@@ -157,6 +159,8 @@ def _field(name: str, avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.F
 
 
 def _type(avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.DataType:
+    if isinstance(avro, Fixed) and avro.size > FIXED_BYTES_MAX:
+        raise SchemaUnsupported(f"Field {path} is a fixed of more than {FIXED_BYTES_MAX} bytes.")
     if isinstance(avro, Primitive | Fixed):
         return _leaf(avro)
     if isinstance(avro, Enum):

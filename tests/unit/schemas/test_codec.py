@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.arrow import SchemaUnsupported
-from schemas.avro_schema import SchemaInvalid
+from schemas.arrow import SchemaUnsupported, decimal_type
+from schemas.avro_schema import SchemaInvalid, parse
 from schemas.codec import NOT_UTF8, Codec, ColumnsRefused, EncodeRefused
 from schemas.columns import NotProven, _guarded
 from support.avro import batches, records
@@ -450,8 +450,17 @@ def test_columns_that_multiply_are_refused() -> None:
 def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
     """Its size says how many digits fit; nobody computes that number."""
     fixed = {"type": "fixed", "name": "F", "size": 2**31 - 1}
-    codec = Codec(record(("d", fixed | {"logicalType": "decimal", "precision": 4})))
-    assert codec.arrow_schema.field("d").type == pa.decimal128(4, 0)
+    avro = parse(fixed | {"logicalType": "decimal", "precision": 4})
+    assert decimal_type(avro) == pa.decimal128(4, 0)
+
+
+def test_a_fixed_that_would_take_gigabytes_is_refused() -> None:
+    """Also as a null, which is one byte in the datum and all of its size in a column."""
+    fixed = {"type": "fixed", "name": "F", "size": 65_537}
+    for avro in (fixed, ["null", fixed], {"type": "array", "items": fixed}):
+        with pytest.raises(SchemaUnsupported, match="more than 65536 bytes"):
+            Codec(record(("a", avro)))
+    Codec(record(("a", fixed | {"size": 65_536})))
 
 
 def test_types_without_namespace_inside_one_are_encoded() -> None:
