@@ -24,7 +24,7 @@ from loader.projection import NotProjectable, Projection
 from schemas import wire
 from schemas.arrow import SchemaUnsupported
 from schemas.avro_schema import SchemaInvalid
-from schemas.client import RegistryRefused
+from schemas.client import SCHEMA_UNKNOWN, RegistryRefused
 from schemas.codec import Codec
 from skidway.errors import SkidwayError
 
@@ -139,7 +139,7 @@ class Decoder:
             codec = Codec(self._registry.schema(schema_id))
             return _Writer(codec, Projection(codec.arrow_schema, self._reader))
         except RegistryRefused as error:
-            if error.status != NOT_FOUND:
+            if error.error_code != SCHEMA_UNKNOWN:  # a 404 alone may be a proxy's, or a wrong URL's
                 raise
             return _Writer(None, None, (UNKNOWN_SCHEMA, f"schema {schema_id}: {error}"))
         except (SchemaInvalid, SchemaUnsupported) as error:

@@ -20,7 +20,7 @@
 A logical type that Avro does not know, or that does not fit its base type, is ignored, as the
 specification demands. Refused, with the place: unions of several branches, types that contain
 themselves, and arrays or maps of something that takes no bytes (a few bytes of such a datum could
-claim any number of items).
+claim any number of items), and a fixed of more than `FIXED_BYTES_MAX`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from schemas.avro_schema import (
     AvroType,
     Enum,
     Fixed,
+    Map,
     Primitive,
     Record,
     Union,
@@ -42,6 +43,10 @@ from schemas.avro_schema import (
 )
 from skidway.errors import SkidwayError
 
+COLUMNS_MAX: Final = 10_000
+"""Fields of a record and of the records in it: names that refer to names could multiply them."""
+FIXED_BYTES_MAX: Final = 65_536
+"""Arrow keeps a fixed's bytes even where it is null: one byte of a datum could claim gigabytes."""
 DECIMAL128_DIGITS: Final = 38
 DECIMAL256_DIGITS: Final = 76
 
@@ -79,6 +84,8 @@ def arrow_schema(avro: AvroType) -> pa.Schema:
         raise SchemaUnsupported(f"Only a record has columns; this schema is a {avro.kind}.")
     if not avro.fields:
         raise SchemaUnsupported(f"Record {avro.name} has no fields: no columns.")
+    if _columns(avro, (), {}) > COLUMNS_MAX:
+        raise SchemaUnsupported(f"Record {avro.name} has more than {COLUMNS_MAX} columns.")
     return pa.schema(_fields(avro, "", ()))
 
 
@@ -102,7 +109,7 @@ def decimal_type(avro: AvroType) -> pa.DataType | None:
         return None
     if not (0 <= scale <= precision and 1 <= precision <= DECIMAL256_DIGITS):
         return None
-    if isinstance(avro, Fixed) and 10**precision - 1 >= 2 ** (8 * avro.size - 1):
+    if isinstance(avro, Fixed) and (10**precision - 1).bit_length() > 8 * avro.size - 1:
         return None
     if precision <= DECIMAL128_DIGITS:
         return pa.decimal128(precision, scale)
@@ -116,6 +123,22 @@ def takes_bytes(avro: AvroType) -> bool:
     if isinstance(avro, Fixed):
         return avro.size > 0
     return avro.kind != "null"
+
+
+def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> int:
+    """How many columns there are in all; each record is counted once. Cycles end it."""
+    if isinstance(avro, Union):
+        return max((_columns(branch, outer, known) for branch in avro.branches), default=1)
+    if isinstance(avro, Array):
+        return 1 + _columns(avro.items, outer, known)
+    if isinstance(avro, Map):
+        return 1 + _columns(avro.values, outer, known)
+    if not isinstance(avro, Record) or avro.name in outer:
+        return 1
+    if len(outer) < NESTING_MAX and avro.name not in known:
+        inside = (*outer, avro.name)
+        known[avro.name] = 1 + sum(_columns(each.type, inside, known) for each in avro.fields)
+    return known.get(avro.name, 1)
 
 
 def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]:
@@ -136,6 +159,8 @@ def _field(name: str, avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.F
 
 
 def _type(avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.DataType:
+    if isinstance(avro, Fixed) and avro.size > FIXED_BYTES_MAX:
+        raise SchemaUnsupported(f"Field {path} is a fixed of more than {FIXED_BYTES_MAX} bytes.")
     if isinstance(avro, Primitive | Fixed):
         return _leaf(avro)
     if isinstance(avro, Enum):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
@@ -20,6 +21,8 @@ from typing import Any, Final, NoReturn
 from skidway.errors import SkidwayError
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+TYPES: Final = (*PRIMITIVES, "record", "error", "enum", "fixed", "array", "map", "union")
+"""Names that Avro gives a meaning; a named type of such a name is referred to by its full one."""
 NESTING_MAX: Final = 64
 """Java's parser takes a few hundred; no schema that people write comes near this."""
 
@@ -27,6 +30,7 @@ _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
+_FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
 _MISSING: Final = object()
 
 
@@ -159,20 +163,7 @@ def logical_type(avro: AvroType) -> str | None:
 
 def default_fault(avro: AvroType, value: Any) -> str | None:
     """Why the JSON `value` is no default of that type, or None. A union takes any branch's."""
-    if isinstance(avro, Union):
-        faults = [default_fault(branch, value) for branch in avro.branches]
-        return None if None in faults else f"{_shown(value)} fits no branch of the union"
-    if isinstance(avro, Record):
-        return _record_default_fault(avro, value)
-    if isinstance(avro, Array):
-        if not isinstance(value, list):
-            return f"{_shown(value)} is no array"
-        return _items_fault(avro.items, value)
-    if isinstance(avro, Map):
-        if not isinstance(value, dict):
-            return f"{_shown(value)} is no map"
-        return _items_fault(avro.values, value.values())
-    return None if _is_leaf_default(avro, value) else f"{_shown(value)} is no {_kind(avro)}"
+    return _DefaultCheck().fault(avro, value)
 
 
 def _read(text: str | dict[str, Any] | list[Any]) -> Any:
@@ -224,8 +215,9 @@ def _is_byte_text(value: Any) -> bool:
     return isinstance(value, str) and all(ord(character) < 256 for character in value)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_number(value: Any, limit: float) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and -limit <= value <= limit
 
 
 def _is_integer(value: Any, limit: int) -> bool:
@@ -237,30 +229,58 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
     "boolean": lambda value: isinstance(value, bool),
     "int": lambda value: _is_integer(value, _INT_MAX),
     "long": lambda value: _is_integer(value, _LONG_MAX),
-    "float": _is_number,
-    "double": _is_number,
+    "float": lambda value: _is_number(value, _FLOAT_MAX),
+    "double": lambda value: _is_number(value, sys.float_info.max),
     "bytes": _is_byte_text,
     "string": lambda value: isinstance(value, str),
 }
 
 
-def _record_default_fault(record: Record, value: Any) -> str | None:
-    if not record.is_complete:
-        return f"record {record.name} cannot be a default inside itself"
-    if not isinstance(value, dict):
-        return f"{_shown(value)} is no record {record.name}"
-    for each in record.fields:
-        if each.name in value:
-            fault = default_fault(each.type, value[each.name])
-            if fault:
-                return fault
-        elif not each.has_default:  # a default was checked where it was declared
-            return f"field {each.name} is missing in {_shown(value)}"
-    return None
+class _DefaultCheck:
+    """Checks one default; each value with each type once, for unions in unions would multiply."""
 
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], str | None] = {}
 
-def _items_fault(avro: AvroType, items: Iterable[Any]) -> str | None:
-    return next((fault for item in items if (fault := default_fault(avro, item))), None)
+    def fault(self, avro: AvroType, value: Any) -> str | None:
+        pair = (id(avro), id(value))  # both live as long as the default that is checked
+        if pair not in self._known:
+            self._known[pair] = self._checked(avro, value)
+        return self._known[pair]
+
+    def _checked(self, avro: AvroType, value: Any) -> str | None:
+        if isinstance(avro, Union):
+            if any(self.fault(branch, value) is None for branch in avro.branches):
+                return None
+            return f"{_shown(value)} fits no branch of the union"
+        if isinstance(avro, Record):
+            return self._record(avro, value)
+        if isinstance(avro, Array):
+            if not isinstance(value, list):
+                return f"{_shown(value)} is no array"
+            return self._items(avro.items, value)
+        if isinstance(avro, Map):
+            if not isinstance(value, dict):
+                return f"{_shown(value)} is no map"
+            return self._items(avro.values, value.values())
+        return None if _is_leaf_default(avro, value) else f"{_shown(value)} is no {_kind(avro)}"
+
+    def _record(self, record: Record, value: Any) -> str | None:
+        if not record.is_complete:
+            return f"record {record.name} cannot be a default inside itself"
+        if not isinstance(value, dict):
+            return f"{_shown(value)} is no record {record.name}"
+        for each in record.fields:
+            if each.name in value:
+                fault = self.fault(each.type, value[each.name])
+                if fault:
+                    return fault
+            elif not each.has_default:  # a default was checked where it was declared
+                return f"field {each.name} is missing in {_shown(value)}"
+        return None
+
+    def _items(self, avro: AvroType, items: Iterable[Any]) -> str | None:
+        return next((fault for item in items if (fault := self.fault(avro, item))), None)
 
 
 class _Parser:

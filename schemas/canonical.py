@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from schemas.avro_schema import (
+    TYPES,
     Array,
     AvroType,
     Enum,
@@ -46,8 +47,8 @@ def _json(avro: AvroType, namespace: str | None, declared: set[str]) -> Any:
 
 def _named(avro: Named, namespace: str | None, declared: set[str]) -> Any:
     own, short = namespace_of(avro.name), avro.name.rpartition(".")[2]
-    if avro.name in declared:
-        return short if own == namespace else avro.name
+    if avro.name in declared:  # the bare name `int` is the primitive, whatever the namespace
+        return short if own == namespace and short not in TYPES else avro.name
     declared.add(avro.name)
     kind = "error" if isinstance(avro, Record) and avro.is_error else avro.kind
     made: dict[str, Any] = {"type": kind, "name": short}

@@ -137,48 +137,51 @@ class RegistryClient:
         """The id of `schema` under `subject`, registered now if it was not there."""
         return self._once(
             ("register", subject, schema),
-            lambda: int(self._json("POST", _versions(subject), {"schema": schema})["id"]),
+            lambda: self._json(
+                "POST", _versions(subject), lambda found: int(found["id"]), {"schema": schema}
+            ),
         )
 
     def schema(self, schema_id: int) -> str:
         """The schema of that id, as JSON text."""
         return self._once(
             ("schema", schema_id),
-            lambda: str(self._json("GET", f"/schemas/ids/{schema_id}")["schema"]),
+            lambda: self._json(
+                "GET", f"/schemas/ids/{schema_id}", lambda found: str(found["schema"])
+            ),
         )
 
     def latest(self, subject: str) -> Registered:
         """The newest version of the subject."""
-        return _registered(self._json("GET", f"{_versions(subject)}/latest"))
+        return self._json("GET", f"{_versions(subject)}/latest", _registered)
 
     def version(self, subject: str, version: int) -> Registered:
         """That version of the subject."""
-        return _registered(self._json("GET", f"{_versions(subject)}/{version}"))
+        return self._json("GET", f"{_versions(subject)}/{version}", _registered)
 
     def lookup(self, subject: str, schema: str) -> Registered | None:
         """The version under which the subject has `schema`, or None."""
         try:
-            answer = self._json("POST", f"/subjects/{_quoted(subject)}", {"schema": schema})
+            return self._json(
+                "POST", f"/subjects/{_quoted(subject)}", _registered, {"schema": schema}
+            )
         except RegistryRefused as refused:
             if refused.error_code in (SUBJECT_UNKNOWN, SCHEMA_UNKNOWN):
                 return None
             raise
-        return _registered(answer)
 
     def compatible(self, subject: str, schema: str, version: int | str = "latest") -> Compatibility:
         """Whether `schema` may follow that version. A subject without schemas takes any."""
         target = f"/compatibility{_versions(subject)}/{version}?verbose=true"
-        answer = self._json("POST", target, {"schema": schema})
-        messages = [str(each) for each in answer.get("messages", [])]
-        return Compatibility(bool(answer["is_compatible"]), messages)
+        return self._json("POST", target, _compatibility, {"schema": schema})
 
     def subjects(self) -> list[str]:
         """All subjects."""
-        return [str(each) for each in self._json("GET", "/subjects")]
+        return self._json("GET", "/subjects", lambda found: list(map(str, found)))
 
     def versions(self, subject: str) -> list[int]:
         """The versions of a subject, ascending."""
-        return [int(each) for each in self._json("GET", _versions(subject))]
+        return self._json("GET", _versions(subject), lambda found: list(map(int, found)))
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
         """What never changes, from memory; the least used are forgotten."""
@@ -193,7 +196,10 @@ class RegistryClient:
                 self._kept.popitem(last=False)
         return value
 
-    def _json(self, method: str, target: str, document: Any = None) -> Any:
+    def _json(
+        self, method: str, target: str, read: Callable[[Any], Value], document: Any = None
+    ) -> Value:
+        """What `read` makes of the answer's document."""
         body = None if document is None else json.dumps(document).encode()
         faults: list[str] = []
         for attempt in range(ROUNDS_MAX):
@@ -208,7 +214,7 @@ class RegistryClient:
                     faults.append(f"{url.geturl()}: {error or type(error).__name__}")
                     continue
                 if answer.status not in RETRIABLE:
-                    return _document(answer)
+                    return _document(answer, read)
                 faults.append(f"{url.geturl()}: {_refusal(answer)}")
         raise RegistryUnreachable(f"No schema registry answers ({'; '.join(faults)}).")
 
@@ -245,19 +251,30 @@ def _registered(answer: Any) -> Registered:
     )
 
 
-def _document(answer: Answer) -> Any:
+def _compatibility(answer: Any) -> Compatibility:
+    messages = [str(each) for each in answer.get("messages", [])]
+    return Compatibility(bool(answer["is_compatible"]), messages)
+
+
+def _document(answer: Answer, read: Callable[[Any], Value]) -> Value:
     if answer.status >= 300:
         raise _refusal(answer)
     try:
-        return json.loads(answer.body)
-    except ValueError:
+        document = json.loads(answer.body)
+    except (ValueError, RecursionError):
         raise RegistryRefused(answer.status, 0, "The registry's answer is no JSON.") from None
+    try:
+        return read(document)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise RegistryRefused(
+            answer.status, 0, "The registry's answer is not that of a schema registry."
+        ) from None
 
 
 def _refusal(answer: Answer) -> RegistryRefused:
     try:
         document = json.loads(answer.body)
         code, message = int(document["error_code"]), str(document["message"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         code, message = 0, f"The registry answers with status {answer.status}."
     return RegistryRefused(answer.status, code, message)

@@ -86,6 +86,9 @@ class Incompatibility:
 REPORTED_MAX: Final = 50
 """Messages for one pair of types: a type that is used in many places would multiply them."""
 
+PAIRS_MAX: Final = 200_000
+"""Pairs of types in one comparison: large unions would otherwise stop the registry for hours."""
+
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at {path} in the {reader} schema is not that of the "
     "{writer} one ({detail})",
@@ -95,6 +98,8 @@ _SENTENCES: Final = {
     "at {path}, and the enum has no default",
     "READER_FIELD_MISSING_DEFAULT_VALUE": "The field {detail} at {path} in the {reader} schema has "
     "no default value and is missing in the {writer} schema",
+    "READER_FIELD_AMBIGUOUS": "The field at {path} in the {reader} schema is several fields of the "
+    "{writer} one by its name and aliases ({detail})",
     "TYPE_MISMATCH": "The type at {path} in the {reader} schema cannot be read from that of the "
     "{writer} one ({detail})",
     "MISSING_UNION_BRANCH": "The union at {path} in the {reader} schema lacks a type of the "
@@ -116,7 +121,7 @@ def check(
     """The first earlier version, newest first, that `new` may not follow, and why; or None.
 
     `earlier`: (version, schema) in ascending order. Raises `SchemaInvalid` where the schemas are
-    nested too deeply to be compared.
+    nested too deeply or have too many types to be compared.
     """
     compared = list(reversed(earlier))
     for version, old in compared if level.is_transitive else compared[:1]:
@@ -149,13 +154,31 @@ class _Comparison:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], list[Incompatibility]] = {}
+        self._good: list[tuple[int, int]] = []
+        self._compared = 0
 
     def of(self, reader: AvroType, writer: AvroType, path: str) -> list[Incompatibility]:
         pair = (id(reader), id(writer))
         if pair not in self._known:
+            self._compared += 1
+            if self._compared > PAIRS_MAX:
+                raise SchemaInvalid("The schemas have too many types to be compared.")
             self._known[pair] = []  # while it is being compared, a cycle finds nothing wrong
-            self._known[pair] = self._compare(reader, writer, path)[:REPORTED_MAX]
+            self._known[pair] = self._compare_pair(pair, reader, writer, path)
         return self._known[pair]
+
+    def _compare_pair(
+        self, pair: tuple[int, int], reader: AvroType, writer: AvroType, path: str
+    ) -> list[Incompatibility]:
+        inside = len(self._good)
+        found = self._compare(reader, writer, path)[:REPORTED_MAX]
+        if not found:
+            self._good.append(pair)
+            return []
+        for each in self._good[inside:]:  # good perhaps only if this pair had been good
+            del self._known[each]
+        del self._good[inside:]
+        return found
 
     def _compare(self, reader: AvroType, writer: AvroType, path: str) -> list[Incompatibility]:
         if isinstance(writer, Union):
@@ -186,9 +209,12 @@ class _Comparison:
         written = {each.name: each for each in writer.fields}
         found: list[Incompatibility] = []
         for at, field in enumerate(reader.fields):
-            here, source = f"{path}/fields/{at}", _source(field, written)
-            if source is not None:
-                found += self.of(field.type, source.type, f"{here}/type")
+            here, sources = f"{path}/fields/{at}", _sources(field, written)
+            if len(sources) > 1:
+                names = ", ".join(each.name for each in sources)
+                found.append(Incompatibility("READER_FIELD_AMBIGUOUS", here, names))
+            elif sources:
+                found += self.of(field.type, sources[0].type, f"{here}/type")
             elif not field.has_default:
                 found.append(
                     Incompatibility("READER_FIELD_MISSING_DEFAULT_VALUE", here, field.name)
@@ -196,10 +222,10 @@ class _Comparison:
         return found
 
 
-def _source(field: Field, written: dict[str, Field]) -> Field | None:
-    """The writer's field that this one is read from, by name or else by alias."""
-    names = (field.name, *field.aliases)
-    return next((written[name] for name in names if name in written), None)
+def _sources(field: Field, written: dict[str, Field]) -> list[Field]:
+    """The writer's fields that this one is read from by name or alias; Java reads no two as one."""
+    names = dict.fromkeys((field.name, *field.aliases))
+    return [written[name] for name in names if name in written]
 
 
 def _leaf(reader: AvroType, writer: AvroType, path: str) -> list[Incompatibility]:
@@ -232,7 +258,8 @@ def _size(reader: Fixed, writer: Fixed, path: str) -> list[Incompatibility]:
 
 
 def _symbols(reader: Enum, writer: Enum, path: str) -> list[Incompatibility]:
-    missing = [each for each in writer.symbols if each not in set(reader.symbols)]
+    known = set(reader.symbols)
+    missing = [each for each in writer.symbols if each not in known]
     if not missing or reader.default is not None:
         return []
     return [Incompatibility("MISSING_ENUM_SYMBOLS", f"{path}/symbols", f"[{', '.join(missing)}]")]

@@ -68,7 +68,12 @@ def _given(batch: pa.RecordBatch, avro: Field, field: pa.Field) -> pa.Array:
         raise ColumnsRefused(f"Field {field.name} has no column and no default.")
     if avro.default is None:
         return pa.nulls(batch.num_rows, field.type)
-    return pa.array([default_value(avro.type, avro.default)] * batch.num_rows, field.type)
+    try:
+        return pa.array([default_value(avro.type, avro.default)] * batch.num_rows, field.type)
+    except (ValueError, OverflowError) as error:
+        raise ColumnsRefused(
+            f"Field {field.name} has no column and its default does not fit ({error})."
+        ) from None
 
 
 def _decoded(column: pa.Array) -> pa.Array:
@@ -91,13 +96,16 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
     try:
         return column.cast(target), None
     except pa.ArrowInvalid:
-        unfit = np.zeros(len(column), bool)
+        unfit, column = np.zeros(len(column), bool), _copied(column, 0, len(column))
         _mark_unfit(column, target, 0, unfit)
         return pc.if_else(pa.array(unfit), None, column).cast(target), unfit
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) -> None:
-    """Marks the rows that do not fit, halving: few of many are found with few casts."""
+    """Marks the rows that do not fit, halving: few of many are found with few casts.
+
+    Halves are copies: a cast of a sliced list or map looks at the items of its neighbours too.
+    """
     try:
         column.cast(target)
     except pa.ArrowInvalid:
@@ -105,8 +113,12 @@ def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) 
         if half == 0:
             unfit[start] = True
             return
-        _mark_unfit(column.slice(0, half), target, start, unfit)
-        _mark_unfit(column.slice(half), target, start + half, unfit)
+        for first, end in ((0, half), (half, len(column))):
+            _mark_unfit(_copied(column, first, end), target, start + first, unfit)
+
+
+def _copied(column: pa.Array, first: int, end: int) -> pa.Array:
+    return column.take(pa.array(np.arange(first, end)))
 
 
 def _all_nullable(arrow: pa.DataType) -> pa.DataType:
@@ -164,6 +176,8 @@ def _is_lossless(source: pa.DataType, target: pa.DataType) -> bool:
         return True
     if _is_any_string(source) and types.is_binary(target):
         return True
+    if types.is_fixed_size_binary(source) and types.is_fixed_size_binary(target):
+        return bool(source.byte_width == target.byte_width)
     if types.is_struct(target):
         return _is_lossless_struct(source, target)
     if types.is_list(target):

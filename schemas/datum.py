@@ -74,17 +74,18 @@ def _plain(avro: AvroType, defaults: bool, declared: set[str]) -> Any:
         return {"type": "array", "items": _plain(avro.items, defaults, declared)}
     if isinstance(avro, Map):
         return {"type": "map", "values": _plain(avro.values, defaults, declared)}
-    if avro.name in declared:
-        return avro.name
-    declared.add(avro.name)
+    name = f"_.{avro.name}"  # a full name always: one without namespace would take that around it
+    if name in declared:
+        return name
+    declared.add(name)
     if isinstance(avro, Enum):
-        return {"type": "enum", "name": avro.name, "symbols": list(avro.symbols)}
+        return {"type": "enum", "name": name, "symbols": list(avro.symbols)}
     if isinstance(avro, Fixed):
-        return {"type": "fixed", "name": avro.name, "size": avro.size}
+        return {"type": "fixed", "name": name, "size": avro.size}
     fields = []
     for each in avro.fields:
         field = {"name": each.name, "type": _plain(each.type, defaults, declared)}
         if defaults and each.has_default:
             field["default"] = each.default
         fields.append(field)
-    return {"type": "record", "name": avro.name, "fields": fields}
+    return {"type": "record", "name": name, "fields": fields}

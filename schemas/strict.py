@@ -74,6 +74,7 @@ def _sized(kind: str, size: int, data: bytes, at: int) -> int:
 
 
 def _blocks(avro: Array | Map, data: bytes, at: int) -> int:
+    keys: set[bytes] = set()
     while True:
         count, at = _number(data, at)
         if count == 0:
@@ -84,10 +85,19 @@ def _blocks(avro: Array | Map, data: bytes, at: int) -> int:
             count, expected = -count, at + size
         for _ in range(count):
             if isinstance(avro, Map):
-                at = _primitive("string", data, at)
+                at = _key(data, at, keys)
             at = _walk(avro.items if isinstance(avro, Array) else avro.values, data, at)
         if expected not in (None, at):
             raise DatumInvalid(f"a block of the {avro.kind} has another size than it says")
+
+
+def _key(data: bytes, at: int, keys: set[bytes]) -> int:
+    _, begin = _number(data, at)
+    end = _primitive("string", data, at)
+    if data[begin:end] in keys:  # readers keep one of the values, and nobody knows which
+        raise DatumInvalid("a map has a key twice")
+    keys.add(data[begin:end])
+    return end
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:

@@ -11,11 +11,13 @@ Every change is one node that is created once and never altered: creating number
 compare-and-set. Any number of registries may write at once. Each decides on the state after entry
 n, tries to create n+1, and if another one was first (the node exists), reads that entry and
 decides again. Ids are counted from the log, so they have no gaps and none is used twice; a
-deletion is an entry, too. Whoever lost ZooKeeper's answer finds its own mark in the node.
+deletion is an entry, too. Whoever lost ZooKeeper's answer finds its own mark in the node. A log
+that was set back under a running registry (a restored backup) or has a gap takes no more entries.
 
 Reads are answered from memory, which follows the log by a watch on the number that comes next;
 they go on while ZooKeeper is away, and writes answer 503 then. A read that finds nothing asks
-ZooKeeper once for what is newer before it says so.
+ZooKeeper once for what is newer before it says so, and while ZooKeeper is away answers 503: another
+registry may have given that id, and a client believes a 404 for good.
 
 Reading order: `refusals` (what can be answered, with codes), `changes` (entries), `state` (what the
 log means; pure), `decisions` (may this be done, and which entry does it; pure), `zookeeper_log` and

@@ -20,6 +20,7 @@ from schemas.registry.refusals import (
     invalid_level,
     invalid_schema,
     invalid_subject,
+    not_permitted,
     schema_not_found,
     subject_not_deleted,
     subject_was_deleted,
@@ -55,6 +56,8 @@ def submitted(body: dict[str, Any]) -> Submitted:
         raise invalid_schema(f"schema type {kind} is not supported; this registry takes AVRO")
     if body.get("references"):
         raise invalid_schema("references to other subjects are not supported")
+    if body.get("metadata") or body.get("ruleSet"):
+        raise invalid_schema("metadata and rules are not supported")
     text = body.get("schema")
     if not isinstance(text, str) or not text.strip():
         raise invalid_schema("the request has no schema")
@@ -63,6 +66,15 @@ def submitted(body: dict[str, Any]) -> Submitted:
     except SchemaInvalid as error:
         raise invalid_schema(str(error)) from None
     return Submitted(avro, canonical(avro))
+
+
+def refuse_import(body: dict[str, Any]) -> None:
+    """Refuses a registration that brings its own id: under another one its records are unreadable.
+
+    Confluent's clients send null or -1 where they have none.
+    """
+    if body.get("id") not in (None, -1):
+        raise not_permitted("The request has an id, and this registry has no mode IMPORT")
 
 
 def register(state: State, subject: str, schema: Submitted, default: Level) -> Decision:

@@ -148,6 +148,11 @@ def body_too_large(limit_bytes: int) -> Refusal:
     return Refusal(413, 413, f"The request body is larger than {limit_bytes} bytes")
 
 
+def body_too_slow(limit_s: float) -> Refusal:
+    """A request body that does not come; the client may try again."""
+    return Refusal(408, 408, f"The request body did not come within {limit_s:g} s")
+
+
 def store_away(why: str) -> Refusal:
     """ZooKeeper is away: reads go on, writes can be tried again."""
     return Refusal(503, 503, f"The registry's store does not answer, try again later: {why}")

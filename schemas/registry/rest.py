@@ -13,6 +13,7 @@ What stock clients need beyond the documentation, and gets lost easily:
 
 from __future__ import annotations
 
+import asyncio
 import http
 import json
 import time
@@ -26,7 +27,7 @@ from prometheus_client import Counter, Histogram
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -36,6 +37,7 @@ from schemas.registry import decisions
 from schemas.registry.refusals import (
     Refusal,
     body_too_large,
+    body_too_slow,
     invalid_version,
     malformed,
     mode_not_found,
@@ -50,6 +52,8 @@ from skidway.errors import SkidwayError
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 BODY_BYTES_MAX: Final = 4 << 20
 """Enough for the largest schema that the store takes, with every quote escaped."""
+BODY_WITHIN_S: Final = 30.0
+"""A client that never ends its body would hold one of the program's few connections for ever."""
 VERSION_MAX: Final = 2**31 - 1
 EVERY_PREFIX: Final = ":*:"
 
@@ -81,7 +85,8 @@ class Call:
         text = self.names["version"]
         if text in ("latest", "-1"):
             return None
-        if not (text.isascii() and text.isdigit() and 1 <= int(text[:12]) <= VERSION_MAX):
+        good = text.isascii() and text.isdigit() and len(text) <= 10
+        if not good or not 1 <= int(text) <= VERSION_MAX:
             raise invalid_version(text)
         return int(text)
 
@@ -146,6 +151,7 @@ class Api:
 
     def register(self, call: Call) -> Any:
         """POST /subjects/{subject}/versions"""
+        decisions.refuse_import(call.body)
         schema = decisions.submitted(call.body)
         schema_id = self._store.write(
             lambda state: decisions.register(state, call.subject, schema, self._default)
@@ -385,11 +391,13 @@ async def _call(request: Request) -> Call:
 async def _body(request: Request) -> dict[str, Any]:
     if request.method not in ("POST", "PUT"):
         return {}
-    content = bytearray()
-    async for chunk in request.stream():
-        content += chunk
-        if len(content) > BODY_BYTES_MAX:
-            raise body_too_large(BODY_BYTES_MAX)
+    try:
+        async with asyncio.timeout(BODY_WITHIN_S):
+            content = await _content(request)
+    except TimeoutError:
+        raise body_too_slow(BODY_WITHIN_S) from None
+    except ClientDisconnect:
+        raise malformed("The request body ends too early") from None
     try:
         body = json.loads(content)
     except (ValueError, RecursionError):
@@ -397,6 +405,15 @@ async def _body(request: Request) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise malformed("The request body is no JSON object")
     return body
+
+
+async def _content(request: Request) -> bytes:
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > BODY_BYTES_MAX:
+            raise body_too_large(BODY_BYTES_MAX)
+    return bytes(content)
 
 
 def _response(status: int, document: Any) -> Response:

@@ -49,6 +49,8 @@ class Log(Protocol):
 
     def read(self, first: int, count: int) -> list[bytes]: ...
 
+    def count(self) -> int: ...
+
     def sync(self) -> None: ...
 
     def watch(self, number: int, wake: Callable[[], None]) -> None: ...
@@ -68,13 +70,20 @@ class Store:
         self._clock = clock
         self._state = State()
         self._read = 0
+        self._last = b""
         self._state_lock = threading.Lock()
         self._log_lock = threading.Lock()
         self._wake = threading.Event()
         self._closed = False
         self._failed: SkidwayError | None = None
         self._follower = threading.Thread(target=self._follow, name="registry-log", daemon=True)
+        there = entries.count()
         self._catch_up()
+        if self._read < there:
+            raise StateRefused(
+                f"The registry's log has {there} entries, but number {self._read + 1} is missing: "
+                "restore ZooKeeper's data from a backup."
+            )
 
     @property
     def entries(self) -> int:
@@ -105,7 +114,8 @@ class Store:
     def read(self, question: Callable[[State], Answer]) -> Answer:
         """The answer from memory; if that finds nothing, once more with what is newer.
 
-        Another registry may have answered the client a moment ago. Raises refusals.
+        Another registry may have answered the client a moment ago, so while ZooKeeper is away
+        nobody knows what is not there: 503, not 404. Raises refusals.
         """
         before = self._read
         try:
@@ -145,15 +155,16 @@ class Store:
             raise store_away("ZooKeeper is away")
 
     def _refresh(self) -> None:
-        """Reads on, as far as ZooKeeper's leader knows; a log that is away changes nothing."""
-        if not self.connected or self._failed is not None:
-            return
+        """Reads on, as far as ZooKeeper's leader knows. Raises a 503 where that cannot be known."""
+        self._refuse_if_away()
         try:
             with self._log_lock:
+                self._refuse_if_away()  # it may have gone while we waited for the lock
                 self._entries.sync()
                 self._catch_up()
         except (Unreachable, StateRefused) as error:
             _log.warning("registry_refresh_failed", reason=str(error), entries=self._read)
+            raise store_away(str(error)) from error
 
     def _append(self, change: Change) -> bool:
         """Whether the change is the log's next entry now. The caller holds `_log_lock`."""
@@ -170,8 +181,22 @@ class Store:
             self._catch_up()
         return created
 
+    def _refuse_if_cut(self) -> None:
+        """Entries never go nor change: writing after ones that did would use their ids again."""
+        if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
+            return
+        self._entries.sync()  # a server that lags behind knows less than we do
+        if self._entries.read(self._read, 1) != [self._last]:
+            self._failed = StateRefused(
+                f"Entry {self._read} of the registry's log is not the one that was read: "
+                "ZooKeeper's data was set back. Restore it, or restart every registry to forget "
+                "the newer ids."
+            )
+            raise self._failed
+
     def _catch_up(self) -> None:
         """Applies every entry that is there. Raises `Unreachable`, `StateRefused`."""
+        self._refuse_if_cut()
         ahead = 1
         while True:
             contents = self._entries.read(self._read + 1, ahead)
@@ -193,15 +218,17 @@ class Store:
         try:
             with self._state_lock:
                 self._state.apply(entry.change)
-                self._read = number
+                self._read, self._last = number, content
         except KeyError as error:
             raise StateRefused(
                 f"Entry {number} of the registry's log changes {error}, which is not there."
             ) from error
 
     def _follow(self) -> None:
-        while not self._closed:
+        while True:
             self._wake.clear()
+            if self._closed:  # asked after clearing, so that the wake of `close` is never lost
+                return
             try:
                 if self.connected:  # otherwise it would only wait; the session's return wakes us
                     with self._log_lock:

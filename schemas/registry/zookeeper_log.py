@@ -49,6 +49,11 @@ class ZookeeperLog:
                 break
         return contents
 
+    def count(self) -> int:
+        """How many entries there are; more may have come since."""
+        found = _answer(self._coordinator.client.exists_async(ROOT))
+        return 0 if found is None else int(found.children_count)
+
     def sync(self) -> None:
         """After this, reads know all that ZooKeeper's leader had acknowledged before."""
         _answer(self._coordinator.client.sync_async(ROOT))

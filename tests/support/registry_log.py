@@ -29,6 +29,8 @@ class MemoryLog:
         self.meanwhile: list[Callable[[], object]] = []
         self.visible: int | None = None
         """How many entries this connection's server knows, until sync; None: all."""
+        self.missing = 0
+        """How many more entries lie behind a gap."""
 
     def create(self, number: int, content: bytes) -> bool:
         """See `Log`."""
@@ -50,6 +52,10 @@ class MemoryLog:
         """See `Log`."""
         known = self.shared.contents[: self.visible]
         return known[first - 1 : first - 1 + count]
+
+    def count(self) -> int:
+        """See `Log`."""
+        return len(self.shared.contents[: self.visible]) + self.missing
 
     def sync(self) -> None:
         """See `Log`."""

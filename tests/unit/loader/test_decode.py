@@ -67,11 +67,20 @@ def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
         def schema(self, schema_id: int, /) -> str:
             raise RegistryRefused(500, 50001, "the store is down")
 
+    class Proxy(Registry):
+        def schema(self, schema_id: int, /) -> str:
+            raise RegistryRefused(404, 0, "The registry answers with status 404.")
+
     class Away(Registry):
         def schema(self, schema_id: int, /) -> str:
             raise RegistryUnreachable("no registry answered")
 
-    for registry, error in ((Broken(), RegistryRefused), (Away(), RegistryUnreachable)):
+    refused: list[tuple[Registry, type[Exception]]] = [
+        (Broken(), RegistryRefused),
+        (Proxy(), RegistryRefused),
+        (Away(), RegistryUnreachable),
+    ]
+    for registry, error in refused:
         with pytest.raises(error):
             Decoder(registry, SCHEMA).decode(pa.array([datum("a")], pa.binary()))
 

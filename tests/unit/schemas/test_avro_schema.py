@@ -109,6 +109,31 @@ def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any
             parse(record(field(avro, default=value)))
 
 
+def test_numbers_that_do_not_fit_are_no_defaults() -> None:
+    """A default of 10**400 has no encoding as a double, nor 1e300 as a float."""
+    for avro, value in (("double", 10**400), ("float", 1e300), ("float", -(10**39))):
+        with pytest.raises(SchemaInvalid, match="default"):
+            parse(record(field(avro, default=value)))
+    parse(record(field("float", default=3.4028234e38)))
+
+
+def test_a_default_is_checked_with_each_type_once() -> None:
+    """Two branches at each of 50 levels: checked one by one they would never end."""
+    fields = []
+    for level in range(50):
+        inside = [f"A{level - 1}", f"B{level - 1}"] if level else "int"
+        branches = [
+            {"type": "record", "name": f"{letter}{level}", "fields": [field(inside)]}
+            for letter in "AB"
+        ]
+        fields.append({"name": f"f{level}", "type": branches})
+    value: Any = 1
+    for _ in range(50):
+        value = {"a": value}
+    last = {"name": "last", "type": ["A49", "B49"], "default": value}
+    parse({"type": "record", "name": "Top", "fields": [*fields, last]})
+
+
 def test_names_are_found_in_their_namespaces() -> None:
     """Relative, full, inherited and reset namespaces."""
     inner = {"type": "record", "name": "In", "fields": [field("Out"), field("b.Fix", name="b")]}
@@ -131,6 +156,16 @@ def test_a_type_without_namespace_inside_one_says_so() -> None:
     text = canonical(parse(record(field(inner), namespace="n")))
     assert '"name":"E","namespace":""' in text
     assert canonical(parse(text)) == text
+
+
+def test_a_type_that_is_named_like_a_primitive_stays_itself() -> None:
+    """Its bare name in the canonical text would be read as the primitive: other data."""
+    fixed = {"type": "fixed", "name": "n.int", "size": 4}
+    again = parse(
+        canonical(parse(record(field(fixed), field("n.int") | {"name": "b"}, namespace="n")))
+    )
+    assert isinstance(again, Record)
+    assert [each.type.kind for each in again.fields] == ["fixed", "fixed"]
 
 
 def test_recursive_types_are_schemas() -> None:

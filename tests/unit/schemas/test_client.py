@@ -152,6 +152,19 @@ def test_an_answer_that_is_none_of_a_registry() -> None:
     assert caught.value.error_code == 0
 
 
+@pytest.mark.parametrize("document", [{}, [], None, "ok", {"id": "x", "schema": {}}])
+def test_an_answer_without_what_was_asked_for(document: Any) -> None:
+    """Another service behind that URL: refused in a sentence, and nothing is remembered."""
+    for ask in (
+        lambda c: c.register("s", '"int"'),
+        lambda c: c.latest("s"),
+        lambda c: c.lookup("s", '"int"'),
+        lambda c: c.compatible("s", '"int"'),
+    ):
+        with pytest.raises(RegistryRefused, match="not that of a schema registry"):
+            ask(client(Scripted((200, document))))
+
+
 @pytest.mark.parametrize(
     "urls", ["", "one:8081", "ftp://one", "http://", "http://a:x", "http://a,"]
 )

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schemas.arrow import SchemaUnsupported
-from schemas.avro_schema import SchemaInvalid
+from schemas.arrow import SchemaUnsupported, decimal_type
+from schemas.avro_schema import SchemaInvalid, parse
 from schemas.codec import NOT_UTF8, Codec, ColumnsRefused, EncodeRefused
 from schemas.columns import NotProven, _guarded
 from support.avro import batches, records
@@ -205,6 +205,8 @@ def test_a_panic_of_the_fast_codec_is_caught() -> None:
         (["null", "long"], b"\x01\x02", "branch"),
         (["null", "long"], b"\x04\x02", ""),
         ({"type": "array", "items": "long"}, b"\x03\x0a\x02\x04\x00", "block"),
+        ({"type": "map", "values": "long"}, b"\x04\x02k\x02\x02k\x04\x00", "a key twice"),
+        ({"type": "map", "values": "long"}, b"\x02\x02k\x02\x02\x82\x00k\x04\x00", "a key twice"),
     ],
 )
 def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reason: str) -> None:
@@ -221,6 +223,11 @@ def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reaso
     [
         ("long", b"\x82\x00", 1),
         ({"type": "array", "items": "long"}, b"\x02\x02\x01\x02\x04\x00", [1, 2]),
+        (
+            {"type": "map", "values": "long"},
+            b"\x02\x02k\x02\x02\x02l\x04\x00",
+            [("k", 1), ("l", 2)],
+        ),
     ],
 )
 def test_unusual_but_legal_encodings_are_read(avro: Any, datum: bytes, value: Any) -> None:
@@ -318,6 +325,48 @@ def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
     ]
 
 
+def test_items_out_of_range_refuse_their_rows_only() -> None:
+    """In lists, maps and slices of them, whose casts see more items than the slice has."""
+    codec = Codec(
+        record(("l", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
+    )
+    batch = pa.record_batch(
+        {
+            "l": pa.array([[2**40], [1], [2**40], [2], []], pa.list_(pa.int64())),
+            "m": pa.array(
+                [[("k", 2**40)], [("k", 1)], [], [("k", 2**40)], [("k", 3)]],
+                pa.map_(pa.string(), pa.int64()),
+            ),
+        }
+    ).slice(1)
+    datums, refused = codec.encode_rows_checked(batch)
+    assert [index for index, _ in refused] == [1, 2]
+    assert codec.encode_rows_checked(batch.slice(0, 1)) == (datums.slice(0, 1), [])
+    assert codec.decode(datums.drop_null()).batch.to_pylist() == [
+        {"l": [1], "m": [("k", 1)]},
+        {"l": [], "m": [("k", 3)]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("avro", "default"),
+    [({"type": "bytes", "logicalType": "decimal", "precision": 2}, "\x7f\xff")],
+)
+def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default: Any) -> None:
+    """Good Avro by its base type, and still no column: the caller's, not an unknown error."""
+    schema = record(("a", avro), ("b", "int"))
+    schema["fields"][0]["default"] = default
+    with pytest.raises(ColumnsRefused, match="default does not fit"):
+        Codec(schema).encode(pa.record_batch({"b": pa.array([1], pa.int32())}))
+
+
+def test_a_fixed_of_another_size_is_refused() -> None:
+    """As a column of another kind, in a sentence."""
+    codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
+    with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
+        codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))
+
+
 def test_slices_of_batches_and_of_datums_are_their_own() -> None:
     """Offsets of sliced arrays are respected on both paths."""
     schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
@@ -385,6 +434,43 @@ def test_schemas_without_columns_are_refused_in_a_sentence(
     """What the codec cannot do is said when it is made, never later."""
     with pytest.raises(error, match=words):
         Codec(schema)
+
+
+def test_columns_that_multiply_are_refused() -> None:
+    """Forty records of two references each would be a million million columns."""
+    records = [record(("a", "int")) | {"name": "R0"}]
+    records += [
+        record(("a", f"R{at}"), ("b", f"R{at}")) | {"name": f"R{at + 1}"} for at in range(40)
+    ]
+    top = record(*((f"f{at}", each) for at, each in enumerate(records))) | {"name": "Top"}
+    with pytest.raises(SchemaUnsupported, match="more than 10000 columns"):
+        Codec(top)
+
+
+def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
+    """Its size says how many digits fit; nobody computes that number."""
+    fixed = {"type": "fixed", "name": "F", "size": 2**31 - 1}
+    avro = parse(fixed | {"logicalType": "decimal", "precision": 4})
+    assert decimal_type(avro) == pa.decimal128(4, 0)
+
+
+def test_a_fixed_that_would_take_gigabytes_is_refused() -> None:
+    """Also as a null, which is one byte in the datum and all of its size in a column."""
+    fixed = {"type": "fixed", "name": "F", "size": 65_537}
+    for avro in (fixed, ["null", fixed], {"type": "array", "items": fixed}):
+        with pytest.raises(SchemaUnsupported, match="more than 65536 bytes"):
+            Codec(record(("a", avro)))
+    Codec(record(("a", fixed | {"size": 65_536})))
+
+
+def test_types_without_namespace_inside_one_are_encoded() -> None:
+    """Also beside a namesake that has one, and referred to from outside."""
+    plain = {"type": "enum", "name": "X", "namespace": "", "symbols": ["P"]}
+    inner = record(("p", plain), ("q", {"type": "enum", "name": "X", "symbols": ["Q"]}))
+    codec = Codec(record(("a", inner | {"name": "n.S"}), ("b", "X"), ("c", "n.X")))
+    row = {"a": {"p": "P", "q": "Q"}, "b": "P", "c": "Q"}
+    batch = pa.RecordBatch.from_pylist([row], schema=codec.arrow_schema)
+    assert codec.decode(codec.encode(batch)).batch.to_pylist() == [row]
 
 
 def test_the_bytes_are_avros() -> None:

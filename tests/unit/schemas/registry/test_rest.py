@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from schemas.compatibility import Level
+from schemas.registry import rest
 from schemas.registry.rest import BODY_BYTES_MAX, CONTENT_TYPE, application
 from schemas.registry.store import Store
 from support.clock import ManualClock
@@ -306,10 +308,15 @@ def test_what_is_no_schema_is_42201_with_a_sentence(
 
 @pytest.mark.parametrize(
     "body",
-    [{"schemaType": "PROTOBUF"}, {"references": [{"name": "x", "subject": "y", "version": 1}]}],
+    [
+        {"schemaType": "PROTOBUF"},
+        {"references": [{"name": "x", "subject": "y", "version": 1}]},
+        {"ruleSet": {"domainRules": [{"name": "encrypt"}]}},
+        {"metadata": {"tags": {"a": ["PII"]}}},
+    ],
 )
 def test_what_is_not_supported_is_said(registry: Registry, body: dict[str, Any]) -> None:
-    """Other kinds of schemas, and references: refused, not misread."""
+    """Other kinds of schemas, references and rules: refused, not misread or forgotten."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": A, **body})
     assert (status, document["error_code"]) == (422, 42201)
     assert "not supported" in document["message"]
@@ -323,7 +330,17 @@ def test_names_that_no_subject_can_have(registry: Registry, subject: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "version", ["0", "x", "2147483648", "99999999999999999999", "-2", "1.0", "%C2%B2"]
+    "version",
+    [
+        "0",
+        "x",
+        "2147483648",
+        "99999999999999999999",
+        "-2",
+        "1.0",
+        "%C2%B2",
+        "0" * 11 + "1" + "9" * 5000,
+    ],
 )
 def test_what_is_no_version_is_42202(registry: Registry, version: str) -> None:
     """1 to 2^31-1, latest, -1; nothing else."""
@@ -349,6 +366,33 @@ def test_a_body_past_the_limit_is_413(registry: Registry) -> None:
     """It is not kept in memory to its end."""
     answer = registry.http.post("/subjects/s/versions", content=b"x" * (BODY_BYTES_MAX + 1))
     assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
+
+
+def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its connection is given back; an honest client tries again."""
+    monkeypatch.setattr(rest, "BODY_WITHIN_S", 0.0)
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    path = b"/subjects/s/versions"
+    scope = {"type": "http", "method": "POST", "path": path.decode(), "raw_path": path}
+    scope |= {"query_string": b"", "headers": [], "http_version": "1.1", "scheme": "http"}
+    store = Store(MemoryLog(SharedLog()), ManualClock())
+    asyncio.run(application(store, Level.BACKWARD)(scope, receive, send))
+    assert sent[0]["status"] == 408
+    assert json.loads(sent[1]["body"])["error_code"] == 408
+
+
+def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
+    """42205: records written under that id would be read with another schema."""
+    body = {"schema": A, "id": 77}
+    assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
+    assert registry.good("POST", "/subjects/s/versions", {"schema": A, "id": -1}) == {"id": 1}
 
 
 def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:

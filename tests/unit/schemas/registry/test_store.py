@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -85,16 +86,30 @@ def test_a_write_without_answer_can_be_tried_again(fault: str) -> None:
 
 
 def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
-    """Away: schemas are answered from memory, registrations 503, unknown ids 404."""
+    """Away: schemas are answered from memory, registrations 503."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.connected = False
     assert store.read(lambda s: s.schema(1)) == schema(1).canonical
-    with pytest.raises(NotFound):
-        store.read(lambda s: s.schema(2))
     with pytest.raises(Refusal) as caught:
         register(store, "a", 2)
     assert caught.value.status == 503
+
+
+def test_what_another_registry_may_have_written_is_not_denied() -> None:
+    """Away, an unknown id is 503: after a 404 the loader would reject good records for ever."""
+    shared = SharedLog()
+    entries, store = store_on(shared)
+    _, other = store_on(shared)
+    entries.connected = False
+    register(other, "a", 1)
+    with pytest.raises(Refusal) as caught:
+        store.read(lambda s: s.schema(1))
+    assert caught.value.status == 503
+    entries.connected = True
+    assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+    with pytest.raises(NotFound):
+        store.read(lambda s: s.schema(2))
 
 
 def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
@@ -163,6 +178,60 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
         assert caught.value.status == 503
     assert store.failed is not None
     assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+
+
+def test_the_follower_ends_whenever_it_is_told() -> None:
+    """Told just before it forgets earlier wakes, it would otherwise hold up the end for 30 s."""
+    _, store = store_on(SharedLog())
+
+    class Wake(threading.Event):
+        def clear(self) -> None:
+            store._closed = True
+            self.set()
+            super().clear()
+
+        def wait(self, timeout: float | None = None) -> bool:
+            pytest.fail("it waits for a wake that it has cleared")
+
+    store._wake = Wake()
+    store._follow()
+
+
+def test_a_log_that_was_set_back_takes_no_more() -> None:
+    """ZooKeeper restored from a backup: the next entry would give an id a second schema."""
+    shared = SharedLog()
+    _, store = store_on(shared)
+    for number in range(3):
+        register(store, "a", number)
+    del shared.contents[2:]
+    with pytest.raises(Refusal, match="was set back"):
+        register(store, "a", 4)
+    assert store.failed is not None
+    assert len(shared.contents) == 2
+    assert store.read(lambda s: s.schema(3)) == schema(2).canonical
+
+
+def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
+    """Another registry began from the backup: the same number holds something else."""
+    shared = SharedLog()
+    _, store = store_on(shared)
+    for number in range(3):
+        register(store, "a", number)
+    del shared.contents[2:]
+    _, other = store_on(shared)
+    assert register(other, "b", 7) == 3
+    assert register(other, "a", 8) == 4  # follows what the first one knows of "a"
+    with pytest.raises(Refusal, match="was set back"):
+        register(store, "a", 7)
+
+
+def test_a_log_with_a_gap_is_refused() -> None:
+    """What lies behind the gap has given ids that this registry would give again."""
+    entries, store = store_on(SharedLog())
+    register(store, "a", 1)
+    entries.missing = 1
+    with pytest.raises(StateRefused, match="number 2 is missing"):
+        Store(entries, ManualClock())
 
 
 def test_a_schema_that_no_node_holds_is_refused() -> None:
