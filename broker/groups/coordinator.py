@@ -288,7 +288,14 @@ class Groups:
         else:
             outcome = self._host(group_id, found)
         for then in waiting:
-            then(outcome)
+            if isinstance(outcome, ErrorCode) or self._hosts(outcome):
+                then(outcome)
+            else:  # one of those in front has deleted it: what ZooKeeper has by then counts
+                self.use(group_id, then)
+
+    def _hosts(self, group: Group) -> bool:
+        hosted = self.hosted.get(group.group_id)
+        return hosted is not None and hosted.group is group
 
     def _host(self, group_id: str, content: bytes | None) -> Group | ErrorCode:
         now = self._clock.monotonic()
