@@ -19,7 +19,12 @@ from broker.coordination.ledger import Offsets
 from broker.groups.cache import OffsetCache
 from broker.groups.desk import Desk
 from broker.groups.group import Group, State
-from broker.groups.limits import GROUP_ID_BYTES_MAX, GROUPS_MAX, GroupLimits
+from broker.groups.limits import (
+    CLIENT_WORDS_MAX,
+    GROUP_ID_BYTES_MAX,
+    GROUPS_MAX,
+    GroupLimits,
+)
 from broker.groups.member import Joining
 from broker.groups.outcomes import Answer, Joined, Synced
 from broker.groups.record import RecordRefused, decode, encode
@@ -396,4 +401,4 @@ class Groups:
 
 
 def _new_member_id(words: str) -> str:
-    return f"{words}-{uuid.uuid4()}"
+    return f"{words[:CLIENT_WORDS_MAX]}-{uuid.uuid4()}"

@@ -122,6 +122,18 @@ def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> Non
     assert isinstance(world.said[-1], Joined)
 
 
+def test_a_long_client_id_makes_no_long_member_id() -> None:
+    """A member id longer than a string of the protocol could never be answered with."""
+    world = World()
+    world.loaded()
+    world.join("c" * 32_767)
+    world.timers.run_due(world.clock.monotonic())
+    (joined,) = world.said
+    assert isinstance(joined, Joined)
+    assert joined.error is ErrorCode.NONE
+    assert len(joined.member_id) < 300
+
+
 def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
     """For a group that has to be read; the next request tries to."""
     world = World()
