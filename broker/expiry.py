@@ -74,7 +74,7 @@ class Expiry:
             if isinstance(outcome, SkidwayError):
                 _log.warning("hold_offsets_not_read", reason=str(outcome))
             else:
-                self._offsets.update(outcome)
+                self._offsets = dict(outcome)  # who is not in it has committed nothing, or no more
             self._expire(held)
 
         self._session.submit(lambda coordinator: store.committed(coordinator, readers), told)

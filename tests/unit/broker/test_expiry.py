@@ -93,6 +93,14 @@ def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
     assert World(tmp_path, HELD).look({"mirror": 4, "load": 6}) == 0
 
 
+def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None:
+    """The topic was made again under its name, or the group deleted: it has committed nothing."""
+    world = World(tmp_path, HELD)
+    assert world.look({"mirror": 1, "load": 3}) == 1
+    assert world.look({"mirror": 3}) == 1
+    assert world.look(Unreachable("ZooKeeper is away")) == 1
+
+
 def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
     """Nothing goes that somebody may need."""
     world = World(tmp_path, HELD)
