@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,19 @@ def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None
     assert world.look({"mirror": 1, "load": 3}) == 1
     assert world.look({"mirror": 3}) == 1
     assert world.look(Unreachable("ZooKeeper is away")) == 1
+
+
+def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path) -> None:
+    """Nothing goes before it was asked how far it has read."""
+    world = World(tmp_path, replace(HELD, held_by=("mirror",)))
+    answers: list[Callable[[], None]] = []
+    world.session.submit = (  # type: ignore[method-assign]
+        lambda _work, done: answers.append(lambda: done({("mirror", LOGS): 4}))
+    )
+    world.expiry.look()
+    world.log.config = HELD
+    answers.pop()()
+    assert world.log.log_start_offset == 0
 
 
 def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
