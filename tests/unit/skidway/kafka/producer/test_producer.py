@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import threading
 from dataclasses import fields
 from typing import Any
 
@@ -72,3 +74,42 @@ def test_keys_belong_to_messages() -> None:
         with pytest.raises(UsageError, match="2 keys for 3 messages"):
             producer.send("t", [b"a", b"b", b"c"], key=[b"1", b"2"])
         assert producer.send("t", []).result(0) == []
+
+
+@pytest.mark.usefixtures("known")
+def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Futures fail at once, later sends are refused, and leaving the block says what was lost."""
+    go = threading.Event()
+
+    def broken(*_: object) -> None:
+        go.wait(10)
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("skidway.kafka.producer.producer.Outgoing.turn", broken)
+    producer = Producer(NOBODY)
+    sent = producer.send("t", b"x")
+    go.set()
+    assert "broken" in str(sent.exception(10))
+    with pytest.raises(SkidwayError, match="ended"):
+        producer.send("t", b"y")
+    with pytest.raises(SkidwayError, match="1 sends not delivered"):
+        producer.close()
+    producer.close()
+
+
+@pytest.mark.usefixtures("known")
+def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
+    """The one that woke the thread may be somebody's file by then."""
+    producer = Producer(NOBODY)
+    wake = producer._sender._wake
+    producer.close()
+    taken = os.eventfd(0, os.EFD_NONBLOCK)
+    try:
+        os.dup2(taken, wake)
+        producer.flush()
+        with pytest.raises(BlockingIOError):
+            os.eventfd_read(wake)
+    finally:
+        os.close(taken)
+        if taken != wake:
+            os.close(wake)
