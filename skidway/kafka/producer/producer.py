@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
@@ -254,13 +254,22 @@ class Producer:
             used = self._buffered_bytes
             return self._end is not None or used == 0 or used + size_bytes <= most
 
-        if not self._changed.wait_for(has_room, self._settings.max_block_ms / 1000):
+        if not has_room() and not self._wait_for(has_room):
             raise BufferFull(
                 f"{most} bytes of messages wait to be acknowledged, for "
                 f"{self._settings.max_block_ms} ms now"
             )
         if self._end is not None:
             raise SkidwayError(f"the producer has ended: {self._end}")
+
+    def _wait_for(self, has_room: Callable[[], bool]) -> bool:
+        """Whatever linger says, all that is there goes: nothing else makes room."""
+        self._flushing += 1
+        self._sender.wake()
+        try:
+            return self._changed.wait_for(has_room, self._settings.max_block_ms / 1000)
+        finally:
+            self._flushing -= 1
 
     def _is_done_to(self, number: int) -> bool:
         if self._end is not None:

@@ -113,3 +113,30 @@ def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
         os.close(taken)
         if taken != wake:
             os.close(wake)
+
+
+class DeliversAtOnce:
+    """A sender without a thread: what is ready when it is woken is delivered."""
+
+    def __init__(self, _connect: Any, batches: Producer) -> None:
+        self.batches = batches
+
+    def wake(self) -> None:
+        for batch in self.batches.ready():
+            self.batches.delivered(batch, 0)
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.mark.usefixtures("known")
+def test_who_waits_for_room_does_not_wait_for_linger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches that linger fill the buffer: nothing but sending them makes room."""
+    monkeypatch.setattr("skidway.kafka.producer.producer.Sender", DeliversAtOnce)
+    hour_ms = 3_600_000
+    with Producer(NOBODY, linger_ms=hour_ms, buffer_memory=1_000, max_block_ms=0) as producer:
+        first = producer.send("t", bytes(800))
+        second = producer.send("t", bytes(800))
+        assert first.done()
+        assert not second.done()
+    assert second.done()
