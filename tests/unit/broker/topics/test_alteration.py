@@ -80,3 +80,12 @@ def test_settings_of_another_version_stay() -> None:
     """What this version does not know is neither lost nor in the way."""
     found = altered({"of.the.future": "1"}, [Change("segment.ms", SET, "7")], {})
     assert found == {"of.the.future": "1", "segment.ms": "7"}
+
+
+def test_a_value_that_could_not_be_described_again_is_refused() -> None:
+    """Nor one that many small additions to a list have made so long."""
+    groups = ",".join(f"group-{number}" for number in range(2_000))
+    found = altered({}, [Change("retention.hold", SET, groups)], {})
+    more = ",".join(f"another-{number}" for number in range(2_000))
+    with pytest.raises(ConfigRefused, match="longer than"):
+        altered(found, [Change("retention.hold", APPEND, more)], {})
