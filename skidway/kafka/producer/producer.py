@@ -214,8 +214,9 @@ class Producer:
                 while start < end:
                     try:
                         self._wait_for_room(sizes[start])
-                    except SkidwayError as error:
-                        if sending.failed(count - start, error):
+                    except BaseException as error:  # also Ctrl-C: a flush would wait for the rest
+                        why = error if isinstance(error, Exception) else SkidwayError("interrupted")
+                        if sending.failed(count - start, why):
                             self._sendings.pop(sending.number, None)
                         raise
                     tp, room = self._batch(topic, known, partition, sizes[start])

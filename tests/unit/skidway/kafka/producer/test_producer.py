@@ -140,3 +140,22 @@ def test_who_waits_for_room_does_not_wait_for_linger(monkeypatch: pytest.MonkeyP
         assert first.done()
         assert not second.done()
     assert second.done()
+
+
+@pytest.mark.usefixtures("known")
+def test_a_send_that_is_interrupted_is_waited_for_by_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ctrl-C while the buffer is full: the flush behind it ends when the rest is delivered."""
+    monkeypatch.setattr("skidway.kafka.producer.producer.Sender", DeliversAtOnce)
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with Producer(NOBODY, linger_ms=3_600_000, buffer_memory=1_000) as producer:
+        producer.send("t", bytes(800))
+        with monkeypatch.context() as patched:
+            patched.setattr(producer, "_wait_for_room", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                producer.send("t", bytes(800))
+        producer.flush(0)
