@@ -74,7 +74,7 @@ class Expiry:
             if isinstance(outcome, SkidwayError):
                 _log.warning("hold_offsets_not_read", reason=str(outcome))
             else:
-                self._offsets.update(outcome)
+                self._offsets = dict(outcome)  # who is not in it has committed nothing, or no more
             self._expire(held)
 
         self._session.submit(lambda coordinator: store.committed(coordinator, readers), told)
@@ -84,10 +84,10 @@ class Expiry:
 
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
-            if groups:
-                return min(known[reader] for reader in groups)
-            # What has expired since the groups were asked for waits for the next look.
-            return 0 if self._logs.logs[partition].config.held_by else None
+            if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
+                # Expired, or held by another group, since the groups were asked for.
+                return 0  # it waits for the next look
+            return min((known[reader] for reader in groups), default=None)
 
         found = self._logs.expire(held_from, self._producer_expiration_ms)
         self._offsets = {reader: at for reader, at in self._offsets.items() if reader in known}

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import TypeVar
 
 from broker.network.connection import Connection, Slot
 from broker.network.loop import Loop
+from skidway import log
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.fetch import Piece
 from skidway.kafka.protocol.frames import RequestHeader, response_frame
 from skidway.kafka.protocol.messages import Request, Response, decode, encode
 
 R = TypeVar("R", bound=Request)
+_log = log.get(__name__)
 
 
 class Exchange:
@@ -54,8 +57,15 @@ class Exchange:
         return decode(kind, self.body, self.version, may_have_more=True)
 
     def reply(self, response: Response) -> None:
-        """Answers with a message in the request's version."""
-        self.reply_body(encode(response, self.version))
+        """Answers with a message in the request's version; closes the connection if it cannot be
+        written in it. Answers come from timers, too, where a mistake would end the loop."""
+        try:
+            body = encode(response, self.version)
+        except (ValueError, TypeError, struct.error) as error:
+            _log.error("answer_failed", exc=error, peer=self.connection.peer, api=self.key.name)
+            self.close("failed")
+            return
+        self.reply_body(body)
 
     def reply_body(self, body: bytes) -> None:
         """Answers with a body that is encoded already."""

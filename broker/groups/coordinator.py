@@ -19,7 +19,12 @@ from broker.coordination.ledger import Offsets
 from broker.groups.cache import OffsetCache
 from broker.groups.desk import Desk
 from broker.groups.group import Group, State
-from broker.groups.limits import GROUP_ID_BYTES_MAX, GROUPS_MAX, GroupLimits
+from broker.groups.limits import (
+    CLIENT_WORDS_MAX,
+    GROUP_ID_BYTES_MAX,
+    GROUPS_MAX,
+    GroupLimits,
+)
 from broker.groups.member import Joining
 from broker.groups.outcomes import Answer, Joined, Synced
 from broker.groups.record import RecordRefused, decode, encode
@@ -288,7 +293,14 @@ class Groups:
         else:
             outcome = self._host(group_id, found)
         for then in waiting:
-            then(outcome)
+            if isinstance(outcome, ErrorCode) or self._hosts(outcome):
+                then(outcome)
+            else:  # one of those in front has deleted it: what ZooKeeper has by then counts
+                self.use(group_id, then)
+
+    def _hosts(self, group: Group) -> bool:
+        hosted = self.hosted.get(group.group_id)
+        return hosted is not None and hosted.group is group
 
     def _host(self, group_id: str, content: bytes | None) -> Group | ErrorCode:
         now = self._clock.monotonic()
@@ -389,4 +401,4 @@ class Groups:
 
 
 def _new_member_id(words: str) -> str:
-    return f"{words}-{uuid.uuid4()}"
+    return f"{words[:CLIENT_WORDS_MAX]}-{uuid.uuid4()}"

@@ -18,6 +18,7 @@ from enum import Enum
 from broker.groups.limits import (
     GROUP_BYTES_MAX,
     MEMBER_BYTES_MAX,
+    NAME_BYTES_MAX,
     NEW_MEMBER_JOIN_TIMEOUT_S,
     GroupLimits,
 )
@@ -237,7 +238,8 @@ class Group:
         at_least, at_most = limits.session_timeout_min_s, limits.session_timeout_max_s
         if not at_least <= joining.session_timeout_s <= at_most:
             return ErrorCode.INVALID_SESSION_TIMEOUT
-        if joining.size_bytes > MEMBER_BYTES_MAX:
+        too_long = any(len(name.encode()) > NAME_BYTES_MAX for name in joining.names)
+        if too_long or joining.size_bytes > MEMBER_BYTES_MAX:
             return ErrorCode.INVALID_REQUEST
         if not self._has_room(joining):
             self.roster.given.pop(joining.member_id, None)

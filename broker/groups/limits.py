@@ -19,6 +19,12 @@ NEW_MEMBER_JOIN_TIMEOUT_S = 300.0
 GROUP_ID_BYTES_MAX = 1000
 """A group's name is a node's name in ZooKeeper."""
 
+NAME_BYTES_MAX = 1000
+"""An instance id, a protocol, a protocol type: they stand in answers to all members."""
+
+CLIENT_WORDS_MAX = 249
+"""Characters of a client's own words in the member id that it is given."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupLimits:

@@ -32,9 +32,15 @@ class Joining:
     known_id_needed: bool = False
 
     @property
+    def names(self) -> Iterable[str]:
+        """What it chose to be called, and to call its protocols."""
+        return (self.instance_id or "", self.protocol_type, *(each.name for each in self.protocols))
+
+    @property
     def size_bytes(self) -> int:
-        """What its protocols weigh."""
-        return sum(len(each.name) + len(each.metadata) for each in self.protocols)
+        """What its protocols weigh, and the client's own words."""
+        said = sum(len(each.name) + len(each.metadata) for each in self.protocols)
+        return said + len(self.client_id) + len(self.instance_id or "")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,8 +75,9 @@ class Member:
     @property
     def size_bytes(self) -> int:
         """What it weighs in memory and in ZooKeeper."""
-        words = sum(len(each.name) + len(each.metadata) for each in self.protocols)
-        return words + len(self.assignment)
+        said = sum(len(each.name) + len(each.metadata) for each in self.protocols)
+        words = len(self.client_id) + len(self.instance_id or "") + len(self.member_id)
+        return said + words + len(self.assignment)
 
     def metadata(self, protocol: str | None) -> bytes:
         """What it says under a protocol."""

@@ -20,7 +20,7 @@ from broker.log.retention_clock import RetentionClock
 from skidway import log
 from skidway.clock import Clock
 from skidway.coordination import Coordinator
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
@@ -124,8 +124,10 @@ class OffsetRetention:
                     self._groups.use(group, lambda _group: None)
             elif isinstance(outcome, RecordRefused):
                 _log.error("group_refused", group=group, reason=str(outcome))
+            elif isinstance(outcome, Unreachable):
+                self._left = []  # another time
             elif not isinstance(outcome, GroupInUse):
-                self._left = []  # ZooKeeper does not answer: another time
+                _log.error("offsets_not_expired", group=group, reason=str(outcome))
             self._next()
 
         return done

@@ -179,10 +179,13 @@ class Topics:
             if outcome is not None:
                 done(outcome)
                 return
-            known = dict(topic.partitions)
+            found = self.catalog.topics.get(topic.name)
+            # Its settings may have been altered meanwhile: those of then count no more.
+            now = topic if found is None or found.topic_id != topic.topic_id else found
+            known = dict(now.partitions)
             for number, each in assignment.items():
                 known.setdefault(number, TopicPartitionInfo(each))
-            self._learn(replace(topic, partitions=known))
+            self._learn(replace(now, partitions=known))
             self._ready(topic.name, topic.topic_id, done)
 
         self.session.submit(work, extended)

@@ -38,7 +38,7 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        if kept.get(name, "") != value  # clients that send back all that they were shown
+        if not _was_shown(kept, name, value)  # clients that send back all that they were shown
     ]
     return altered(kept, changes, {})
 
@@ -64,6 +64,13 @@ def altered(
     if wrong is not None:
         raise ConfigRefused(wrong)
     return found
+
+
+def _was_shown(kept: Mapping[str, str], name: str, value: str | None) -> bool:
+    if name in kept:
+        return kept[name] == value
+    known = TOPIC_CONFIGS.get(name)
+    return value == "" and known is not None and known.check(value) is None
 
 
 def _apply(found: dict[str, str], change: Change, inherited: Mapping[str, str]) -> None:

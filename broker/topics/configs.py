@@ -17,6 +17,9 @@ from broker.topics.config_table import (
 )
 from skidway.kafka import gaps
 
+VALUE_BYTES_MAX: Final = 32_000
+"""A longer value could be set (flexible versions) and never be described again, and all settings of
+a topic are one node in ZooKeeper, which takes 1 MB."""
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {
     "segment.bytes": "segment_bytes",
@@ -45,6 +48,8 @@ def refusal(configs: Mapping[str, str | None]) -> str | None:
             return f"Unknown topic config name: {name}"
         if value is None:
             return f"{name} has no value"
+        if len(value.encode()) > VALUE_BYTES_MAX:
+            return f"{name} is longer than {VALUE_BYTES_MAX} bytes"
         wrong = known.check(value)
         if wrong is not None:
             return f"{name} {wrong}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Self, Unpack
@@ -146,9 +147,10 @@ class Consumer:
         self._close(done=False)
 
     def _close(self, *, done: bool) -> None:
-        for stream in self._streams:
-            stream.close(done=done)
-        self._registration.close()
+        with contextlib.ExitStack() as ending:  # whatever a listener raises: all of them, in order
+            ending.callback(self._registration.close)
+            for stream in reversed(self._streams):
+                ending.callback(stream.close, done=done)
 
     def _client(self) -> Client:
         settings = self._settings

@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 import pyarrow as pa
 
 from skidway.errors import SkidwayError, UsageError
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, LATEST
 from skidway.kafka.consumer.chunk import Chunk, Record
 from skidway.kafka.consumer.reader import Reader
@@ -157,8 +158,10 @@ class Stream:
             if done:
                 self._finish()
             self._chunk, self._rows = None, None
-            self._reader.leave()
-            self._reader.close()
+            try:
+                self._reader.leave()
+            finally:
+                self._reader.close()
 
     # handing out
 
@@ -219,8 +222,19 @@ class Stream:
         if self._chunk is not None and self._chunk.reading.is_live:  # held back, not taken away
             return self._chunk if self._reader.wait_for_lease(timeout_s) else None
         taken = self._reader.take(timeout_s)
-        self._chunk, self._rows = None if taken is None else Chunk(*taken), None
+        self._chunk, self._rows = None, None
+        if taken is not None:
+            self._chunk = self._open(*taken)
         return self._chunk
+
+    def _open(self, reading: Reading, raw: memoryview) -> Chunk:
+        try:
+            return Chunk(reading, raw)
+        except CorruptBatch:
+            # Who goes on after the error gets it again, not the records behind: none is passed over
+            # but by a seek.
+            self._reader.seek(reading.tp, reading.handed)
+            raise
 
     def _owned(self, tp: TopicPartition) -> Reading:
         reading = self._reader.readings.get(tp)

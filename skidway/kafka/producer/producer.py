@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
@@ -55,6 +55,7 @@ class Producer:
         self._numbers = itertools.count()
         self._sendings: dict[int, Sending] = {}  # not complete, in their order
         self._end: BaseException | None = None
+        self._abandoned = 0
         self._closed = False
         self._directory = Directory(
             self._client(),
@@ -131,7 +132,7 @@ class Producer:
             self._sender.wake()
             done = self._changed.wait_for(lambda: self._is_done_to(last), timeout_ms / 1000)
             self._flushing -= 1
-            left = len(self._sendings)
+            left = len(self._sendings) + self._abandoned
             end = self._end
         if end is not None and left:
             raise SkidwayError(f"{left} sends not delivered, the producer has ended: {end}")
@@ -140,9 +141,9 @@ class Producer:
             raise Unreachable(f"{left} sends not acknowledged after {timeout_ms} ms: {trouble}")
 
     def close(self, timeout_ms: int | None = None) -> None:
-        """Flushes, and ends; what is not delivered by then is failed. Unreachable, as `flush`."""
+        """Flushes, and ends; what is not delivered by then is failed. Raises as `flush` does."""
         try:
-            if self._end is None:
+            if not self._closed:
                 self.flush(timeout_ms)
         finally:
             self._shut()
@@ -184,6 +185,7 @@ class Producer:
         with self._changed:
             self._end = self._end or error
             self._changed.notify_all()
+        self._abandon(f"the producer has ended: {error}")
 
     def _finished(self, batch: PendingBatch, complete: list[Sending]) -> None:
         with self._changed:
@@ -212,8 +214,9 @@ class Producer:
                 while start < end:
                     try:
                         self._wait_for_room(sizes[start])
-                    except SkidwayError as error:
-                        if sending.failed(count - start, error):
+                    except BaseException as error:  # also Ctrl-C: a flush would wait for the rest
+                        why = error if isinstance(error, Exception) else SkidwayError("interrupted")
+                        if sending.failed(count - start, why):
                             self._sendings.pop(sending.number, None)
                         raise
                     tp, room = self._batch(topic, known, partition, sizes[start])
@@ -252,13 +255,22 @@ class Producer:
             used = self._buffered_bytes
             return self._end is not None or used == 0 or used + size_bytes <= most
 
-        if not self._changed.wait_for(has_room, self._settings.max_block_ms / 1000):
+        if not has_room() and not self._wait_for(has_room):
             raise BufferFull(
                 f"{most} bytes of messages wait to be acknowledged, for "
                 f"{self._settings.max_block_ms} ms now"
             )
         if self._end is not None:
             raise SkidwayError(f"the producer has ended: {self._end}")
+
+    def _wait_for(self, has_room: Callable[[], bool]) -> bool:
+        """Whatever linger says, all that is there goes: nothing else makes room."""
+        self._flushing += 1
+        self._sender.wake()
+        try:
+            return self._changed.wait_for(has_room, self._settings.max_block_ms / 1000)
+        finally:
+            self._flushing -= 1
 
     def _is_done_to(self, number: int) -> bool:
         if self._end is not None:
@@ -275,10 +287,16 @@ class Producer:
             self._changed.notify_all()
         self._sender.stop()
         self._directory.close()
+        self._abandon("the producer was closed before the broker acknowledged")
+
+    def _abandon(self, why: str) -> None:
+        """Nobody may wait for ever for what will never be told."""
         with self._changed:
             left, self._sendings = list(self._sendings.values()), {}
+            self._abandoned += len(left)
+            self._changed.notify_all()
         for sending in left:
-            sending.abandon(SkidwayError("the producer was closed before the broker acknowledged"))
+            sending.abandon(SkidwayError(why))
 
     def _client(self) -> core.Client:
         return core.Client(

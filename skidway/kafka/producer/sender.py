@@ -97,6 +97,8 @@ class Sender:
         self._connect = connect
         self._batches = batches
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        # A flush behind the end must not write to a descriptor that is another's by then.
+        self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()
         self._outgoing: Outgoing | None = None
@@ -104,8 +106,10 @@ class Sender:
         self._thread.start()
 
     def wake(self) -> None:
-        """Something is ready; from any thread."""
-        os.eventfd_write(self._wake, 1)
+        """Something is ready; from any thread. Nothing once it is stopped."""
+        with self._wake_lock:
+            if self._wake >= 0:
+                os.eventfd_write(self._wake, 1)
 
     def troubles(self) -> dict[TopicPartition, KafkaError]:
         """The last refusal of every partition whose batches are being tried again."""
@@ -116,7 +120,9 @@ class Sender:
         self._stopping = True
         self.wake()
         self._thread.join()
-        os.close(self._wake)
+        with self._wake_lock:
+            os.close(self._wake)
+            self._wake = -1
 
     def _run(self) -> None:
         try:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,27 @@ def test_a_group_that_has_committed_nothing_holds_everything(tmp_path: Path) -> 
 def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
     """What was committed to a topic that had this name before says nothing of this one."""
     assert World(tmp_path, HELD).look({"mirror": 4, "load": 6}) == 0
+
+
+def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None:
+    """The topic was made again under its name, or the group deleted: it has committed nothing."""
+    world = World(tmp_path, HELD)
+    assert world.look({"mirror": 1, "load": 3}) == 1
+    assert world.look({"mirror": 3}) == 1
+    assert world.look(Unreachable("ZooKeeper is away")) == 1
+
+
+def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path) -> None:
+    """Nothing goes before it was asked how far it has read."""
+    world = World(tmp_path, replace(HELD, held_by=("mirror",)))
+    answers: list[Callable[[], None]] = []
+    world.session.submit = (  # type: ignore[method-assign]
+        lambda _work, done: answers.append(lambda: done({("mirror", LOGS): 4}))
+    )
+    world.expiry.look()
+    world.log.config = HELD
+    answers.pop()()
+    assert world.log.log_start_offset == 0
 
 
 def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:

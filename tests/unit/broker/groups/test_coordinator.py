@@ -70,11 +70,7 @@ class World:
     def stable(self) -> str:
         """A group with one member; the member's id."""
         self.loaded()
-        joining = Joining(
-            session_timeout_s=10, rebalance_timeout_s=10, protocol_type="consumer",
-            protocols=(Protocol("range", b""),),
-        )  # fmt: skip
-        self.groups.join("g", joining, self.said.append)
+        self.join()
         self.timers.run_due(self.clock.monotonic())
         joined = self.said.pop()
         assert isinstance(joined, Joined)
@@ -87,6 +83,13 @@ class World:
         self.desk.writes.pop()[1](None)
         assert isinstance(self.said.pop(), Synced)
         return member
+
+    def join(self, client_id: str = "") -> None:
+        joining = Joining(
+            client_id=client_id, session_timeout_s=10, rebalance_timeout_s=10,
+            protocol_type="consumer", protocols=(Protocol("range", b""),),
+        )  # fmt: skip
+        self.groups.join("g", joining, self.said.append)
 
     def commit(self, member: str = "", generation: int = -1) -> None:
         offsets = {LOGS: Committed(5)}
@@ -103,6 +106,32 @@ def test_a_group_is_read_once_for_all_who_wait() -> None:
     assert world.said == [ErrorCode.UNKNOWN_MEMBER_ID] * 3
     world.groups.heartbeat("g", "m", None, 1, world.said.append)
     assert not world.desk.loads
+
+
+def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> None:
+    """Two delete it, one joins, all while it is read: nobody is left with a group that is gone."""
+    world = World()
+    world.groups.use("g", lambda _group: world.groups.drop("g"))
+    world.join()
+    world.groups.use("g", lambda _group: world.said.append("g" in world.groups.hosted))
+    world.desk.loads.pop()(None)
+    assert world.said == []
+    world.desk.loads.pop()(None)
+    assert world.said == [True]
+    world.timers.run_due(world.clock.monotonic())
+    assert isinstance(world.said[-1], Joined)
+
+
+def test_a_long_client_id_makes_no_long_member_id() -> None:
+    """A member id longer than a string of the protocol could never be answered with."""
+    world = World()
+    world.loaded()
+    world.join("c" * 32_767)
+    world.timers.run_due(world.clock.monotonic())
+    (joined,) = world.said
+    assert isinstance(joined, Joined)
+    assert joined.error is ErrorCode.NONE
+    assert len(joined.member_id) < 300
 
 
 def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:

@@ -325,3 +325,16 @@ def test_everybody_is_answered_when_the_broker_stops() -> None:
     world.group.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     assert world.said()["new"].error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert world.heartbeat(member) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        {"instance_id": "i" * 1001},
+        {"protocol_type": "p" * 1001},
+        {"protocols": (Protocol("n" * 1001, b""),)},
+    ],
+)
+def test_names_too_long_for_an_answer_are_refused(long: dict[str, Any]) -> None:
+    """They would stand in the answers of all members, whose connections that would cost."""
+    assert World().joined("a", **long).error is ErrorCode.INVALID_REQUEST

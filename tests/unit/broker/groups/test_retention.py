@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from broker.coordination.consumers import Committed
 from broker.coordination.ledger import Looked
+from broker.groups.coordinator import GroupCounts
 from broker.groups.member import Member
 from broker.groups.record import GroupRecord
-from broker.groups.retention import Fate, Verdict, decide
+from broker.groups.retention import Fate, OffsetRetention, Verdict, decide
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
 
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("logs", 1)
 OLD = {LOGS: Committed(1, time_ms=100)}
@@ -46,3 +53,39 @@ def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
     assert fate(marked.record, 20_000, ids_version=4).fate is Fate.DELETED
     again = fate(marked.record, 20_000, ids_version=5)
     assert again.record == GroupRecord(generation=0, empty_since_ms=20_000, ids_version=5)
+
+
+class FakeGroups:
+    """Groups of which none is in memory."""
+
+    def __init__(self) -> None:
+        self.counts, self.hosted = GroupCounts(), dict[str, object]()
+        self.desk = self
+
+    def is_loading(self, _group: str) -> bool:
+        return False
+
+    def is_busy_with(self, _group: str) -> bool:
+        return False
+
+
+class FakeSession:
+    """Answers what it was given, in this order."""
+
+    def __init__(self, *outcomes: Any) -> None:
+        self.outcomes = list(outcomes)
+
+    def submit(self, _work: object, done: Callable[[Any], None]) -> None:
+        done(self.outcomes.pop(0))
+
+
+@pytest.mark.parametrize(
+    ("trouble", "looked"), [(SkidwayError("refused"), 3), (Unreachable("away"), 1)]
+)
+def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, looked: int) -> None:
+    """Only ZooKeeper's silence ends a look: it would be as silent for the next group."""
+    groups: Any = FakeGroups()
+    kept = Verdict(Fate.KEPT)
+    session: Any = FakeSession(["a", "b", "c"], trouble, kept, kept)
+    OffsetRetention(groups, session, ManualClock(), 1000).look()
+    assert len(session.outcomes) == 3 - looked

@@ -311,3 +311,22 @@ def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> Non
     world.topics.apply(catalog(topic(uuid.uuid4())))
     assert world.hosted.get(LOGS) is None
     assert (tmp_path / "logs-0" / "00000000000000000000.log").read_bytes() == b"precious"
+
+
+def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> None:
+    """Retention is not for a moment what it was before: that would delete what has to stay."""
+    before = topic(uuid.uuid4(), LED)
+    made(tmp_path, before.topic_id)
+    world = World(tmp_path, catalog(before))
+    world.start()
+    done: list[SkidwayError | None] = []
+    world.topics.alter(before, lambda _: {"retention.ms": "-1"}, done.append)
+    world.topics.extend(before, {0: (1,), 1: (1,)}, done.append)
+    altered, extended = world.session.jobs
+    altered({"retention.ms": "-1"})
+    extended(None)
+    known = world.topics.catalog.topics["logs"]
+    assert known.configs == {"retention.ms": "-1"}
+    assert set(known.partitions) == {0, 1}
+    log = world.logs.logs[LOGS]
+    assert log.config.retention_ms == -1

@@ -76,7 +76,24 @@ def test_replacing_keeps_what_a_mirror_wrote() -> None:
         replaced(MIRRORED, [("mirror.source.topic", "other")])
 
 
+@pytest.mark.parametrize("name", ["retention.ms", "cleanup.policy", "no.such.setting"])
+def test_replacing_by_nothing_is_no_default(name: str) -> None:
+    """An empty value is refused where the setting cannot be empty, not taken for its default."""
+    with pytest.raises(ConfigRefused):
+        replaced({"retention.ms": "-1"}, [(name, "")])
+    assert replaced({}, [("leader.replication.throttled.replicas", "")]) == {}
+
+
 def test_settings_of_another_version_stay() -> None:
     """What this version does not know is neither lost nor in the way."""
     found = altered({"of.the.future": "1"}, [Change("segment.ms", SET, "7")], {})
     assert found == {"of.the.future": "1", "segment.ms": "7"}
+
+
+def test_a_value_that_could_not_be_described_again_is_refused() -> None:
+    """Nor one that many small additions to a list have made so long."""
+    groups = ",".join(f"group-{number}" for number in range(2_000))
+    found = altered({}, [Change("retention.hold", SET, groups)], {})
+    more = ",".join(f"another-{number}" for number in range(2_000))
+    with pytest.raises(ConfigRefused, match="longer than"):
+        altered(found, [Change("retention.hold", APPEND, more)], {})

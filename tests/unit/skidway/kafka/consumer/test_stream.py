@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from skidway.errors import UsageError
-from skidway.kafka import NoOffset, NotOwned, columns, group_nodes
+from skidway.kafka import Consumer, NoOffset, NotOwned, columns, group_nodes
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.reader import Reader
 from skidway.kafka.consumer.registration import Registration
@@ -187,3 +188,37 @@ def test_seek_goes_where_it_says(world: World) -> None:
         stream.seek(TopicPartition("t", 1), 0)
     world.leave(stream)
     assert world.committed() == 1
+
+
+def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
+    """Who goes on after the error gets it again, and nothing behind it is given or committed."""
+    world.produce(b"5")
+    world.cluster.log(TP).batches[1][-1] ^= 1
+    stream = world.member()
+    assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
+    for _ in range(3):
+        with pytest.raises(CorruptBatch):
+            world.poll(stream)
+    stream.seek(TP, 5)
+    assert world.poll(stream) == [b"5"]
+    stream.seek(TP, 3)
+    with pytest.raises(CorruptBatch):
+        world.poll(stream)
+    stream.commit()
+    assert world.committed() == 3
+    world.leave(stream)
+
+
+def test_a_listener_that_raises_keeps_no_consumer_open(world: World) -> None:
+    """All streams end, and so does the session: what they own is free at once."""
+
+    def refuse(_: Sequence[TopicPartition]) -> None:
+        raise RuntimeError("no")
+
+    stream = world.member(on_partitions_revoked=refuse)
+    world.poll(stream, most=1)
+    consumer: Any = object.__new__(Consumer)
+    consumer._streams, consumer._registration = [stream], world.registrations[0]
+    with pytest.raises(RuntimeError):
+        consumer.close()
+    assert not [path for path in world.server.nodes if "/owners/t/" in path]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import threading
 from dataclasses import fields
 from typing import Any
 
@@ -72,3 +74,88 @@ def test_keys_belong_to_messages() -> None:
         with pytest.raises(UsageError, match="2 keys for 3 messages"):
             producer.send("t", [b"a", b"b", b"c"], key=[b"1", b"2"])
         assert producer.send("t", []).result(0) == []
+
+
+@pytest.mark.usefixtures("known")
+def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Futures fail at once, later sends are refused, and leaving the block says what was lost."""
+    go = threading.Event()
+
+    def broken(*_: object) -> None:
+        go.wait(10)
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("skidway.kafka.producer.producer.Outgoing.turn", broken)
+    producer = Producer(NOBODY)
+    sent = producer.send("t", b"x")
+    go.set()
+    assert "broken" in str(sent.exception(10))
+    with pytest.raises(SkidwayError, match="ended"):
+        producer.send("t", b"y")
+    with pytest.raises(SkidwayError, match="1 sends not delivered"):
+        producer.close()
+    producer.close()
+
+
+@pytest.mark.usefixtures("known")
+def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
+    """The one that woke the thread may be somebody's file by then."""
+    producer = Producer(NOBODY)
+    wake = producer._sender._wake
+    producer.close()
+    taken = os.eventfd(0, os.EFD_NONBLOCK)
+    try:
+        os.dup2(taken, wake)
+        producer.flush()
+        with pytest.raises(BlockingIOError):
+            os.eventfd_read(wake)
+    finally:
+        os.close(taken)
+        if taken != wake:
+            os.close(wake)
+
+
+class DeliversAtOnce:
+    """A sender without a thread: what is ready when it is woken is delivered."""
+
+    def __init__(self, _connect: Any, batches: Producer) -> None:
+        self.batches = batches
+
+    def wake(self) -> None:
+        for batch in self.batches.ready():
+            self.batches.delivered(batch, 0)
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.mark.usefixtures("known")
+def test_who_waits_for_room_does_not_wait_for_linger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches that linger fill the buffer: nothing but sending them makes room."""
+    monkeypatch.setattr("skidway.kafka.producer.producer.Sender", DeliversAtOnce)
+    hour_ms = 3_600_000
+    with Producer(NOBODY, linger_ms=hour_ms, buffer_memory=1_000, max_block_ms=0) as producer:
+        first = producer.send("t", bytes(800))
+        second = producer.send("t", bytes(800))
+        assert first.done()
+        assert not second.done()
+    assert second.done()
+
+
+@pytest.mark.usefixtures("known")
+def test_a_send_that_is_interrupted_is_waited_for_by_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ctrl-C while the buffer is full: the flush behind it ends when the rest is delivered."""
+    monkeypatch.setattr("skidway.kafka.producer.producer.Sender", DeliversAtOnce)
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with Producer(NOBODY, linger_ms=3_600_000, buffer_memory=1_000) as producer:
+        producer.send("t", bytes(800))
+        with monkeypatch.context() as patched:
+            patched.setattr(producer, "_wait_for_room", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                producer.send("t", bytes(800))
+        producer.flush(0)

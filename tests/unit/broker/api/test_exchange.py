@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from typing import Any
+
+from broker.api.exchange import Exchange
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.join_group import JoinGroupResponse
+
+
+class Connection:
+    peer = "client:1"
+
+    def reserve(self) -> object:
+        return object()
+
+
+class Loop:
+    """Notes what is sent, and which connections are closed."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+        self.dropped: list[str] = []
+
+    def fill(self, _connection: Connection, _slot: object, pieces: Any) -> None:
+        self.sent.append(pieces)
+
+    def drop(self, _connection: Connection, reason: str) -> None:
+        self.dropped.append(reason)
+
+
+def answer(member_id: str) -> Loop:
+    loop: Any = Loop()
+    connection: Any = Connection()
+    exchange = Exchange(loop, connection, ApiKey.JOIN_GROUP, 7, 1, memoryview(b""))
+    exchange.reply(JoinGroupResponse(member_id=member_id))
+    return loop
+
+
+def test_an_answer_that_cannot_be_written_closes_its_connection_alone() -> None:
+    """It may come from a timer, where an exception would end the loop, and with it the broker."""
+    loop = answer("m" * 40_000)
+    assert (loop.sent, loop.dropped) == ([], ["failed"])
+    loop = answer("m")
+    assert len(loop.sent) == 1
+    assert loop.dropped == []
