@@ -14,8 +14,7 @@ from skidway.cli import groups
 from skidway.cli.commands import Parser
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused, UsageError
-from skidway.kafka import Consumer
-from skidway.kafka.consumer import nodes
+from skidway.kafka import Consumer, group_nodes
 from support.processes import eventually, run_skidway
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
@@ -136,7 +135,7 @@ def test_a_group_is_reset_while_nobody_reads(
 def test_members_of_brokers_are_active_members(topic: Topic, run: Run) -> None:
     """Offsets are not set while stock clients read, nor may our consumer join them."""
     with Coordinator(topic.zookeeper) as coordinator:
-        coordinator.create_if_absent(nodes.coordinated_path("stock"), b'{"members":[{"id":"x"}]}')
+        coordinator.create_if_absent(group_nodes.record_path("stock"), b'{"members":[{"id":"x"}]}')
     with pytest.raises(StateRefused, match="1 active members"):
         run("reset", "stock", "--topic", topic.name, "--to-latest")
     with (

@@ -21,7 +21,7 @@ SUITE = "test/integration"
 FILES = ("producer", "consumer", "admin")
 KAFKA_VERSION = "3.0"
 """What kafka-python takes our broker for, by the versions that it offers."""
-TESTS_OF_ITS = 43
+TESTS_OF_ITS = 42
 WITHIN_S = 240
 
 NOT_SERVED = {
@@ -42,6 +42,12 @@ OF_OTHER_VERSIONS = {
     "test_describe_topic_partitions": "for KRaft",
     "test_describe_topic_partitions_pagination": "for KRaft",
     "test_list_config_resources": "for KRaft",
+}
+BY_CHANCE = {
+    "test_kafka_consumer": (
+        "it gives up after two seconds without a record; on a busy machine 3.0.12 has lost its "
+        "assignment (docs/clients.md). Our own story reads in a group, with a poll that waits"
+    ),
 }
 EXCLUDED = {**NOT_SERVED, **OF_OTHER_VERSIONS}
 
@@ -67,12 +73,14 @@ def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
     """All of its integration tests pass, none skipped, but for those named above."""
     source, report = peers.source("kafka-python"), tmp_path / "report.xml"
     files = [f"{SUITE}/test_{name}_integration.py" for name in FILES]
+    chosen = [f"not {name}" for name in EXCLUDED]
+    chosen += [f"not ({name} and not {name}_)" for name in BY_CHANCE]  # others begin like it
     # Tracebacks of pytest's own parse the source with ast, which fails next to its threads.
     command = [
         sys.executable, "-m", "pytest", "-q", "--tb=native", "--assert=plain", "-W", "ignore",
         "-o", "addopts=", "-o", "log_level=WARNING", "-p", "no:cacheprovider",
         "-p", "clients.kafka_python_plugin", f"--junit-xml={report}",
-        "-k", " and ".join(f"not {name}" for name in EXCLUDED), *files,
+        "-k", " and ".join(chosen), *files,
     ]  # fmt: skip
     environment = {
         "KAFKA_URI": f"kafka://{broker_zero.address}",
@@ -96,4 +104,4 @@ def test_what_is_excluded_is_there() -> None:
     """Every name of the exclusions is one of its tests: none is left over."""
     source = peers.source("kafka-python")
     text = "".join((source / SUITE / f"test_{name}_integration.py").read_text() for name in FILES)
-    assert [name for name in EXCLUDED if f"def {name}(" not in text] == []
+    assert [name for name in (*EXCLUDED, *BY_CHANCE) if f"def {name}(" not in text] == []
