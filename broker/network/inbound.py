@@ -23,9 +23,8 @@ from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
 """Received in one turn before its answers go out: with the smallest requests some 30 ms of work."""
-RECEIVE_BYTES_MAX: Final = 1 << 20
-"""Received from one connection before the others have their turn: as much as one turn takes, since
-each turn has its price (a quarter of it cost a fifth more CPU with batches of 10 KB)."""
+RECEIVE_BYTES_MAX: Final = 1 << 18
+"""Received from one connection before the others have their turn."""
 RECEIVE_BYTES_MIN: Final = 1 << 16
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 20
