@@ -1,14 +1,22 @@
-"""The text under which a schema is kept: Avro Java's own order of attributes, without white space.
+"""The text under which a schema is kept: as Avro Java writes it, without white space.
 
 Two texts with the same canonical form are the same schema to the registry. Unlike Avro's Parsing
 Canonical Form it keeps doc, aliases, defaults and properties, because schemas that differ in these
-are different schemas (a default decides what a reader sees).
+are different schemas (a default decides what a reader sees). Order of attributes, escapes and
+the digits of numbers are those of `Schema.toString` of Avro Java 1.12, so that another registry
+keeps the same text; tests/conformance/avro holds the two equal.
+
+`normalize` gives one text to schemas that differ in their spelling only, as Confluent's parameter
+of that name does (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry): aliases
+and properties in order, an empty doc and the error type's own kind gone, defaults in their type's
+digits.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
 from schemas.avro_schema import (
     TYPES,
@@ -22,53 +30,85 @@ from schemas.avro_schema import (
     Primitive,
     Record,
     Union,
+    default_fault,
     namespace_of,
 )
 
 
-def canonical(avro: AvroType) -> str:
-    """The canonical JSON text of a schema."""
-    return json.dumps(_json(avro, None, set()), separators=(",", ":"), ensure_ascii=False)
+def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = False) -> str:
+    """The canonical JSON text of a schema.
+
+    `known`: full names that the schemas it references declare; it only names them.
+    """
+    return _written(_Writer(known, normalize=normalize).json(avro, None))
 
 
-def _json(avro: AvroType, namespace: str | None, declared: set[str]) -> Any:
-    if isinstance(avro, Primitive):
-        return {"type": avro.kind, **avro.properties} if avro.properties else avro.kind
-    if isinstance(avro, Union):
-        return [_json(branch, namespace, declared) for branch in avro.branches]
-    if isinstance(avro, Array):
-        items = _json(avro.items, namespace, declared)
-        return {"type": "array", "items": items, **avro.properties}
-    if isinstance(avro, Map):
-        values = _json(avro.values, namespace, declared)
-        return {"type": "map", "values": values, **avro.properties}
-    return _named(avro, namespace, declared)
+class _Writer:
+    """Writes one schema; owns the names that are declared so far."""
 
+    def __init__(self, known: Collection[str], *, normalize: bool) -> None:
+        self._declared = set(known)
+        self._normalize = normalize
 
-def _named(avro: Named, namespace: str | None, declared: set[str]) -> Any:
-    own, short = namespace_of(avro.name), avro.name.rpartition(".")[2]
-    if avro.name in declared:  # the bare name `int` is the primitive, whatever the namespace
-        return short if own == namespace and short not in TYPES else avro.name
-    declared.add(avro.name)
-    kind = "error" if isinstance(avro, Record) and avro.is_error else avro.kind
-    made: dict[str, Any] = {"type": kind, "name": short}
-    if own != namespace:
-        made["namespace"] = own or ""
-    if avro.doc is not None:
-        made["doc"] = avro.doc
-    made |= _content(avro, own, declared)
-    made |= avro.properties
-    if avro.aliases:
-        made["aliases"] = [_relative(alias, own) for alias in avro.aliases]
-    return made
+    def json(self, avro: AvroType, namespace: str | None) -> Any:
+        properties = self._properties(avro.properties)
+        if isinstance(avro, Primitive):
+            return {"type": avro.kind, **properties} if properties else avro.kind
+        if isinstance(avro, Union):
+            return [self.json(branch, namespace) for branch in avro.branches]
+        if isinstance(avro, Array):
+            return {"type": "array", "items": self.json(avro.items, namespace), **properties}
+        if isinstance(avro, Map):
+            return {"type": "map", "values": self.json(avro.values, namespace), **properties}
+        return self._named(avro, namespace)
 
+    def _named(self, avro: Named, namespace: str | None) -> Any:
+        own, short = namespace_of(avro.name), avro.name.rpartition(".")[2]
+        if avro.name in self._declared:  # the bare name `int` is the primitive, wherever it stands
+            return short if own == namespace and short not in TYPES else avro.name
+        self._declared.add(avro.name)
+        is_error = isinstance(avro, Record) and avro.is_error and not self._normalize
+        made: dict[str, Any] = {"type": "error" if is_error else avro.kind, "name": short}
+        if own != namespace:
+            made["namespace"] = own or ""
+        if avro.doc is not None and not (self._normalize and avro.doc == ""):
+            made["doc"] = avro.doc
+        made |= self._content(avro, own)
+        made |= self._properties(avro.properties)
+        if avro.aliases:
+            made["aliases"] = [_relative(alias, own) for alias in self._in_order(avro.aliases)]
+        return made
 
-def _content(avro: Named, own: str | None, declared: set[str]) -> dict[str, Any]:
-    if isinstance(avro, Record):
-        return {"fields": [_field(each, own, declared) for each in avro.fields]}
-    if isinstance(avro, Fixed):
-        return {"size": avro.size}
-    return _enum_content(avro)
+    def _content(self, avro: Named, own: str | None) -> dict[str, Any]:
+        if isinstance(avro, Record):
+            return {"fields": [self._field(each, own) for each in avro.fields]}
+        if isinstance(avro, Fixed):
+            return {"size": avro.size}
+        return _enum_content(avro)
+
+    def _field(self, field: Field, namespace: str | None) -> dict[str, Any]:
+        made: dict[str, Any] = {"name": field.name, "type": self.json(field.type, namespace)}
+        if field.doc is not None:
+            made["doc"] = field.doc
+        if field.has_default:
+            made["default"] = self._default(field)
+        if field.order != "ascending":
+            made["order"] = field.order
+        if field.aliases:
+            made["aliases"] = [*self._in_order(field.aliases)]
+        return made | self._properties(field.properties)
+
+    def _default(self, field: Field) -> Any:
+        if not self._normalize or default_fault(field.type, field.default):
+            return field.default
+        return _sorted(_in_digits_of(field.type, field.default))
+
+    def _properties(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        made: dict[str, Any] = _sorted(properties) if self._normalize else dict(properties)
+        return made
+
+    def _in_order(self, names: Iterable[str]) -> Iterable[str]:
+        return sorted(names) if self._normalize else names
 
 
 def _enum_content(avro: Enum) -> dict[str, Any]:
@@ -78,18 +118,69 @@ def _enum_content(avro: Enum) -> dict[str, Any]:
     return made
 
 
-def _field(field: Field, namespace: str | None, declared: set[str]) -> dict[str, Any]:
-    made: dict[str, Any] = {"name": field.name, "type": _json(field.type, namespace, declared)}
-    if field.doc is not None:
-        made["doc"] = field.doc
-    if field.has_default:
-        made["default"] = field.default
-    if field.order != "ascending":
-        made["order"] = field.order
-    if field.aliases:
-        made["aliases"] = list(field.aliases)
-    return {**made, **field.properties}
-
-
 def _relative(alias: str, own: str | None) -> str:
     return alias.rpartition(".")[2] if namespace_of(alias) == own else alias
+
+
+def _sorted(value: Any) -> Any:
+    """The same with the keys of every object in order."""
+    if isinstance(value, Mapping):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(each) for each in value] if isinstance(value, list) else value
+
+
+def _in_digits_of(avro: AvroType, value: Any) -> Any:
+    """A default as its type writes it: 1 of a double is 1.0."""
+    if isinstance(avro, Union):
+        fitting = (each for each in avro.branches if default_fault(each, value) is None)
+        branch = next(fitting, None)
+        return value if branch is None else _in_digits_of(branch, value)
+    if avro.kind in ("float", "double") and isinstance(value, int):
+        return float(value)
+    if isinstance(avro, Array):
+        return [_in_digits_of(avro.items, each) for each in value]
+    if isinstance(avro, Map):
+        return {key: _in_digits_of(avro.values, each) for key, each in value.items()}
+    if isinstance(avro, Record):
+        types = {each.name: each.type for each in avro.fields}
+        return {
+            key: _in_digits_of(types[key], each) if key in types else each
+            for key, each in value.items()
+        }
+    return value
+
+
+def _written(value: Any) -> str:
+    """JSON as Jackson writes it: escapes in capitals, floating point as Java's `Double`."""
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict):
+        inside = (f"{_text(key)}:{_written(each)}" for key, each in value.items())
+        return "{" + ",".join(inside) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_written, value)) + "]"
+    return _floating(value) if isinstance(value, float) else json.dumps(value)
+
+
+_ESCAPES: Final = {
+    code: f"\\u{code:04X}" for code in range(0x20) if chr(code) not in "\b\t\n\f\r"
+} | {ord(character): json.dumps(character)[1:-1] for character in '\b\t\n\f\r"\\'}
+
+
+def _text(value: str) -> str:
+    return f'"{value.translate(_ESCAPES)}"'
+
+
+def _floating(value: float) -> str:
+    """`Double.toString` of Java 19 and later: shortest digits, scientific beyond 1e-3 to 1e7."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    digits, _, exponent = f"{value!r}".partition("e")
+    sign = "-" if digits.startswith("-") else ""
+    whole, _, fraction = digits.lstrip("-").partition(".")
+    fraction = "" if fraction == "0" else fraction
+    point = len(whole) + int(exponent or 0)
+    significant = (whole + fraction).lstrip("0")
+    point -= len(whole + fraction) - len((whole + fraction).lstrip("0"))
+    significant = significant.rstrip("0") or "0"
+    return f"{sign}{significant[0]}.{significant[1:] or '0'}E{point - 1}"

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.avro_schema import NESTING_MAX, Record, SchemaInvalid, parse
+from schemas.avro_schema import (
+    CHARACTERS_MAX,
+    NESTING_MAX,
+    Record,
+    SchemaInvalid,
+    named_types,
+    parse,
+)
 from schemas.canonical import canonical
 from support.avro import records
 
@@ -189,6 +196,90 @@ def test_attributes_come_in_avro_javas_order() -> None:
         '"doc":"d","default":0,"order":"ignore","aliases":["b"],"prop":1}],"custom":{"k":1},'
         '"aliases":["Old"]}'
     )
+
+
+def test_a_schema_may_use_the_types_of_those_it_references() -> None:
+    """They are known by their full names, and only named in the canonical text."""
+    parent = parse({"type": "record", "name": "P", "namespace": "n", "fields": [field(ENUM)]})
+    known = named_types(parent)
+    assert list(known) == ["n.P", "n.E"]
+    child = {"type": "record", "name": "C", "namespace": "n", "fields": [
+        field("P"), field("n.E", name="b"), field("P", name="c"),
+    ]}  # fmt: skip
+    made = parse(child, known)
+    assert canonical(made, known) == (
+        '{"type":"record","name":"C","namespace":"n","fields":[{"name":"a","type":"P"},'
+        '{"name":"b","type":"E"},{"name":"c","type":"P"}]}'
+    )
+    assert canonical(parse(canonical(made))) == canonical(made)  # whole, without references
+    with pytest.raises(SchemaInvalid, match="no type"):
+        parse(child)
+
+
+def test_a_type_of_a_referenced_schema_is_not_declared_again() -> None:
+    """Two types of one name: no reader could tell which."""
+    with pytest.raises(SchemaInvalid, match=r"n\.E is declared twice"):
+        parse({**ENUM, "namespace": "n"}, named_types(parse({**ENUM, "namespace": "n"})))
+
+
+def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
+    """A restore takes what its readers already live with; nothing else gets by."""
+    text = record(field("int", default="x"))
+    assert '"default":"x"' in canonical(parse(text, check_defaults=False), normalize=True)
+    with pytest.raises(SchemaInvalid, match="no type"):
+        parse(record(field("Later")), check_defaults=False)
+
+
+def test_normalized_spellings_are_one_schema() -> None:
+    """Order of aliases and properties, full or relative names, digits of a default."""
+    one = {
+        "type": "record", "name": "R", "namespace": "n", "doc": "", "aliases": ["B", "A"],
+        "z": 1, "p": {"b": 1, "a": 2}, "fields": [
+            {"name": "a", "type": ["null", {"type": "double", "y": 1, "x": 2}], "default": 1,
+             "order": "ascending", "aliases": ["d", "c"]},
+            {"name": "s", "type": "n.R"},
+        ],
+    }  # fmt: skip
+    two = {
+        "p": {"a": 2, "b": 1}, "z": 1, "type": "record", "name": "n.R", "aliases": ["n.A", "n.B"],
+        "fields": [
+            {"name": "a", "type": ["null", {"type": "double", "x": 2, "y": 1}], "default": 1.0,
+             "aliases": ["c", "d"]},
+            {"name": "s", "type": "R"},
+        ],
+    }  # fmt: skip
+    texts = {canonical(parse(each), normalize=True) for each in (one, two)}
+    assert texts == {
+        '{"type":"record","name":"R","namespace":"n","fields":[{"name":"a","type":["null",'
+        '{"type":"double","x":2,"y":1}],"default":1.0,"aliases":["c","d"]},'
+        '{"name":"s","type":"R"}],"p":{"a":2,"b":1},"z":1,"aliases":["A","B"]}'
+    }
+    assert canonical(parse(one)) != canonical(parse(two))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0"), (-0.0, "-0.0"), (0.001, "0.001"), (0.0001, "1.0E-4"), (1e7, "1.0E7"),
+        (9999999.0, "9999999.0"), (-12345678.5, "-1.23456785E7"), (1e300, "1.0E300"),
+        (1.5e-10, "1.5E-10"), (123456789012.0, "1.23456789012E11"),
+    ],
+)  # fmt: skip
+def test_numbers_have_javas_digits(value: float, text: str) -> None:
+    """A registry that keeps another text for the same schema would give it another id."""
+    assert canonical(parse({"type": "int", "p": value})) == f'{{"type":"int","p":{text}}}'
+
+
+def test_texts_are_escaped_as_java_does() -> None:
+    """Only what must be; hexadecimal digits in capitals."""
+    made = canonical(parse({"type": "int", "p": 'é\u2028\x1f\x7f\n"\\/'}))
+    assert made == '{"type":"int","p":"é\u2028\\u001F\x7f\\n\\"\\\\/"}'
+
+
+def test_size_is_bounded() -> None:
+    """A text that no people write is refused before it is read."""
+    with pytest.raises(SchemaInvalid, match="characters"):
+        parse('"' + "x" * CHARACTERS_MAX + '"')
 
 
 def test_nesting_is_bounded() -> None:

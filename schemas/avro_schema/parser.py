@@ -1,169 +1,58 @@
-"""Avro schemas as values: a strict parser for the Avro 1.12 specification ("Schema Declaration").
-
-`parse` turns a JSON text into a tree of the types below, or refuses it with one sentence that says
-where. It is stricter than the libraries that people use to write schemas, because what it lets
-through is kept for ever: names and defaults are checked, fields and symbols are unique, a union
-has no two branches that a reader could not tell apart.
-
-A named type that refers to itself gives a graph with a cycle; `Record.fields` is filled last.
-Limits: `NESTING_MAX` levels, so that no schema can exhaust the stack.
-"""
+"""A strict parser for the Avro 1.12 specification ("Schema Declaration")."""
 
 from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
-from skidway.errors import SkidwayError
+from schemas.avro_schema.defaults import default_fault, is_integer
+from schemas.avro_schema.model import (
+    PRIMITIVES,
+    Array,
+    AvroType,
+    Enum,
+    Field,
+    Fixed,
+    Map,
+    Named,
+    Primitive,
+    Record,
+    SchemaInvalid,
+    Union,
+    fullname,
+    namespace_of,
+    shown,
+)
 
-PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
-TYPES: Final = (*PRIMITIVES, "record", "error", "enum", "fixed", "array", "map", "union")
-"""Names that Avro gives a meaning; a named type of such a name is referred to by its full one."""
 NESTING_MAX: Final = 64
 """Java's parser takes a few hundred; no schema that people write comes near this."""
+CHARACTERS_MAX: Final = 4_000_000
+"""Some ten thousand fields with their doc; a registry's limit on requests is lower."""
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _INT_MAX: Final = 2**31 - 1
-_LONG_MAX: Final = 2**63 - 1
-_FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
 _MISSING: Final = object()
 
 
-class SchemaInvalid(SkidwayError):
-    """A text that is no Avro schema; the sentence names the place, as in `/fields/2/type`."""
+def parse(
+    text: str | dict[str, Any] | list[Any],
+    known: Mapping[str, Named] | None = None,
+    *,
+    check_defaults: bool = True,
+) -> AvroType:
+    """The schema in `text` (JSON text, or the same already read). Raises `SchemaInvalid`.
 
-
-@dataclass(frozen=True, slots=True)
-class Primitive:
-    """One of `PRIMITIVES`, perhaps with a logical type and properties of the writer's own."""
-
-    kind: str
-    properties: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True, eq=False)
-class Field:
-    """A field of a record. `default` is the JSON value; only meaningful with `has_default`."""
-
-    name: str
-    type: AvroType
-    default: Any
-    has_default: bool
-    doc: str | None
-    order: str
-    aliases: tuple[str, ...]
-    properties: Mapping[str, Any]
-
-
-@dataclass(slots=True, eq=False)
-class Record:
-    """A record; `is_error` marks the protocol's `error` type, which is a record otherwise.
-
-    `is_complete` is false only while its fields are being read.
+    `known`: types by full name that the text may use without declaring them, and may not declare
+    again: those of the schemas that it references (`named_types` gives them). `check_defaults`
+    is false only for what another registry has kept for long: readers already live with it.
     """
-
-    name: str
-    fields: list[Field]
-    doc: str | None
-    aliases: tuple[str, ...]
-    properties: Mapping[str, Any]
-    is_error: bool = False
-    is_complete: bool = True
-    kind: str = "record"
-
-
-@dataclass(slots=True, eq=False)
-class Enum:
-    """An enum; `default` is the symbol a reader takes for one that it does not know."""
-
-    name: str
-    symbols: tuple[str, ...]
-    default: str | None
-    doc: str | None
-    aliases: tuple[str, ...]
-    properties: Mapping[str, Any]
-    kind: str = "enum"
-
-
-@dataclass(slots=True, eq=False)
-class Fixed:
-    """`size` bytes, no more and no fewer."""
-
-    name: str
-    size: int
-    doc: str | None
-    aliases: tuple[str, ...]
-    properties: Mapping[str, Any]
-    kind: str = "fixed"
-
-
-@dataclass(slots=True, eq=False)
-class Array:
-    """Any number of items."""
-
-    items: AvroType
-    properties: Mapping[str, Any]
-    kind: str = "array"
-
-
-@dataclass(slots=True, eq=False)
-class Map:
-    """Any number of values, by string."""
-
-    values: AvroType
-    properties: Mapping[str, Any]
-    kind: str = "map"
-
-
-@dataclass(slots=True, eq=False)
-class Union:
-    """One of several branches; never directly another union."""
-
-    branches: tuple[AvroType, ...]
-    kind: str = "union"
-
-    @property
-    def properties(self) -> Mapping[str, Any]:
-        """A union cannot carry any."""
-        return {}
-
-
-AvroType = Primitive | Record | Enum | Fixed | Array | Map | Union
-Named = Record | Enum | Fixed
-
-
-def parse(text: str | dict[str, Any] | list[Any]) -> AvroType:
-    """The schema in `text` (JSON text, or the same already read). Raises `SchemaInvalid`."""
     try:
-        return _Parser().type_of(_read(text), "", None, 0)
+        return _Parser(known or {}, check_defaults=check_defaults).type_of(_read(text), "", None, 0)
     except RecursionError:
         raise SchemaInvalid("The schema is nested too deeply to be read.") from None
-
-
-def fullname(name: str, namespace: str | None) -> str:
-    """`name` with `namespace` before it, unless it brings its own."""
-    return name if "." in name or not namespace else f"{namespace}.{name}"
-
-
-def namespace_of(name: str) -> str | None:
-    """What stands before the last dot of a full name."""
-    return name.rpartition(".")[0] or None
-
-
-def logical_type(avro: AvroType) -> str | None:
-    """The `logicalType` property if it is a text; unknown ones are for the reader to ignore."""
-    name = avro.properties.get("logicalType")
-    return name if isinstance(name, str) else None
-
-
-def default_fault(avro: AvroType, value: Any) -> str | None:
-    """Why the JSON `value` is no default of that type, or None. A union takes any branch's."""
-    return _DefaultCheck().fault(avro, value)
 
 
 def _read(text: str | dict[str, Any] | list[Any]) -> Any:
@@ -178,6 +67,8 @@ def _read(text: str | dict[str, Any] | list[Any]) -> Any:
 
 
 def _json(text: str) -> Any:
+    if len(text) > CHARACTERS_MAX:
+        raise SchemaInvalid(f"The schema has more than {CHARACTERS_MAX} characters.")
     if _BARE_NAME.fullmatch(text.strip()):
         return text.strip()  # Java's parser takes a bare name too
     try:
@@ -194,100 +85,12 @@ def _refuse(path: str, what: str) -> NoReturn:
     raise SchemaInvalid(f"The schema is invalid at {path or '/'}: {what}.")
 
 
-def _shown(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _kind(avro: AvroType) -> str:
-    return f"{avro.kind} {avro.name}" if isinstance(avro, Named) else avro.kind
-
-
-def _is_leaf_default(avro: Primitive | Enum | Fixed, value: Any) -> bool:
-    if isinstance(avro, Enum):
-        return isinstance(value, str) and value in avro.symbols
-    if isinstance(avro, Fixed):
-        return _is_byte_text(value) and len(value) == avro.size
-    return _LEAF_CHECKS[avro.kind](value)
-
-
-def _is_byte_text(value: Any) -> bool:
-    return isinstance(value, str) and all(ord(character) < 256 for character in value)
-
-
-def _is_number(value: Any, limit: float) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and -limit <= value <= limit
-
-
-def _is_integer(value: Any, limit: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and -limit - 1 <= value <= limit
-
-
-_LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
-    "null": lambda value: value is None,
-    "boolean": lambda value: isinstance(value, bool),
-    "int": lambda value: _is_integer(value, _INT_MAX),
-    "long": lambda value: _is_integer(value, _LONG_MAX),
-    "float": lambda value: _is_number(value, _FLOAT_MAX),
-    "double": lambda value: _is_number(value, sys.float_info.max),
-    "bytes": _is_byte_text,
-    "string": lambda value: isinstance(value, str),
-}
-
-
-class _DefaultCheck:
-    """Checks one default; each value with each type once, for unions in unions would multiply."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int], str | None] = {}
-
-    def fault(self, avro: AvroType, value: Any) -> str | None:
-        pair = (id(avro), id(value))  # both live as long as the default that is checked
-        if pair not in self._known:
-            self._known[pair] = self._checked(avro, value)
-        return self._known[pair]
-
-    def _checked(self, avro: AvroType, value: Any) -> str | None:
-        if isinstance(avro, Union):
-            if any(self.fault(branch, value) is None for branch in avro.branches):
-                return None
-            return f"{_shown(value)} fits no branch of the union"
-        if isinstance(avro, Record):
-            return self._record(avro, value)
-        if isinstance(avro, Array):
-            if not isinstance(value, list):
-                return f"{_shown(value)} is no array"
-            return self._items(avro.items, value)
-        if isinstance(avro, Map):
-            if not isinstance(value, dict):
-                return f"{_shown(value)} is no map"
-            return self._items(avro.values, value.values())
-        return None if _is_leaf_default(avro, value) else f"{_shown(value)} is no {_kind(avro)}"
-
-    def _record(self, record: Record, value: Any) -> str | None:
-        if not record.is_complete:
-            return f"record {record.name} cannot be a default inside itself"
-        if not isinstance(value, dict):
-            return f"{_shown(value)} is no record {record.name}"
-        for each in record.fields:
-            if each.name in value:
-                fault = self.fault(each.type, value[each.name])
-                if fault:
-                    return fault
-            elif not each.has_default:  # a default was checked where it was declared
-                return f"field {each.name} is missing in {_shown(value)}"
-        return None
-
-    def _items(self, avro: AvroType, items: Iterable[Any]) -> str | None:
-        return next((fault for item in items if (fault := self.fault(avro, item))), None)
-
-
 class _Parser:
     """Reads one schema; owns the names it has declared so far."""
 
-    def __init__(self) -> None:
-        self._names: dict[str, Named] = {}
+    def __init__(self, known: Mapping[str, Named], *, check_defaults: bool) -> None:
+        self._names = dict(known)
+        self._check_defaults = check_defaults
 
     def type_of(self, value: Any, path: str, namespace: str | None, depth: int) -> AvroType:
         if depth > NESTING_MAX:
@@ -298,14 +101,14 @@ class _Parser:
             return self._union(value, path, namespace, depth)
         if isinstance(value, dict):
             return self._declared(value, path, namespace, depth)
-        _refuse(path, f"{_shown(value)} is neither a name nor a type")
+        _refuse(path, f"{shown(value)} is neither a name nor a type")
 
     def _by_name(self, name: str, path: str, namespace: str | None) -> AvroType:
         if name in PRIMITIVES:
             return Primitive(name)
         known = self._names.get(fullname(name, namespace)) or self._names.get(name)
         if known is None:
-            _refuse(path, f"there is no type {_shown(name)}")
+            _refuse(path, f"there is no type {shown(name)}")
         return known
 
     def _union(self, value: list[Any], path: str, namespace: str | None, depth: int) -> AvroType:
@@ -332,7 +135,7 @@ class _Parser:
         if isinstance(kind, dict | list):
             return self.type_of(kind, f"{path}/type", namespace, depth + 1)
         if not isinstance(kind, str):
-            _refuse(f"{path}/type", f"{_shown(kind)} is no type")
+            _refuse(f"{path}/type", f"{shown(kind)} is no type")
         if kind in PRIMITIVES:
             return Primitive(kind, _properties(value, _RESERVED["primitive"]))
         if kind == "array":
@@ -386,14 +189,14 @@ class _Parser:
 
     def _field(self, value: Any, path: str, namespace: str | None, depth: int) -> Field:
         if not isinstance(value, dict):
-            _refuse(path, f"{_shown(value)} is no field")
+            _refuse(path, f"{shown(value)} is no field")
         name = _need(value, "name", path)
         if not isinstance(name, str) or not _NAME.match(name):
-            _refuse(path, f"{_shown(name)} is no name of a field")
+            _refuse(path, f"{shown(name)} is no name of a field")
         avro = self.type_of(_need(value, "type", path), f"{path}/type", namespace, depth + 1)
         order = value.get("order", "ascending")
         if order not in ("ascending", "descending", "ignore"):
-            _refuse(path, f"{_shown(order)} is no order")
+            _refuse(path, f"{shown(order)} is no order")
         made = Field(
             name,
             avro,
@@ -405,7 +208,7 @@ class _Parser:
             _properties(value, _RESERVED["field"]),
         )
         fault = default_fault(avro, made.default) if made.has_default else None
-        if fault:
+        if fault and self._check_defaults:
             _refuse(path, f"the default of field {name} is invalid: {fault}")
         return made
 
@@ -449,7 +252,7 @@ def _aliases(value: dict[str, Any], path: str, namespace: str | None) -> tuple[s
     aliases = _alias_texts(value, path)
     for alias in aliases:
         if not all(_NAME.match(part) for part in alias.split(".")):
-            _refuse(path, f"{_shown(alias)} is no name")
+            _refuse(path, f"{shown(alias)} is no name")
     return tuple(dict.fromkeys(fullname(alias, namespace) for alias in aliases))
 
 
@@ -459,7 +262,7 @@ def _full_name(value: dict[str, Any], path: str, namespace: str | None) -> str:
         _refuse(path, '"name" is no text')
     full = fullname(name, namespace if own is None else own).lstrip(".")
     if not all(_NAME.match(part) for part in full.split(".")):
-        _refuse(path, f"{_shown(full)} is no name")
+        _refuse(path, f"{shown(full)} is no name")
     if full in PRIMITIVES:
         _refuse(path, f"{full} is the name of a primitive type")
     return full
@@ -473,11 +276,11 @@ def _enum(
         _refuse(path, '"symbols" is no list')
     for symbol in symbols:
         if not isinstance(symbol, str) or not _NAME.match(symbol):
-            _refuse(path, f"{_shown(symbol)} is no symbol")
+            _refuse(path, f"{shown(symbol)} is no symbol")
     if len(set(symbols)) != len(symbols):
         _refuse(path, f"enum {name} has a symbol twice")
     if default is not None and default not in symbols:
-        _refuse(path, f"the default {_shown(default)} is no symbol of enum {name}")
+        _refuse(path, f"the default {shown(default)} is no symbol of enum {name}")
     properties = _properties(value, _RESERVED["enum"])
     return Enum(name, tuple(symbols), default, doc, aliases, properties)
 
@@ -486,6 +289,6 @@ def _fixed(
     value: dict[str, Any], path: str, name: str, doc: str | None, aliases: tuple[str, ...]
 ) -> Fixed:
     size = _need(value, "size", path)
-    if not _is_integer(size, _INT_MAX) or size < 0:
-        _refuse(path, f"{_shown(size)} is no size of a fixed")
+    if not is_integer(size, _INT_MAX) or size < 0:
+        _refuse(path, f"{shown(size)} is no size of a fixed")
     return Fixed(name, size, doc, aliases, _properties(value, _RESERVED["fixed"]))

@@ -1,0 +1,120 @@
+"""Is this JSON value a default of that type? A reader would meet a bad one years later.
+
+Avro 1.12 specification, "Complex Types: Records": bytes and fixed are texts of code points below
+256. A union takes the default of any of its branches, as Avro Java 1.12 does (the specification
+until 1.11 said the first one's). Unlike Avro Java we refuse what has no encoding: enum symbols
+that are not there, fixed of another size, texts for numbers, characters that are no bytes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from schemas.avro_schema.model import (
+    Array,
+    AvroType,
+    Enum,
+    Fixed,
+    Map,
+    Named,
+    Primitive,
+    Record,
+    Union,
+    shown,
+)
+
+_INT_MAX: Final = 2**31 - 1
+_LONG_MAX: Final = 2**63 - 1
+_FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
+
+
+def default_fault(avro: AvroType, value: Any) -> str | None:
+    """Why the JSON `value` is no default of that type, or None. A union takes any branch's."""
+    return _DefaultCheck().fault(avro, value)
+
+
+def _kind(avro: AvroType) -> str:
+    return f"{avro.kind} {avro.name}" if isinstance(avro, Named) else avro.kind
+
+
+def _is_leaf_default(avro: Primitive | Enum | Fixed, value: Any) -> bool:
+    if isinstance(avro, Enum):
+        return isinstance(value, str) and value in avro.symbols
+    if isinstance(avro, Fixed):
+        return _is_byte_text(value) and len(value) == avro.size
+    return _LEAF_CHECKS[avro.kind](value)
+
+
+def _is_byte_text(value: Any) -> bool:
+    return isinstance(value, str) and all(ord(character) < 256 for character in value)
+
+
+def _is_number(value: Any, limit: float) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and -limit <= value <= limit
+
+
+def is_integer(value: Any, limit: int) -> bool:
+    """A whole number from -limit-1 to limit; true is none."""
+    return isinstance(value, int) and not isinstance(value, bool) and -limit - 1 <= value <= limit
+
+
+_LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
+    "null": lambda value: value is None,
+    "boolean": lambda value: isinstance(value, bool),
+    "int": lambda value: is_integer(value, _INT_MAX),
+    "long": lambda value: is_integer(value, _LONG_MAX),
+    "float": lambda value: _is_number(value, _FLOAT_MAX),
+    "double": lambda value: _is_number(value, sys.float_info.max),
+    "bytes": _is_byte_text,
+    "string": lambda value: isinstance(value, str),
+}
+
+
+class _DefaultCheck:
+    """Checks one default; each value with each type once, for unions in unions would multiply."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], str | None] = {}
+
+    def fault(self, avro: AvroType, value: Any) -> str | None:
+        pair = (id(avro), id(value))  # both live as long as the default that is checked
+        if pair not in self._known:
+            self._known[pair] = self._checked(avro, value)
+        return self._known[pair]
+
+    def _checked(self, avro: AvroType, value: Any) -> str | None:
+        if isinstance(avro, Union):
+            if any(self.fault(branch, value) is None for branch in avro.branches):
+                return None
+            return f"{shown(value)} fits no branch of the union"
+        if isinstance(avro, Record):
+            return self._record(avro, value)
+        if isinstance(avro, Array):
+            if not isinstance(value, list):
+                return f"{shown(value)} is no array"
+            return self._items(avro.items, value)
+        if isinstance(avro, Map):
+            if not isinstance(value, dict):
+                return f"{shown(value)} is no map"
+            return self._items(avro.values, value.values())
+        return None if _is_leaf_default(avro, value) else f"{shown(value)} is no {_kind(avro)}"
+
+    def _record(self, record: Record, value: Any) -> str | None:
+        if not record.is_complete:
+            return f"record {record.name} cannot be a default inside itself"
+        if not isinstance(value, dict):
+            return f"{shown(value)} is no record {record.name}"
+        for each in record.fields:
+            if each.name in value:
+                fault = self.fault(each.type, value[each.name])
+                if fault:
+                    return fault
+            elif not each.has_default:  # a default was checked where it was declared
+                return f"field {each.name} is missing in {shown(value)}"
+        return None
+
+    def _items(self, avro: AvroType, items: Iterable[Any]) -> str | None:
+        return next((fault for item in items if (fault := self.fault(avro, item))), None)

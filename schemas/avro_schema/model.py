@@ -1,0 +1,164 @@
+"""Avro types as values. A schema is a graph of them: a named type may lead back to itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from skidway.errors import SkidwayError
+
+PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
+TYPES: Final = (*PRIMITIVES, "record", "error", "enum", "fixed", "array", "map", "union")
+"""Names that Avro gives a meaning; a named type of such a name is referred to by its full one."""
+
+
+class SchemaInvalid(SkidwayError):
+    """A text that is no Avro schema; the sentence names the place, as in `/fields/2/type`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """One of `PRIMITIVES`, perhaps with a logical type and properties of the writer's own."""
+
+    kind: str
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Field:
+    """A field of a record. `default` is the JSON value; only meaningful with `has_default`."""
+
+    name: str
+    type: AvroType
+    default: Any
+    has_default: bool
+    doc: str | None
+    order: str
+    aliases: tuple[str, ...]
+    properties: Mapping[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """A record; `is_error` marks the protocol's `error` type, which is a record otherwise.
+
+    `is_complete` is false only while its fields are being read.
+    """
+
+    name: str
+    fields: list[Field]
+    doc: str | None
+    aliases: tuple[str, ...]
+    properties: Mapping[str, Any]
+    is_error: bool = False
+    is_complete: bool = True
+    kind: str = "record"
+
+
+@dataclass(slots=True, eq=False)
+class Enum:
+    """An enum; `default` is the symbol a reader takes for one that it does not know."""
+
+    name: str
+    symbols: tuple[str, ...]
+    default: str | None
+    doc: str | None
+    aliases: tuple[str, ...]
+    properties: Mapping[str, Any]
+    kind: str = "enum"
+
+
+@dataclass(slots=True, eq=False)
+class Fixed:
+    """`size` bytes, no more and no fewer."""
+
+    name: str
+    size: int
+    doc: str | None
+    aliases: tuple[str, ...]
+    properties: Mapping[str, Any]
+    kind: str = "fixed"
+
+
+@dataclass(slots=True, eq=False)
+class Array:
+    """Any number of items."""
+
+    items: AvroType
+    properties: Mapping[str, Any]
+    kind: str = "array"
+
+
+@dataclass(slots=True, eq=False)
+class Map:
+    """Any number of values, by string."""
+
+    values: AvroType
+    properties: Mapping[str, Any]
+    kind: str = "map"
+
+
+@dataclass(slots=True, eq=False)
+class Union:
+    """One of several branches; never directly another union."""
+
+    branches: tuple[AvroType, ...]
+    kind: str = "union"
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """A union cannot carry any."""
+        return {}
+
+
+AvroType = Primitive | Record | Enum | Fixed | Array | Map | Union
+Named = Record | Enum | Fixed
+
+
+def fullname(name: str, namespace: str | None) -> str:
+    """`name` with `namespace` before it, unless it brings its own."""
+    return name if "." in name or not namespace else f"{namespace}.{name}"
+
+
+def namespace_of(name: str) -> str | None:
+    """What stands before the last dot of a full name."""
+    return name.rpartition(".")[0] or None
+
+
+def logical_type(avro: AvroType) -> str | None:
+    """The `logicalType` property if it is a text; unknown ones are for the reader to ignore."""
+    name = avro.properties.get("logicalType")
+    return name if isinstance(name, str) else None
+
+
+def named_types(avro: AvroType) -> dict[str, Named]:
+    """Every record, enum and fixed of the schema by its full name, in the order of declaration."""
+    found: dict[str, Named] = {}
+    waiting = [avro]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Named):
+            if each.name in found:
+                continue
+            found[each.name] = each
+        waiting.extend(reversed([*_inside(each)]))
+    return found
+
+
+def shown(value: Any) -> str:
+    """A JSON value as a sentence shows it: never long."""
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _inside(avro: AvroType) -> Iterator[AvroType]:
+    if isinstance(avro, Record):
+        yield from (each.type for each in avro.fields)
+    elif isinstance(avro, Union):
+        yield from avro.branches
+    elif isinstance(avro, Array):
+        yield avro.items
+    elif isinstance(avro, Map):
+        yield avro.values
