@@ -68,17 +68,26 @@ class Table:
                         )
 
 
-def in_turn(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, tuple[float, ...]]:
-    """Measure every side once per round, in turn: a drift of the machine meets all of them."""
+def in_turn(
+    sides: Mapping[str, Callable[[], float]], rounds: int, warm_up: int = 0
+) -> dict[str, tuple[float, ...]]:
+    """Measure every side once per round, in turn: a drift of the machine meets all of them.
+
+    `warm_up` rounds before are not counted: compilers at run time have then seen the work.
+    """
     values: dict[str, list[float]] = {name: [] for name in sides}
-    for _ in range(rounds):
+    for _ in range(warm_up + rounds):
         for name, measure in sides.items():
             values[name].append(measure())
-    return {name: tuple(found) for name, found in values.items()}
+    return {name: tuple(found[warm_up:]) for name, found in values.items()}
 
 
 def with_cost(
-    sides: Mapping[str, Callable[[], float]], pids: Mapping[str, int], rounds: int, work: float
+    sides: Mapping[str, Callable[[], float]],
+    pids: Mapping[str, int],
+    rounds: int,
+    work: float,
+    warm_up: int = 0,
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
     """What `in_turn` finds, and beside it the CPU seconds of each side's server per unit of work.
 
@@ -95,8 +104,8 @@ def with_cost(
 
         return measure
 
-    found = in_turn({name: counted(name) for name in sides}, rounds)
-    return found, {name: tuple(values) for name, values in costs.items()}
+    found = in_turn({name: counted(name) for name in sides}, rounds, warm_up)
+    return found, {name: tuple(values[warm_up:]) for name, values in costs.items()}
 
 
 def line(row: Row) -> str:

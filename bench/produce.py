@@ -3,89 +3,134 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from bench import librdkafka
 from bench.machine import warm_memory
 from bench.measure import Row, Table, with_cost
 from bench.sites import Brokers
 
 MESSAGE = b"x" * 200
-CASES = ((1, 0, 60_000), (1, 1, 60_000), (50, 0, 1_500_000), (50, 1, 1_500_000))
+CASES = ((1, 0, 100_000), (1, 1, 100_000), (50, 0, 2_000_000), (50, 1, 2_000_000))
+PYTHON_CASES = ((50, 0, 1_500_000), (50, 1, 1_500_000))
 ROUNDS = 5
+ARRIVED_WITHIN_S = 30
 
 
 def run(brokers: Brokers) -> Table:
-    """Both brokers, each case in turn."""
+    """Both brokers, each case in turn; the first round of each warms up and does not count."""
     table = Table("produce: 200 bytes, one librdkafka producer, one partition")
     for batch, acks, count in CASES:
-
-        def measure(
-            address: str, name: str, batch: int = batch, acks: int = acks, count: int = count
-        ) -> float:
-            return produce(address, f"{name}-{batch}-{acks}", batch, acks, count)
-
-        found, costs = with_cost(
-            {
-                name: (lambda name=name, address=address: measure(address, name))
-                for name, address in brokers.addresses.items()
-            },
-            brokers.pids,
-            ROUNDS,
-            count / 1e6,
-        )
-        table.add(
-            Row(
-                f"batch {batch}, acks {acks}",
-                "msg/s",
-                found["skidway"],
-                found["kafka"],
-                "Apache Kafka 4.1",
-            )
-        )
-        table.add(
-            Row(
-                "the same, cost (less is better)",
-                "broker CPU s/M",
-                costs["skidway"],
-                costs["kafka"],
-                "Apache Kafka 4.1",
-            )
-        )
+        _compare(table, brokers, f"batch {batch}, acks {acks}", produce, batch, acks, count)
+    for batch, acks, count in PYTHON_CASES:
+        name = f"batch {batch}, acks {acks}, a call a message from Python"
+        _compare(table, brokers, name, produce_from_python, batch, acks, count)
     return table
 
 
-def produce(address: str, topic: str, batch: int, acks: int, count: int) -> float:
-    """Messages per second until the last one is flushed, the topic made new for each run."""
-    name = f"{topic}-{time.time_ns()}"
-    create(address, name)
-    producer = Producer(
+def _compare(
+    table: Table,
+    brokers: Brokers,
+    name: str,
+    measured: Callable[[str, str, int, int, int], float],
+    batch: int,
+    acks: int,
+    count: int,
+) -> None:
+    found, costs = with_cost(
         {
-            "bootstrap.servers": address,
-            "acks": acks,
-            "batch.num.messages": batch,
-            "linger.ms": 0 if batch == 1 else 5,
-            "queue.buffering.max.messages": 2_000_000,
-            "queue.buffering.max.kbytes": 1_000_000,
-        }
+            side: (lambda side=side, address=address: measured(address, side, batch, acks, count))
+            for side, address in brokers.addresses.items()
+        },
+        brokers.pids,
+        ROUNDS,
+        count / 1e6,
+        warm_up=1,
     )
-    producer.produce(name, MESSAGE)
+    peer = "Apache Kafka 4.1"
+    table.add(Row(name, "msg/s", found["skidway"], found["kafka"], peer))
+    cost = "the same, cost (less is better)"
+    table.add(Row(cost, "broker CPU s/M", costs["skidway"], costs["kafka"], peer))
+
+
+def settings(address: str, batch: int, acks: int) -> dict[str, str | int]:
+    """Of a librdkafka producer, the same for every broker."""
+    return {
+        "bootstrap.servers": address,
+        "acks": acks,
+        "batch.num.messages": batch,
+        "linger.ms": 0 if batch == 1 else 5,
+        "queue.buffering.max.messages": 500_000,
+        "queue.buffering.max.kbytes": 1_000_000,
+    }
+
+
+def produce(address: str, side: str, batch: int, acks: int, count: int) -> float:
+    """Messages per second until librdkafka holds none, into a topic made for this run.
+
+    Raises:
+        RuntimeError: Not all of them arrived.
+    """
+    topic = f"{side}-{batch}-{acks}-{time.time_ns()}"
+    create(address, topic)
+    with librdkafka.Producer(settings(address, batch, acks), topic) as producer:
+        producer.send(MESSAGE, 1)
+        producer.flush(30)
+        warm_memory(4 * count * len(MESSAGE))
+        begin = time.perf_counter()
+        producer.send(MESSAGE, count)
+        left = producer.flush(300)
+        took = time.perf_counter() - begin
+    if left:
+        raise RuntimeError(f"{left} of {count} messages were not delivered")
+    arrived(address, topic, count + 1)
+    return count / took
+
+
+def produce_from_python(address: str, side: str, batch: int, acks: int, count: int) -> float:
+    """The same by confluent-kafka's `produce`."""
+    topic = f"{side}-python-{batch}-{acks}-{time.time_ns()}"
+    create(address, topic)
+    producer = Producer(settings(address, batch, acks))
+    producer.produce(topic, MESSAGE)
     producer.flush()
     warm_memory(4 * count * len(MESSAGE))
     begin = time.perf_counter()
     for _ in range(count):
-        try:
-            producer.produce(name, MESSAGE)
-        except BufferError:
-            producer.poll(0.01)
-            producer.produce(name, MESSAGE)
+        _produce_one(producer, topic)
     left = producer.flush(300)
     took = time.perf_counter() - begin
     if left:
         raise RuntimeError(f"{left} of {count} messages were not delivered")
+    arrived(address, topic, count + 1)
     return count / took
+
+
+def _produce_one(producer: Producer, topic: str) -> None:
+    while True:
+        try:
+            return producer.produce(topic, MESSAGE)
+        except BufferError:
+            producer.poll(0.01)
+
+
+def arrived(address: str, topic: str, count: int) -> None:
+    """Wait until so many messages are there: with acks 0 nobody has said so.
+
+    Raises:
+        RuntimeError: They do not come.
+    """
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "bench"})
+    end, until = -1, time.monotonic() + ARRIVED_WITHIN_S
+    while end < count and time.monotonic() < until:
+        end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)[1]
+    consumer.close()
+    if end != count:
+        raise RuntimeError(f"{topic} has {end} messages instead of {count}")
 
 
 def create(address: str, topic: str, partitions: int = 1, **configs: Any) -> None:

@@ -1,0 +1,121 @@
+"""librdkafka's producer without Python in front of it.
+
+confluent-kafka takes one call a message; at batches of 50 that call costs more than everything
+that either broker does with the message, and the figure tells of Python. librdkafka's own
+`rd_kafka_produce_batch` takes an array of messages: the same library, protocol, batches and
+threads, fed as a program in C feeds it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import confluent_kafka
+
+_TYPE_PRODUCER: Final = 0
+_PARTITION: Final = 0
+_CONF_OK: Final = 0
+CHUNK: Final = 10_000
+"""Messages handed over in one call."""
+
+
+class _Message(ctypes.Structure):
+    """`rd_kafka_message_t`."""
+
+    _fields_ = (
+        ("err", ctypes.c_int),
+        ("topic", ctypes.c_void_p),
+        ("partition", ctypes.c_int32),
+        ("payload", ctypes.c_void_p),
+        ("len", ctypes.c_size_t),
+        ("key", ctypes.c_void_p),
+        ("key_len", ctypes.c_size_t),
+        ("offset", ctypes.c_int64),
+        ("private", ctypes.c_void_p),
+    )
+
+
+def _library() -> ctypes.CDLL:
+    """The very library that confluent-kafka brought along."""
+    folder = Path(confluent_kafka.__file__).parents[1] / "confluent_kafka.libs"
+    library = ctypes.CDLL(str(next(folder.glob("librdkafka-*.so*"))))
+    pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
+    for name, result, arguments in (
+        ("conf_new", pointer, ()),
+        ("conf_set", ctypes.c_int, (pointer, text, text, text, size)),
+        ("new", pointer, (ctypes.c_int, pointer, text, size)),
+        ("topic_new", pointer, (pointer, text, pointer)),
+        ("topic_destroy", None, (pointer,)),
+        (
+            "produce_batch",
+            ctypes.c_int,
+            (pointer, ctypes.c_int32, ctypes.c_int, ctypes.POINTER(_Message), ctypes.c_int),
+        ),
+        ("poll", ctypes.c_int, (pointer, ctypes.c_int)),
+        ("flush", ctypes.c_int, (pointer, ctypes.c_int)),
+        ("outq_len", ctypes.c_int, (pointer,)),
+        ("destroy", None, (pointer,)),
+    ):
+        function = getattr(library, f"rd_kafka_{name}")
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class Producer:
+    """One librdkafka producer, of one topic's partition 0.
+
+    No delivery report is asked for: whoever measures looks at the topic's end offset afterwards.
+
+    Raises:
+        ValueError: librdkafka refuses a setting.
+    """
+
+    def __init__(self, settings: Mapping[str, str | int], topic: str) -> None:
+        self._library = _library()
+        why = ctypes.create_string_buffer(512)
+        conf = self._library.rd_kafka_conf_new()
+        for key, value in settings.items():
+            if self._library.rd_kafka_conf_set(
+                conf, key.encode(), str(value).encode(), why, len(why)
+            ):
+                raise ValueError(why.value.decode())
+        self._producer = self._library.rd_kafka_new(_TYPE_PRODUCER, conf, why, len(why))
+        if not self._producer:
+            raise ValueError(why.value.decode())
+        self._topic = self._library.rd_kafka_topic_new(self._producer, topic.encode(), None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._library.rd_kafka_topic_destroy(self._topic)
+        self._library.rd_kafka_destroy(self._producer)
+
+    def send(self, payload: bytes, count: int) -> None:
+        """Hand over `count` messages of the same content, waiting while the queue is full."""
+        kept = ctypes.create_string_buffer(payload, len(payload))
+        chunk = (_Message * CHUNK)()
+        for message in chunk:
+            message.payload, message.len = ctypes.addressof(kept), len(payload)
+        self._payload = kept  # librdkafka reads it until the messages are gone
+        while count:
+            taken = self._library.rd_kafka_produce_batch(
+                self._topic, _PARTITION, 0, chunk, min(count, CHUNK)
+            )
+            count -= taken
+            if taken < CHUNK:
+                self._library.rd_kafka_poll(self._producer, 1)
+
+    def flush(self, within_s: float) -> int:
+        """Wait until all are gone; how many are left."""
+        self._library.rd_kafka_flush(self._producer, int(within_s * 1000))
+        return int(self._library.rd_kafka_outq_len(self._producer))
