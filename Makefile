@@ -27,14 +27,15 @@ PYTEST = started=$$(date +%s); status=0; \
 .NOTPARALLEL:
 
 .PHONY: help venv install install-dev demo doctor fmt lint type imports check $(SUITES) peers \
-	test foreign test-all bench clean
+	test foreign test-all bench bench-paper clean
 
 help:
 	@echo 'make demo      the whole pipeline on this machine, on real logs; ARGS="--logs GLOB" for yours'
 	@echo 'make test      formatting rules, types, imports, and all tests that Python and Java suffice for'
 	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root'
 	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest'
-	@echo 'make bench     figures, each beside its peer, into docs/performance.md'
+	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
+	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
 	@echo 'make fmt lint type imports    one tool at a time;  make doctor    what this machine lacks'
 	@echo 'make clean     remove what was built (not ./skidway-demo)'
 
@@ -104,6 +105,10 @@ test-all: $(if $(TESTED),,test) foreign
 
 bench: install-dev peers
 	$(BIN)/python -m bench.run $(ARGS)
+
+# RabbitMQ and ActiveMQ are Debian packages, installed where that may be done.
+bench-paper: install-dev peers
+	$(BIN)/python -m bench.run paper
 
 clean:
 	rm -rf $(VENV) build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

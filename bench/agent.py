@@ -20,10 +20,11 @@ import yaml
 from bench.machine import cpu_seconds, resident_mb
 from bench.measure import Row, Table, in_turn
 from bench.produce import create
+from bench.scale import scaled
 from bench.sites import Program, answers, free_port, ours, running, skidway
 
-LINES = 4_000_000
-ROUNDS = 3
+LINES = scaled(4_000_000, 40_000)
+ROUNDS = scaled(3, 1)
 PATTERN = (
     r"(?P<date>\S+) (?P<time>\S+) (?P<pid>\S+) (?P<level>\S+) (?P<component>[^ ]+): (?P<content>.*)"
 )

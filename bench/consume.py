@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.measure import Row, Table, in_turn, with_cost
 from bench.produce import MESSAGE, create
+from bench.scale import scaled
 from bench.sites import Brokers
 
-COUNT = 1_500_000
-ROUNDS = 5
+COUNT = scaled(1_500_000, 20_000)
+ROUNDS = scaled(5, 1)
 
 
 def run(brokers: Brokers) -> Table:
@@ -21,10 +23,7 @@ def run(brokers: Brokers) -> Table:
     for address in brokers.addresses.values():
         fill(address, topic)
     found, costs = with_cost(
-        {
-            name: (lambda address=address: stock(address, topic))
-            for name, address in brokers.addresses.items()
-        },
+        {name: partial(stock, address, topic) for name, address in brokers.addresses.items()},
         brokers.pids,
         ROUNDS,
         COUNT * len(MESSAGE) / 1e9,
@@ -48,10 +47,7 @@ def run(brokers: Brokers) -> Table:
         )
     )
     mine = in_turn(
-        {
-            name: (lambda address=address: columns(address, topic))
-            for name, address in brokers.addresses.items()
-        },
+        {name: partial(columns, address, topic) for name, address in brokers.addresses.items()},
         ROUNDS,
     )
     table.add(

@@ -16,19 +16,22 @@ from bench.fleet_load import PARTITIONS
 from bench.machine import cpu_seconds, resident_mb
 from bench.measure import Row, Table
 from bench.produce import create
+from bench.scale import scaled
 from bench.sites import Brokers
 
-CONNECTIONS = 5_000
+CONNECTIONS = scaled(5_000, 200)
 RATES = (1_000, 4_000)
-SECONDS = 15
-ROUNDS = 3
+SECONDS = scaled(15, 2)
+ROUNDS = scaled(3, 1)
 QUANTILES = ("p50", "p99", "p99.9")
 PEER = "Apache Kafka 4.1"
 
 
 def run(brokers: Brokers) -> Table:
     """Both brokers in turn, each rate; then a restart of each under all its clients."""
-    table = Table("fleet: 5,000 connections, 1-20 records of 200 bytes a request, 200 partitions")
+    table = Table(
+        f"fleet: {CONNECTIONS:,} connections, 1-20 records of 200 bytes a request, 200 partitions"
+    )
     topic = f"fleet-{time.time_ns()}"
     for address in brokers.addresses.values():
         create(address, topic, PARTITIONS)

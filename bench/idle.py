@@ -18,13 +18,14 @@ from bench.agent import provide_rsyslog, registry
 from bench.machine import cpu_seconds, resident_mb
 from bench.measure import Row, Table
 from bench.produce import create
+from bench.scale import scaled
 from bench.sites import Program, free_port, ours, skidway
 
-FILES = 20_000
+FILES = scaled(20_000, 200)
 DIRECTORIES = 20
 LINES = 2
-SETTLE_S = 60.0
-MEASURE_S = 60.0
+SETTLE_S = scaled(60.0, 2.0)
+MEASURE_S = scaled(60.0, 2.0)
 WITHIN_S = 600.0
 
 Figures = tuple[float, float, float]

@@ -15,13 +15,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.measure import Row, Table
 from bench.produce import create
+from bench.scale import scaled
 from bench.sites import Brokers
 
 STAMP = struct.Struct(">d")
 SIZE_BYTES = 200
 CASES = ((1_000, "1"), (5_000, "1"), (1_000, "all"))
-SECONDS = 10
-ROUNDS = 3
+SECONDS = scaled(10, 2)
+ROUNDS = scaled(3, 1)
 PEER = "Apache Kafka 4.1"
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
@@ -91,5 +92,5 @@ def read(
     deadline = time.monotonic() + 100
     while len(latencies) < count and time.monotonic() < deadline:
         for message in consumer.consume(1000, 0.001):
-            latencies.append(time.perf_counter() - STAMP.unpack_from(message.value())[0])
+            latencies.append(time.perf_counter() - STAMP.unpack_from(message.value() or b"")[0])
     consumer.close()

@@ -87,6 +87,7 @@ class Producer:
         if not self._producer:
             raise ValueError(why.value.decode())
         self._topic = self._library.rd_kafka_topic_new(self._producer, topic.encode(), None)
+        self._chunks: dict[bytes, tuple[ctypes.Array[_Message], ctypes.Array[ctypes.c_char]]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -102,11 +103,7 @@ class Producer:
 
     def send(self, payload: bytes, count: int) -> None:
         """Hand over `count` messages of the same content, waiting while the queue is full."""
-        kept = ctypes.create_string_buffer(payload, len(payload))
-        chunk = (_Message * CHUNK)()
-        for message in chunk:
-            message.payload, message.len = ctypes.addressof(kept), len(payload)
-        self._payload = kept  # librdkafka reads it until the messages are gone
+        chunk = self._chunk(payload)
         while count:
             taken = self._library.rd_kafka_produce_batch(
                 self._topic, _PARTITION, 0, chunk, min(count, CHUNK)
@@ -118,4 +115,19 @@ class Producer:
     def flush(self, within_s: float) -> int:
         """Wait until all are gone; how many are left."""
         self._library.rd_kafka_flush(self._producer, int(within_s * 1000))
+        return self.left
+
+    @property
+    def left(self) -> int:
+        """Messages that were handed over and are not gone yet."""
         return int(self._library.rd_kafka_outq_len(self._producer))
+
+    def _chunk(self, payload: bytes) -> ctypes.Array[_Message]:
+        """CHUNK messages of that content, which librdkafka reads until they are gone."""
+        if payload not in self._chunks:
+            kept = ctypes.create_string_buffer(payload, len(payload))
+            chunk = (_Message * CHUNK)()
+            for message in chunk:
+                message.payload, message.len = ctypes.addressof(kept), len(payload)
+            self._chunks[payload] = (chunk, kept)
+        return self._chunks[payload][0]

@@ -22,6 +22,7 @@ import yaml
 
 from bench.agent import registry
 from bench.measure import Row, Table, in_turn
+from bench.scale import scaled
 from bench.sites import ApacheKafka, ZooKeeper, free_port, running, skidway
 from schemas.client import RegistryClient
 from schemas.codec import Codec
@@ -32,9 +33,9 @@ from skidway.kafka.client import Client, NewTopic, Producer
 from skidway.kafka.columns import Origins
 from skidway.kafka.types import TopicPartition
 
-ROWS = 2_000_000
+ROWS = scaled(2_000_000, 40_000)
 PARTITIONS = 4
-ROUNDS = 3
+ROUNDS = scaled(3, 1)
 AGENT, CLUSTER, AUDIT = 7, "bench", "_skidway_audit"
 CACHE = Path(__file__).resolve().parents[1] / ".cache" / "peers" / "spark"
 ARTIFACTS = (

@@ -6,13 +6,42 @@ import csv
 import datetime
 import math
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from bench.machine import cpu_seconds
 
 RESULTS = Path(__file__).parent / "results"
+OURS = "skidway"
+"""Our side, as results call it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one side came to in one row: a value for each round."""
+
+    what: str
+    unit: str
+    side: str
+    values: tuple[float, ...]
+
+
+class Result(Protocol):
+    """What one benchmark came to, however many sides it has."""
+
+    title: str
+
+    @property
+    def name(self) -> str:
+        """The benchmark's name: what stands before the colon of the title."""
+
+    def markdown(self) -> str:
+        """For people."""
+
+    def measured(self) -> Iterator[Measured]:
+        """Every value, for CSV and plots, row by row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +64,14 @@ class Row:
 
 @dataclass(slots=True)
 class Table:
-    """The rows of one benchmark."""
+    """A benchmark of ours beside one peer, with their ratio."""
 
     title: str
     rows: list[Row] = field(default_factory=list)
 
     @property
     def name(self) -> str:
-        """The benchmark's name: what stands before the colon of the title."""
-        return self.title.partition(":")[0]
+        return _name(self.title)
 
     def add(self, row: Row) -> None:
         """Take a row in, and show it at once."""
@@ -54,18 +82,69 @@ class Table:
         head = "| what | ours (min-max) | peer (min-max) | ratio |\n|---|---|---|---|\n"
         return f"### {self.title}\n\n{head}" + "".join(f"{line(row)}\n" for row in self.rows)
 
-    def save(self, machine: str) -> None:
-        RESULTS.mkdir(exist_ok=True)
-        with (RESULTS / f"{self.name}.csv").open("w", newline="") as out:
-            writer = csv.writer(out)
-            writer.writerow(["date", "machine", "what", "unit", "side", "round", "value"])
-            today = datetime.datetime.now(datetime.UTC).date().isoformat()
-            for row in self.rows:
-                for side, values in (("skidway", row.ours), (row.peer_name, row.peer)):
-                    for number, value in enumerate(values, 1):
-                        writer.writerow(
-                            [today, machine, row.name, row.unit, side, number, f"{value:.4g}"]
-                        )
+    def measured(self) -> Iterator[Measured]:
+        for row in self.rows:
+            yield Measured(row.name, row.unit, OURS, row.ours)
+            yield Measured(row.name, row.unit, row.peer_name, row.peer)
+
+
+@dataclass(frozen=True, slots=True)
+class SidesRow:
+    """One line of a table with several sides; a side that has no such thing is left out."""
+
+    name: str
+    unit: str
+    sides: Mapping[str, tuple[float, ...]]
+    note: str = ""
+
+
+@dataclass(slots=True)
+class SidesTable:
+    """A benchmark of several sides: a column for each."""
+
+    title: str
+    sides: tuple[str, ...]
+    rows: list[SidesRow] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return _name(self.title)
+
+    def add(self, row: SidesRow) -> None:
+        """Take a row in, and show it at once."""
+        self.rows.append(row)
+        print(self._line(row), flush=True)
+
+    def markdown(self) -> str:
+        columns = " | ".join(("what", *self.sides))
+        head = f"| {columns} |\n|{'---|' * (len(self.sides) + 1)}\n"
+        lines = "".join(f"{self._line(row)}\n" for row in self.rows)
+        return f"### {self.title}\n\n{head}{lines}"
+
+    def measured(self) -> Iterator[Measured]:
+        for row in self.rows:
+            for side in self.sides:
+                if side in row.sides:
+                    yield Measured(row.name, row.unit, side, row.sides[side])
+
+    def _line(self, row: SidesRow) -> str:
+        cells = (spread(row.sides[side]) if side in row.sides else "" for side in self.sides)
+        note = f" ({row.note})" if row.note else ""
+        return f"| {row.name}, {row.unit}{note} | {' | '.join(cells)} |"
+
+
+def save(table: Result, machine: str) -> None:
+    """Every value of a table into bench/results, as CSV."""
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / f"{table.name}.csv").open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["date", "machine", "what", "unit", "side", "round", "value"])
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        for each in table.measured():
+            for at, value in enumerate(each.values, 1):
+                writer.writerow(
+                    [today, machine, each.what, each.unit, each.side, at, f"{value:.4g}"]
+                )
 
 
 def in_turn(
@@ -115,9 +194,15 @@ def line(row: Row) -> str:
 
 
 def spread(values: tuple[float, ...]) -> str:
-    """Median, and least and greatest behind it."""
+    """Median, and least and greatest behind it where there is more than one value."""
+    if len(values) == 1:
+        return number(values[0])
     return f"{number(statistics.median(values))} ({number(min(values))}-{number(max(values))})"
 
 
 def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _name(title: str) -> str:
+    return title.partition(":")[0]

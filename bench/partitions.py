@@ -12,14 +12,15 @@ from confluent_kafka import Producer
 
 from bench.machine import cpu_seconds, resident_mb
 from bench.measure import Row, Table
+from bench.scale import scaled
 from bench.sites import ApacheKafka, ZooKeeper, skidway_broker
 from skidway.kafka.client import Client, NewTopic
 from skidway.kafka.errors import BrokerUnreachable
 from support.processes import Program, running
 
-TOPICS, PARTITIONS_EACH = 20, 100
-ROUNDS = 3
-SETTLE_S, IDLE_S = 10.0, 30.0
+TOPICS, PARTITIONS_EACH = scaled(20, 2), 100
+ROUNDS = scaled(3, 1)
+SETTLE_S, IDLE_S = scaled((10.0, 30.0), (1.0, 2.0))
 START_WITHIN_S = 120.0
 FIGURES = ("start after a clean stop", "idle CPU", "resident memory")
 UNITS = ("s", "% of a core", "MB")

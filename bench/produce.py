@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from bench import librdkafka
 from bench.machine import warm_memory
 from bench.measure import Row, Table, with_cost
+from bench.scale import scaled
 from bench.sites import Brokers
 
 MESSAGE = b"x" * 200
-CASES = ((1, 0, 100_000), (1, 1, 100_000), (50, 0, 2_000_000), (50, 1, 2_000_000))
-PYTHON_CASES = ((50, 0, 1_500_000), (50, 1, 1_500_000))
-ROUNDS = 5
+ONE, MANY, PYTHON = scaled((100_000, 2_000_000, 1_500_000), (1_000, 20_000, 20_000))
+CASES = ((1, 0, ONE), (1, 1, ONE), (50, 0, MANY), (50, 1, MANY))
+PYTHON_CASES = ((50, 0, PYTHON), (50, 1, PYTHON))
+ROUNDS = scaled(5, 1)
 ARRIVED_WITHIN_S = 30
 
 
@@ -43,7 +47,7 @@ def _compare(
 ) -> None:
     found, costs = with_cost(
         {
-            side: (lambda side=side, address=address: measured(address, side, batch, acks, count))
+            side: partial(measured, address, side, batch, acks, count)
             for side, address in brokers.addresses.items()
         },
         brokers.pids,

@@ -1,10 +1,13 @@
-"""`make bench`: run the named benchmarks (all by default), print the tables, keep the CSV files."""
+"""`make bench`: run the named benchmarks, print the tables, keep CSV files and plots.
+
+All of them by default, but for those that install servers of other kinds (`make bench-paper`).
+"""
 
 from __future__ import annotations
 
 import datetime
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bench import (
@@ -15,16 +18,19 @@ from bench import (
     latency,
     loader,
     partitions,
+    plots,
     produce,
     shapes,
     tools,
 )
 from bench.machine import describe
-from bench.measure import Table
-from bench.sites import both
+from bench.measure import Result, save
+from bench.paper import experiment
+from bench.scale import QUICK
+from bench.sites import Brokers, both
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
-ON_BROKERS = {
+ON_BROKERS: Mapping[str, Callable[[Brokers], Result]] = {
     "produce": produce.run,
     "consume": consume.run,
     "tools": tools.run,
@@ -32,13 +38,19 @@ ON_BROKERS = {
     "latency": latency.run,
     "fleet": fleet.run,
 }
-ALONE = {
+ALONE: Mapping[str, Callable[[], Result]] = {
     "agent": agent.run,
     "idle": idle.run,
     "loader": loader.run,
     "partitions": partitions.run,
 }
-NAMES = (*ON_BROKERS, *ALONE)
+WHEN_NAMED: Mapping[str, Callable[[], Result]] = {"paper": experiment.run}
+BY_DEFAULT = (*ON_BROKERS, *ALONE)
+NAMES = (*BY_DEFAULT, *WHEN_NAMED)
+DRAWN: Mapping[str, Sequence[str]] = {
+    "paper": [figure.name for figure in experiment.FIGURES],
+}
+"""The plots of benchmarks that draw their own; the others get bars."""
 
 
 def main(names: list[str]) -> int:
@@ -49,32 +61,45 @@ def main(names: list[str]) -> int:
         return 2
     machine = describe()
     print(machine, flush=True)
-    tables = [table for name in (names or NAMES) for table in run(name)]
-    for table in tables:
-        table.save(machine)
-    write_page(tables, machine)
-    print("\n" + "\n".join(table.markdown() for table in tables))
+    results = []
+    for name in names or BY_DEFAULT:
+        result = run(name)
+        results.append(result)
+        if not QUICK:
+            keep(result, machine)
+    print("\n" + "\n".join(result.markdown() for result in results))
+    if QUICK:
+        print("A trial (BENCH_QUICK): these figures mean nothing and were written nowhere.")
     return 0
 
 
-def write_page(tables: Sequence[Table], machine: str) -> None:
-    """Put each table into its place in docs/performance.md, with the machine and the date."""
-    text = PAGE.read_text()
+def keep(result: Result, machine: str) -> None:
+    """The CSV file, the plot, and the table's place in docs/performance.md."""
+    save(result, machine)
+    if result.name not in DRAWN:
+        plots.bars(result)
+    PAGE.write_text(placed(PAGE.read_text(), result, machine))
+
+
+def placed(text: str, result: Result, machine: str) -> str:
+    """The page with the table in its place, its plots below, the machine and the date."""
+    begin, end = f"<!-- bench:{result.name} -->\n", "<!-- /bench -->"
+    head, found, rest = text.partition(begin)
+    if not found:
+        raise ValueError(f"{PAGE} has no place for {result.name}: {begin.strip()}")
+    tail = rest.partition(end)[2]
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    for table in tables:
-        begin = f"<!-- bench:{table.name} -->\n"
-        head, _, rest = text.partition(begin)
-        tail = rest.partition("<!-- /bench -->")[2]
-        body = f"{table.markdown()}\n{today}: {machine}\n"
-        text = f"{head}{begin}{body}<!-- /bench -->{tail}"
-    PAGE.write_text(text)
+    drawn = DRAWN.get(result.name, [result.name])
+    images = "".join(f"![{name}](../bench/results/{name}.svg)\n" for name in drawn)
+    body = f"{result.markdown()}\n{images}\n{today}: {machine}\n"
+    return f"{head}{begin}{body}{end}{tail}"
 
 
-def run(name: str) -> list[Table]:
+def run(name: str) -> Result:
     if name in ON_BROKERS:
         with both() as brokers:
-            return [ON_BROKERS[name](brokers)]
-    return [ALONE[name]()]
+            return ON_BROKERS[name](brokers)
+    return {**ALONE, **WHEN_NAMED}[name]()
 
 
 if __name__ == "__main__":

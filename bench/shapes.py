@@ -15,11 +15,12 @@ from confluent_kafka.admin import AdminClient
 from bench.machine import cpu_seconds, resident_mb
 from bench.measure import Row, Table
 from bench.produce import create
+from bench.scale import scaled
 from bench.sites import Brokers
 
-MB_A_RUN = 150
+MB_A_RUN = scaled(150, 3)
 PARTITIONS = 6
-ROUNDS = 3
+ROUNDS = scaled(3, 1)
 PEER = "Apache Kafka 4.1"
 
 

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
-
 from support.kafka import ApacheKafka
-from support.processes import Program, answers, free_port, running, skidway
+from support.processes import Program, accepts, answers, free_port, running, skidway
 from support.zookeeper import ZooKeeper
 
-__all__ = ["ApacheKafka", "Brokers", "ZooKeeper", "both", "ours", "skidway_broker"]
+__all__ = [
+    "ApacheKafka",
+    "Brokers",
+    "Program",
+    "ZooKeeper",
+    "accepts",
+    "answers",
+    "both",
+    "free_port",
+    "ours",
+    "running",
+    "skidway",
+    "skidway_broker",
+]
 
 
 @dataclass(frozen=True, slots=True)

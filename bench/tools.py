@@ -10,16 +10,18 @@ from __future__ import annotations
 import os
 import re
 import time
+from functools import partial
 from pathlib import Path
 
 from bench.consume import COUNT, fill, stock
 from bench.measure import Row, Table, in_turn
 from bench.produce import MESSAGE, create
+from bench.scale import scaled
 from bench.sites import Brokers
 from support.kafka import tool
 
-ROUNDS = 3
-OWN_COUNT = 2_000_000
+ROUNDS = scaled(3, 1)
+OWN_COUNT = scaled(2_000_000, 20_000)
 SET = 1_000
 TOOLS = "org.apache.kafka.tools"
 PEER = "Apache Kafka 4.1"
@@ -33,8 +35,8 @@ def run(brokers: Brokers) -> Table:
     for name, batch in BATCHES.items():
         found = in_turn(
             {
-                "skidway": lambda batch=batch: produce(ours, batch),
-                "kafka": lambda batch=batch: java_produce(kafka, batch),
+                "skidway": partial(produce, ours, batch),
+                "kafka": partial(java_produce, kafka, batch),
             },
             ROUNDS,
         )
@@ -47,7 +49,7 @@ def run(brokers: Brokers) -> Table:
         fill(address, topic)
     java = in_turn(
         {
-            name: (lambda address=address: java_consume(address, topic))
+            name: partial(java_consume, address, topic)
             for name, address in brokers.addresses.items()
         },
         ROUNDS,
@@ -58,7 +60,7 @@ def run(brokers: Brokers) -> Table:
         drop(topic, brokers.programs[name].pid)
         return stock(brokers.addresses[name], topic)
 
-    found = in_turn({name: (lambda name=name: cold(name)) for name in brokers.addresses}, ROUNDS)
+    found = in_turn({name: partial(cold, name) for name in brokers.addresses}, ROUNDS)
     what = "confluent-kafka consumer, cold page cache"
     table.add(Row(what, "msg/s", found["skidway"], found["kafka"], PEER))
     return table

@@ -133,7 +133,7 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
     """A Spark session whose JVM is ours. Raises SkidwayError when it does not come up."""
     os.environ.update(java.environment(java.find()))
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway

@@ -183,7 +183,6 @@ class BrokerCore:
 
     def __init__(self, directory: Path, settings: BrokerSettings) -> None:
         self.clock = ManualClock()
-        self._clients: list[CoreClient] = []
         limits = Limits(
             request_bytes_max=REQUEST_BYTES_MAX,
             requests_max=100,
@@ -224,8 +223,7 @@ class BrokerCore:
         theirs.setblocking(False)
         listener: Any = SimpleNamespace(accept=lambda: iter([(theirs, "test")]))
         self.loop._accept(listener)
-        self._clients.append(CoreClient(self, ours))
-        return self._clients[-1]
+        return CoreClient(self, ours)
 
     def turn(self) -> None:
         """A turn that does not wait."""
@@ -238,12 +236,6 @@ class BrokerCore:
         for _ in range(TURNS):
             self.turn()
 
-    def close(self) -> None:
-        for each in self._clients:
-            each.close()
-        self.loop.close()
-        self.broker.logs.release()
-
     def closed_for(self, reason: str) -> int:
         return self.loop.traffic.closed.get(reason, 0)
 
@@ -254,4 +246,5 @@ def broker_core(directory: Path, **settings: Any) -> Iterator[BrokerCore]:
     try:
         yield core
     finally:
-        core.close()
+        core.loop.close()
+        core.broker.logs.release()

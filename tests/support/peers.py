@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs")
+BENCH_PEERS = ("rabbitmq-perf-test",)
+"""Peers of one benchmark alone, which fetches them itself."""
 SOURCES = ("kafka-python",)
 """Python distributions whose sources are wanted: pinned, with their hashes, in tests/peers."""
 DEBIAN = Path("/usr/bin")
@@ -36,7 +38,7 @@ class PeerMissing(AssertionError):
 
 def jars(peer: str) -> Path:
     """The folder with the peer's jars; PeerMissing says how to get them."""
-    if not _complete(peer):
+    if not is_complete(peer):
         raise PeerMissing(f"the jars of {peer} are not there: run `make peers`")
     return CACHE / peer
 
@@ -70,7 +72,7 @@ def fetch(peer: str, maven: str) -> None:
 
 def source(name: str) -> Path:
     """The folder with the sources of a Python distribution; PeerMissing says how to get them."""
-    if not _complete(name):
+    if not is_complete(name):
         raise PeerMissing(f"the sources of {name} are not there: run `make peers`")
     return next(path for path in (CACHE / name).iterdir() if path.is_dir())
 
@@ -122,14 +124,20 @@ def provide(command: str, packages: Sequence[str], why: str) -> str:
     )
 
 
+def is_complete(peer: str) -> bool:
+    """Whether what is pinned now has been fetched."""
+    marker = CACHE / peer / ".complete"
+    return marker.exists() and marker.read_text() == _digest(peer)
+
+
 def main() -> int:
     """Fetch what is missing of every peer."""
     try:
         for peer in PEERS:
-            if not _complete(peer):
+            if not is_complete(peer):
                 fetch(peer, provide_maven())
         for name in SOURCES:
-            if not _complete(name):
+            if not is_complete(name):
                 fetch_source(name)
     except SkidwayError as error:
         print(error, file=sys.stderr)
@@ -142,17 +150,12 @@ def _found(command: str) -> str | None:
     return shutil.which(command) or (str(usual) if usual.exists() else None)
 
 
-def _complete(peer: str) -> bool:
-    marker = CACHE / peer / ".complete"
-    return marker.exists() and marker.read_text() == _digest(peer)
-
-
 def _digest(peer: str) -> str:
     return hashlib.sha256(_pinned(peer).read_bytes()).hexdigest()
 
 
 def _pinned(peer: str) -> Path:
-    return PINNED / (f"{peer}.pom.xml" if peer in PEERS else f"{peer}.txt")
+    return PINNED / (f"{peer}.pom.xml" if peer in PEERS + BENCH_PEERS else f"{peer}.txt")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,17 @@
+"""The paper's experiment again (Kreps, Narkhede, Rao: "Kafka", NetDB 2011, section 5).
+
+One producer sends 10 million messages of 200 bytes, in batches of 1 and of 50, without waiting for
+answers; then one consumer reads them with a prefetch of about 200 KB. Skidway, Apache Kafka,
+RabbitMQ and ActiveMQ take turns on the machine, each with one partition or queue, persistent and
+flushed asynchronously. A side that is too slow for 10 million gets a fixed time instead; its
+consumer reads what its producer sent. RabbitMQ and ActiveMQ know no batches.
+
+    experiment    the sides in turn, the table, and the paper's figures 4 and 5
+    series        how far a run had come, about every second
+    kafka_clients producer and consumer of the two that speak Kafka's protocol
+    rabbitmq      a server of Debian's package, and its perf-test
+    activemq      a server of Debian's package, and its producer and consumer threads
+
+The clients are each system's usual ones: librdkafka under Python for ours and Kafka, their own Java
+clients for the other two. A single run a side: the points of every second show how steady it was.
+"""
