@@ -11,6 +11,8 @@ from broker.api.produce_run import handle_alike
 from broker.coordination.producer_ids import ProducerIds
 from broker.groups.administration import GroupAdministration
 from broker.groups.coordinator import Groups
+from broker.log import names
+from broker.log.files import DamagedLog, StorageFailed
 from broker.log.log_manager import LogManager
 from broker.metrics import Counts
 from broker.network.connection import Connection
@@ -19,11 +21,14 @@ from broker.partitions.hosted import HostedPartitions
 from broker.purgatory import Purgatory
 from broker.settings import BrokerSettings
 from broker.topics.administration import Topics
+from skidway import log
 from skidway.clock import Clock
 from skidway.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 from skidway.kafka.types import TopicPartition
+
+_log = log.get(__name__)
 
 
 class Appended(Protocol):
@@ -31,6 +36,10 @@ class Appended(Protocol):
 
     def answer_written(self, broker: Broker) -> None:
         """Answers them, or lets them wait for the watermark."""
+        ...
+
+    def abandon(self) -> None:
+        """Closes their connection: they cannot be answered."""
         ...
 
 
@@ -108,7 +117,15 @@ class Broker:
         if self.appended:
             appended, self.appended = self.appended, []
             for each in appended:
-                each.answer_written(self)
+                self._answer(each)
+
+    def unreadable(self, error: StorageFailed | DamagedLog) -> None:
+        """Takes out of use what a file cannot be read of: its directory, or its partition."""
+        partition = names.partition_of(error.path.parent.name)
+        if isinstance(error, StorageFailed):
+            self.partitions.storage_failed(error)
+        elif partition is not None:
+            self.partitions.damaged(partition, error)
 
     def why_not_served(self, topic: str, partition: int) -> ErrorCode:
         """The error for a partition that is not among those served here."""
@@ -121,6 +138,14 @@ class Broker:
         if info.state is None:
             return ErrorCode.LEADER_NOT_AVAILABLE
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def _answer(self, appended: Appended) -> None:
+        try:
+            appended.answer_written(self)
+        except Exception as error:  # noqa: BLE001 - our mistake must not reach other connections
+            self.counts.answers_failed += 1
+            _log.error("answer_failed", exc=error)
+            appended.abandon()
 
 
 def _nothing() -> None:

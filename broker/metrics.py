@@ -31,6 +31,8 @@ class Counts:
     retention_checks: int = 0
     hold_lost_records: int = 0
     partitions_held: int = 0
+    answers_failed: int = 0
+    mirrors_failed: int = 0
     refused: dict[str, int] = field(default_factory=dict)
 
     def count_refused(self, reason: str) -> None:
@@ -70,6 +72,15 @@ class BrokerCollector(Collector):
         )
         yield _reasons("batches_refused", "Batches refused.", counts.refused)
         yield _reasons("connections_closed", "Connections closed.", traffic.closed)
+        failures = {
+            "request": traffic.closed.get("failed", 0),
+            "parked request": broker.purgatory.failed,
+            "answer": counts.answers_failed,
+            "call": traffic.failed_calls,
+            "flush": flushes.unfinished,
+            "mirror": counts.mirrors_failed,
+        }
+        yield _reasons("internal_errors", "Mistakes of the broker's own.", failures)
         yield _gauge("connections", "Open connections.", len(broker.loop.connections))
         yield _gauge("partitions", "Partitions served.", len(broker.partitions.replicas))
         yield _gauge("partitions_stopped", "Partitions not served.", len(broker.logs.stopped))

@@ -3,6 +3,8 @@ that wait for the high watermark (Kafka's name for the idea, and its rule: compl
 
 An operation is watched under its partitions. Whoever changes one of them calls `check`, which asks
 each of its operations whether it can complete now; at its deadline an operation is told to expire.
+An operation that fails is abandoned, which its client learns from the end of its connection; the
+others, and whoever checks, do not notice.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from broker.network.timers import Timer, Timers
+from skidway import log
 from skidway.kafka.types import TopicPartition
 
 
@@ -29,16 +32,22 @@ class Delayed(Protocol):
         """Completes as well as it can, now."""
         ...
 
+    def abandon(self) -> None:
+        """Closes the connection that it came from: it cannot be answered."""
+        ...
+
 
 WATCHED_MAX = 1_000_000
 """Partitions that all operations together wait for: some 200 MB. Operations outlive the connections
 that they came from, so the number of connections is no bound."""
+_log = log.get(__name__)
 
 
 class Purgatory:
     """All operations that wait; owned by the loop."""
 
     def __init__(self, timers: Timers) -> None:
+        self.failed = 0
         self._timers = timers
         self._watched: dict[TopicPartition, dict[Delayed, None]] = {}
         self._waiting: dict[Delayed, tuple[Collection[TopicPartition], Timer]] = {}
@@ -68,8 +77,8 @@ class Purgatory:
     def check(self, partition: TopicPartition) -> None:
         """Asks the partition's operations whether they can complete now."""
         for operation in tuple(self._watched.get(partition, ())):
-            if operation in self._waiting and operation.try_complete(partition):
-                self.forget(operation)
+            if operation in self._waiting:
+                self._try(operation, partition)
 
     def forget(self, operation: Delayed) -> None:
         """Drops an operation; harmless when it is complete."""
@@ -91,7 +100,25 @@ class Purgatory:
         for operation in tuple(self._waiting):
             self._expire(operation)
 
+    def _try(self, operation: Delayed, changed: TopicPartition) -> None:
+        try:
+            complete = operation.try_complete(changed)
+        except Exception as error:  # noqa: BLE001 - our mistake with one must not reach others
+            self._abandon(operation, error)
+        else:
+            if complete:
+                self.forget(operation)
+
     def _expire(self, operation: Delayed) -> None:
         if operation in self._waiting:
             self.forget(operation)
-            operation.expire()
+            try:
+                operation.expire()
+            except Exception as error:  # noqa: BLE001 - as above
+                self._abandon(operation, error)
+
+    def _abandon(self, operation: Delayed, error: Exception) -> None:
+        self.failed += 1
+        _log.error("parked_request_failed", exc=error)
+        self.forget(operation)
+        operation.abandon()

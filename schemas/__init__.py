@@ -9,7 +9,8 @@ Reading order:
   (`datum`, `strict`: one datum)
 - `client`: asks a registry (ours or Confluent's); `second_opinion`: what Apache's library says
 - `compatibility`: may this schema follow that one?
-- `registry`: the registry service itself, on ZooKeeper; `cli`: its commands, and those on schemas
+- `registry`: the registry service itself, on ZooKeeper; `cli`: its commands; `commands`: those on
+  schemas
 
 `rejected.avsc` is a registered schema like any other; `audit.avsc` and `announcement.avsc` are for
 single-object messages. A released version of these two is copied to `history/` before it changes,

@@ -87,6 +87,10 @@ class DelayedFetch:
         if not self._exchange.connection.closed:
             _send(self._exchange, _read_all(self._broker, self._request))
 
+    def abandon(self) -> None:
+        """Closes the connection: there is no answer."""
+        self._exchange.close("failed")
+
 
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Answers at once if it may, else parks the request."""

@@ -69,6 +69,10 @@ class Appending:
         self.refused: list[ProduceResult] = []
         self.append_time_ms = -1
 
+    def abandon(self) -> None:
+        """Closes the connection: there is no answer."""
+        self.exchange.close("failed")
+
     def answer_written(self, broker: Broker) -> None:
         """At the end of the turn, when the files have it: answers, or waits for the watermark."""
         if self.exchange.connection.closed:
@@ -104,6 +108,10 @@ class DelayedProduce:
     def expire(self) -> None:
         """Answers with what is known: REQUEST_TIMED_OUT where the watermark did not come."""
         self._answer()
+
+    def abandon(self) -> None:
+        """Closes the connection: there is no answer."""
+        self._request.abandon()
 
     def _answer(self) -> None:
         request = self._request

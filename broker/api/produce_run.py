@@ -93,6 +93,10 @@ class Run:
         if not self._connection.closed:
             self._send([self._at_watermark(part) for part in self._parts])
 
+    def abandon(self) -> None:
+        """Closes the connection: there is no answer."""
+        self._broker.loop.drop(self._connection, "failed")
+
     def _answer_nothing(self) -> None:
         if any(end > shape.replica.log.written.offset for shape, _, _, end in self._parts):
             self._broker.loop.drop(self._connection, "acks_0_refused")

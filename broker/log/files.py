@@ -15,6 +15,10 @@ IOV_MAX = 1024
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PASSING = DISK_FULL | {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
 """Errors after which the same disk may well work again: the append is refused, nothing more."""
+DEVICE_ERRORS = frozenset(
+    {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}
+)
+"""Errors that are the disk's and not those of one file on it."""
 
 
 class StorageFailed(SkidwayError):

@@ -9,13 +9,11 @@ the start, unless it is the only one.
 
 from __future__ import annotations
 
-import errno
 import os
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from broker.log import checkpoints, names
 from broker.log.checkpoints import MetaProperties
@@ -23,11 +21,6 @@ from skidway import log
 from skidway.errors import SkidwayError, StateRefused
 from skidway.files import DirectoryLock, make_directory
 from skidway.kafka.types import TopicPartition
-
-DEVICE_ERRORS: Final = frozenset(
-    {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}
-)
-"""Errors that are the disk's and not those of one file on it."""
 
 Offsets = dict[TopicPartition, int]
 _log = log.get(__name__)

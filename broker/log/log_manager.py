@@ -20,10 +20,9 @@ from typing import NamedTuple, TypeVar
 from broker.log import checkpoints, names, retention
 from broker.log.checkpoint_writer import Checkpoints
 from broker.log.config import LogConfig
-from broker.log.files import DamagedLog, StorageFailed
+from broker.log.files import DEVICE_ERRORS, DamagedLog, StorageFailed
 from broker.log.flusher import DiskWorker, Outcome
 from broker.log.log_directory import (
-    DEVICE_ERRORS,
     LogDirectory,
     Offsets,
     open_directories,

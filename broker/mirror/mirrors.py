@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from broker.broker import Broker
@@ -26,22 +26,25 @@ from skidway.kafka.client.following import LoopClient
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
+Step = Callable[[], None]
 _log = log.get(__name__)
 
 
 class LoopWatcher:
     """The descriptors of one client on the broker's epoll."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, run: Callable[[MirrorSource, Step], None]) -> None:
         self._broker = broker
+        self._run = run
         self.source: MirrorSource | None = None
 
     def watch(self, fd: int, *, read: bool, write: bool) -> None:
         """Begins to watch a descriptor, or changes what for."""
 
         def ready(readable: bool, writable: bool) -> None:
-            if self.source is not None:
-                self.source.ready(fd, readable, writable)
+            source = self.source
+            if source is not None:
+                self._run(source, lambda: source.ready(fd, readable, writable))
 
         self._broker.loop.watch_both(fd, ready, read=read, write=write)
 
@@ -70,7 +73,7 @@ class Mirrors:
         """Before the writes of each turn of the loop: what has come is appended."""
         due = [source for source in self._sources if source.is_due]
         for source in due:
-            source.turn()
+            self._run(source, source.turn)
         if due:
             self._set_timer()
 
@@ -78,7 +81,7 @@ class Mirrors:
         """After the writes of each turn of the loop."""
         for source in self._sources:
             if source.has_appended:
-                source.written()
+                self._run(source, source.written)
                 self._set_timer()
 
     def close(self) -> None:
@@ -167,7 +170,7 @@ class Mirrors:
 
     def _source(self, settings: MirrorSettings) -> MirrorSource:
         here = self._broker.settings.cluster_name
-        watcher = LoopWatcher(self._broker)
+        watcher = LoopWatcher(self._broker, self._run)
         resolver = Resolver(self._broker.loop.post, lambda: client.looked_up())
         self._resolvers.append(resolver)
         client = LoopClient(
@@ -183,11 +186,23 @@ class Mirrors:
         watcher.source = source
         return source
 
+    def _run(self, source: MirrorSource, step: Step) -> None:
+        """A mistake of ours stops its source, by name, and neither the others nor the broker."""
+        if source.broken:
+            return
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001 - see above
+            self._broker.counts.mirrors_failed += 1
+            cluster = source.topics.mirroring.cluster
+            _log.error("mirror_failed", exc=error, cluster=cluster)
+            source.give_up(f"the mirror of {cluster} failed: {error!r}")
+
     def _round(self) -> None:
         if self._closed:
             return
         for source in self._sources:
-            source.begin_round()
+            self._run(source, source.begin_round)
         self._broker.loop.call_later(self._interval_ms, self._round)
 
     def _set_timer(self) -> None:

@@ -54,6 +54,8 @@ class MirrorSource:
         self.partitions: dict[TopicPartition, MirrorPartition] = {}
         self.records = 0
         self.bytes = 0
+        self.broken = ""
+        """Why nothing of it is followed any more, after a mistake of ours."""
         self._client = client
         self._local = local
         self._clock = clock
@@ -77,6 +79,8 @@ class MirrorSource:
     @property
     def is_due(self) -> bool:
         """Whether `turn` has something to do."""
+        if self.broken:
+            return False
         if self._client.has_news:
             return True
         return self._deadline is not None and self._clock.monotonic() >= self._deadline
@@ -118,10 +122,19 @@ class MirrorSource:
 
     def next_deadline(self) -> float | None:
         """When the next turn is due though nothing has come (monotonic seconds)."""
+        if self.broken:
+            return None
         times = [each.retry_at for each in self._waiting.values()]
         times.append(self._client.next_deadline)
         self._deadline = min((each for each in times if each is not None), default=None)
         return self._deadline
+
+    def give_up(self, reason: str) -> None:
+        """Follows nothing any more; what was appended stays."""
+        self.broken = reason
+        self._appended = {}
+        self._waiting = {}
+        self._client.close()
 
     def close(self) -> None:
         """Ends the connections."""

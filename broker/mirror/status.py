@@ -32,6 +32,8 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
     stopped = {**source.topics.plan.stopped, **_stopped(each)}
     if source.topics.misnamed:
         stopped[cluster] = source.topics.misnamed
+    if source.broken:
+        stopped[cluster] = source.broken
     waiting = {partition.name: source.kept_back_by(partition) for partition in each}
     return {
         "cluster": cluster,

@@ -12,6 +12,7 @@ import socket
 from collections import deque
 from collections.abc import Sequence
 
+from broker.log.files import DEVICE_ERRORS, DamagedLog, StorageFailed
 from broker.network.inbound import Inbound
 from skidway.kafka.protocol.fetch import FileSlice, Piece
 
@@ -121,7 +122,10 @@ class Connection:
         return True
 
     def send(self) -> bool:
-        """Sends until all is gone (True) or the socket is full (False). Raises OSError."""
+        """Sends until all is gone (True) or the socket is full (False).
+
+        Raises OSError if the client is gone; StorageFailed, DamagedLog if a file cannot be read.
+        """
         sent_bytes = 0
         while self._outbox:
             if sent_bytes > SEND_BYTES_MAX:
@@ -145,14 +149,19 @@ class Connection:
             self.socket.close()
 
     def _send_file(self, piece: FileSlice) -> int:
-        sent = os.sendfile(self.descriptor, piece.file.fileno(), piece.position, piece.length)
+        file = piece.file
+        try:
+            sent = os.sendfile(self.descriptor, file.fileno(), piece.position, piece.length)
+        except OSError as error:
+            if error.errno in DEVICE_ERRORS:  # the file's: no socket ends so
+                raise StorageFailed("read", file.path, error) from error
+            raise
         if sent == piece.length:
             self._outbox.popleft()
         elif sent:
             self._outbox[0] = piece.behind(sent)
         else:
-            # Shorter than it was: cut behind our back. The client cannot be told any more.
-            raise ConnectionAbortedError("a file ended within an answer")
+            raise DamagedLog(file.path, piece.position, "the file ends here, and did not before")
         return sent
 
     def _send_bytes(self) -> int:

@@ -2,6 +2,11 @@
 
 It knows sockets and time; what requests mean is the business of the `Service` that it is given.
 Other threads reach it by `post` only.
+
+A mistake of ours costs as little as it can: one in a request its connection, one in a timer or in
+what was posted that call, logged with its traceback and counted. One at the end of a turn, where
+logs are written, ends the broker (`run` raises): what is in memory is no longer to be believed, and
+a start makes it again from the files.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from broker.log.files import DamagedLog, StorageFailed
 from broker.network.connection import Connection, Slot
 from broker.network.inbound import Arena
 from broker.network.listener import Listener
@@ -42,6 +48,10 @@ class Service(Protocol):
         """Does what was put off to the end of the turn."""
         ...
 
+    def unreadable(self, error: StorageFailed | DamagedLog) -> None:
+        """A file of an answer cannot be read; the connection is closed already."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -62,6 +72,7 @@ class Traffic:
     closed: dict[str, int] = field(default_factory=dict)
     requests: int = 0
     received_bytes: int = 0
+    failed_calls: int = 0
 
     def count_closed(self, reason: str) -> None:
         """One connection closed, for a reason from a small set."""
@@ -181,7 +192,7 @@ class Loop:
                 self._end_turn()
         self._resume()
         self._run_posted()
-        self.timers.run_due(self.now)
+        self.timers.run_due(self.now, self._call)
         self._end_turn()
 
     def fill(self, connection: Connection, slot: Slot, pieces: Sequence[Piece]) -> None:
@@ -298,6 +309,12 @@ class Loop:
         except OSError:
             self.drop(connection, "disconnected")
             return
+        except (StorageFailed, DamagedLog) as error:
+            # The head of the answer is out: all that is left to say is that there is no more.
+            self.drop(connection, "unreadable")
+            assert self._service is not None
+            self._service.unreadable(error)
+            return
         self._listen_to(connection)
         if connection.held_back and not connection.is_full:
             self._resumed[connection] = None
@@ -335,4 +352,11 @@ class Loop:
 
     def _run_posted(self) -> None:
         for _ in range(len(self._posted)):
-            self._posted.popleft()()
+            self._call(self._posted.popleft())
+
+    def _call(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - our mistake must not reach what is behind it
+            self.traffic.failed_calls += 1
+            _log.error("call_failed", exc=error)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+Call = Callable[[Callable[[], None]], None]
 COMPACT_ABOVE = 1024
 """Cancelled timers stay in the heap until they are due; above this, and half of all, they go."""
 
@@ -57,8 +59,8 @@ class Timers:
             self._cancelled -= 1
         return max(self._heap[0].at - now, 0.0) if self._heap else None
 
-    def run_due(self, now: float) -> None:
-        """Calls everything due; what these set for now or before waits for the next time."""
+    def run_due(self, now: float, call: Call = operator.call) -> None:
+        """Calls everything due, by `call`; what these set for now or before waits."""
         due = []
         while self._heap and self._heap[0].at <= now:
             due.append(heapq.heappop(self._heap))
@@ -67,4 +69,4 @@ class Timers:
             if action is None:
                 self._cancelled -= 1
             else:
-                action()
+                call(action)

@@ -36,6 +36,7 @@ class FlushCounts:
     count: int = 0
     seconds: float = 0.0
     failed: int = 0
+    unfinished: int = 0
 
 
 class HostedPartitions:
@@ -157,7 +158,10 @@ class HostedPartitions:
 
     def _submit(self, replica: Replica, flush: Flush) -> None:
         def done(outcome: Outcome) -> None:
-            self._flushed(replica, flush, outcome)
+            try:
+                self._flushed(replica, flush, outcome)
+            except Exception as error:  # noqa: BLE001 - of one log: the others go on
+                self._give_up(replica, error)
 
         self._worker.submit(lambda: sync(flush), done)
 
@@ -186,6 +190,14 @@ class HostedPartitions:
                 self._unflushed_since.setdefault(replica, self._clock.monotonic())
                 self.flush_if_due(replica)
         self._tell_if_idle()
+
+    def _give_up(self, replica: Replica, error: Exception) -> None:
+        """Stops a partition after a mistake of ours: nobody knows what of it is on disk."""
+        self.flushes.unfinished += 1
+        _log.error("flush_not_finished", exc=error, partition=str(replica.partition))
+        if replica.served:
+            self.logs.stop(replica.partition, f"a flush could not be finished: {error!r}")
+            self.drop(replica.partition)
 
     def _tell_if_idle(self) -> None:
         if not self._idle:

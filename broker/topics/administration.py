@@ -26,8 +26,7 @@ from broker.coordination import store
 from broker.coordination.session import Session
 from broker.log import names
 from broker.log.config import LogConfig
-from broker.log.files import StorageFailed
-from broker.log.log_directory import DEVICE_ERRORS
+from broker.log.files import DEVICE_ERRORS, StorageFailed
 from broker.log.log_manager import Found, LogManager, NewLog
 from broker.network.loop import Loop
 from broker.partitions.hosted import HostedPartitions

@@ -28,7 +28,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "mirror": ("broker", "show how the mirrors of a broker follow their sources"),
     "produce": ("columns", "send lines from standard input to a topic"),
     "registry": ("registry", "serve schemas by subject, version and id"),
-    "schemas": ("registry", "list, get, register and check schemas"),
+    "schemas": ("registry", "define, evolve and retire schemas; dump and restore a registry"),
     "topics": ("broker", "list, create, describe, alter and delete topics"),
     "zookeeper": ("zookeeper", "run a real ZooKeeper server in the foreground"),
 }

@@ -183,6 +183,7 @@ class BrokerCore:
 
     def __init__(self, directory: Path, settings: BrokerSettings) -> None:
         self.clock = ManualClock()
+        self._clients: list[CoreClient] = []
         limits = Limits(
             request_bytes_max=REQUEST_BYTES_MAX,
             requests_max=100,
@@ -223,7 +224,8 @@ class BrokerCore:
         theirs.setblocking(False)
         listener: Any = SimpleNamespace(accept=lambda: iter([(theirs, "test")]))
         self.loop._accept(listener)
-        return CoreClient(self, ours)
+        self._clients.append(CoreClient(self, ours))
+        return self._clients[-1]
 
     def turn(self) -> None:
         """A turn that does not wait."""
@@ -236,6 +238,12 @@ class BrokerCore:
         for _ in range(TURNS):
             self.turn()
 
+    def close(self) -> None:
+        for each in self._clients:
+            each.close()
+        self.loop.close()
+        self.broker.logs.release()
+
     def closed_for(self, reason: str) -> int:
         return self.loop.traffic.closed.get(reason, 0)
 
@@ -246,5 +254,4 @@ def broker_core(directory: Path, **settings: Any) -> Iterator[BrokerCore]:
     try:
         yield core
     finally:
-        core.loop.close()
-        core.broker.logs.release()
+        core.close()

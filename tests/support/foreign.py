@@ -1,9 +1,9 @@
-"""The stock clients that need Node, Go or a Debian package: made once, into .cache/peers.
+"""What tests need of Node, Go and Debian: stock clients made once into .cache/peers, and tools.
 
 `python tests/support/foreign.py` (what `make foreign` runs first) makes what is missing; fixtures
-only look. npm, Go and kcat are installed with apt-get where that may be done, and asked for in one
-sentence where not. Node itself comes from npm, so the machine's own may be older; an old Go fetches
-the toolchain that go.mod names, as a module.
+only look. npm, Go, kcat, libfuse and strace are installed with apt-get where that may be done, and
+asked for in one sentence where not. Node itself comes from npm, so the machine's own may be older;
+an old Go fetches the toolchain that go.mod names, as a module.
 """
 
 from __future__ import annotations
@@ -70,6 +70,8 @@ def main() -> int:
     """Make every client that is missing."""
     try:
         provide("kcat", ["kcat"], "kcat is one of the Kafka clients")
+        provide("fusermount3", ["fuse3"], "libfuse serves the disk that fails for the crash tests")
+        provide("strace", ["strace"], "strace sees the system calls of the broker in the tests")
         for name, make in MAKERS.items():
             if not _complete(name):
                 shutil.rmtree(CACHE / name, ignore_errors=True)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from struct import Struct
 from typing import Annotated, NamedTuple, Protocol
 
@@ -192,6 +193,10 @@ class FetchResponse(Response):
 
 class HasFileno(Protocol):
     """The owner of a file descriptor; it keeps the file open while slices of it exist."""
+
+    @property
+    def path(self) -> Path:
+        """What to call the file when it cannot be read."""
 
     def fileno(self) -> int:
         """The descriptor, for os.sendfile."""

@@ -1,0 +1,56 @@
+"""Client of a schema registry (ours, Confluent's, or any with the same REST API).
+
+Requests are few: schemas by id never change and are kept. Each call tries every URL, at most
+`ROUNDS_MAX` times with growing pauses in between, then raises `RegistryUnreachable`; so no call
+takes longer than `timeout_s` per try and the pauses. What a registry refuses for good is
+`RegistryRefused`, at once. Safe to use from several threads.
+
+Reading order: `security` (who we are, whom we trust), `transport` (one request, tried again),
+`answers` (documents to values), `registry_client` (what programs ask), `administration` (what
+operators do: delete, levels, modes, import).
+"""
+
+from __future__ import annotations
+
+from schemas.client.administration import PAGE_SCHEMAS, RegistryAdministration
+from schemas.client.answers import Compatibility, Reference, Registered
+from schemas.client.registry_client import CACHED_MAX, RegistryClient, subject_of
+from schemas.client.security import Security
+from schemas.client.transport import (
+    LEVEL_UNSET,
+    MODE_UNSET,
+    RETRIABLE,
+    ROUNDS_MAX,
+    SCHEMA_UNKNOWN,
+    SUBJECT_UNKNOWN,
+    VERSION_UNKNOWN,
+    Answer,
+    HttpTransport,
+    RegistryRefused,
+    RegistryUnreachable,
+    Transport,
+)
+
+__all__ = [
+    "CACHED_MAX",
+    "LEVEL_UNSET",
+    "MODE_UNSET",
+    "PAGE_SCHEMAS",
+    "RETRIABLE",
+    "ROUNDS_MAX",
+    "SCHEMA_UNKNOWN",
+    "SUBJECT_UNKNOWN",
+    "VERSION_UNKNOWN",
+    "Answer",
+    "Compatibility",
+    "HttpTransport",
+    "Reference",
+    "Registered",
+    "RegistryAdministration",
+    "RegistryClient",
+    "RegistryRefused",
+    "RegistryUnreachable",
+    "Security",
+    "Transport",
+    "subject_of",
+]

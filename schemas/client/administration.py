@@ -1,0 +1,126 @@
+"""What operators ask of a registry: everything there is, deletion, levels, modes, import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from schemas.client.answers import Registered, registered, submission
+from schemas.client.registry_client import RegistryClient, quoted, versions_of
+from schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRefused
+
+PAGE_SCHEMAS: Final = 200
+"""Versions asked for at once: a page of large schemas still fits the answer's limit."""
+
+
+class RegistryAdministration(RegistryClient):
+    """`RegistryClient`, and what changes or moves a registry as a whole.
+
+    None of it is kept. A subject of None means what holds for all that have nothing of their own.
+    """
+
+    def all_versions(
+        self, *, latest_only: bool = False, deleted: bool = False
+    ) -> Iterator[Registered]:
+        """Every version of every subject, page by page."""
+        flags = f"latestOnly={_flag(latest_only)}&deleted={_flag(deleted)}"
+        offset = 0
+        while True:
+            page = self._requests.json(
+                "GET", f"/schemas?{flags}&offset={offset}&limit={PAGE_SCHEMAS}", _page
+            )
+            yield from page
+            if len(page) != PAGE_SCHEMAS:  # the last one, or a registry that knows no pages
+                return
+            offset += PAGE_SCHEMAS
+
+    def highest_id(self, schema_id: int) -> int | None:
+        """The highest id ever given out, by asking for a known one; None if it is not told."""
+        target = f"/schemas/ids/{schema_id}?fetchMaxId=true"
+        return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))
+
+    def users(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
+        """(subject, version) that have this id."""
+        return self._requests.json(
+            "GET",
+            f"/schemas/ids/{schema_id}/versions?deleted={_flag(deleted)}",
+            lambda found: [(str(each["subject"]), int(each["version"])) for each in found],
+        )
+
+    def referenced_by(self, subject: str, version: int) -> list[int]:
+        """The ids of the schemas that take a type from that version."""
+        target = f"{versions_of(subject)}/{version}/referencedby"
+        return self._requests.json("GET", target, lambda found: list(map(int, found)))
+
+    def import_version(self, version: Registered) -> int:
+        """Registers a version under the id and number that it brings; the registry must be in
+        mode IMPORT. Its id."""
+        body = submission(version.schema, version.references, version.schema_type)
+        body |= {"id": version.id, "version": version.version}
+        return self._requests.json(
+            "POST", versions_of(version.subject), lambda found: int(found["id"]), body
+        )
+
+    def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
+        """The versions that went: softly, or for ever what was softly deleted before."""
+        target = f"/subjects/{quoted(subject)}{_permanent(permanent)}"
+        return self._requests.json("DELETE", target, lambda found: list(map(int, found)))
+
+    def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> int:
+        """As `delete_subject`, one version."""
+        target = f"{versions_of(subject)}/{version}{_permanent(permanent)}"
+        return self._requests.json("DELETE", target, int)
+
+    def level(self, subject: str | None) -> dict[str, Any] | None:
+        """The configuration with `compatibilityLevel`, or None where a subject has none."""
+        return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
+
+    def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:
+        """Sets it; the key is `compatibility` here."""
+        self._requests.json("PUT", f"/config{_of(subject)}", dict, configuration)
+
+    def reset_level(self, subject: str | None) -> None:
+        """Back to what holds for all, or the program's own."""
+        self._requests.json("DELETE", f"/config{_of(subject)}", dict)
+
+    def mode(self, subject: str | None) -> str | None:
+        """The mode, or None where a subject has none of its own."""
+        found = self._unless(MODE_UNSET, f"/mode{_of(subject)}")
+        return None if found is None else str(found["mode"])
+
+    def set_mode(self, subject: str | None, mode: str, *, force: bool = False) -> None:
+        """Sets it; `force` sets IMPORT although there are subjects."""
+        target = f"/mode{_of(subject)}{'?force=true' if force else ''}"
+        self._requests.json("PUT", target, dict, {"mode": mode})
+
+    def reset_mode(self, subject: str | None) -> None:
+        """Back to what holds for all."""
+        self._requests.json("DELETE", f"/mode{_of(subject)}", dict)
+
+    def _unless(self, code: int, target: str) -> dict[str, Any] | None:
+        try:
+            return self._requests.json("GET", target, dict[str, Any])
+        except RegistryRefused as refused:
+            if refused.error_code == code:
+                return None
+            raise
+
+
+def _page(found: Any) -> list[Registered]:
+    return [registered(each) for each in found]
+
+
+def _whole(value: Any) -> int | None:
+    return None if value is None else int(value)
+
+
+def _of(subject: str | None) -> str:
+    return "" if subject is None else f"/{quoted(subject)}"
+
+
+def _flag(wanted: bool) -> str:
+    return "true" if wanted else "false"
+
+
+def _permanent(wanted: bool) -> str:
+    return "?permanent=true" if wanted else ""

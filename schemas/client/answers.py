@@ -1,0 +1,77 @@
+"""What a registry's documents say, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Reference:
+    """A type that a schema takes from another subject: its name there, subject and version."""
+
+    name: str
+    subject: str
+    version: int
+
+    def document(self) -> dict[str, Any]:
+        """As the API has it."""
+        return {"name": self.name, "subject": self.subject, "version": self.version}
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One version of a subject."""
+
+    subject: str
+    version: int
+    id: int
+    schema: str
+    references: tuple[Reference, ...] = ()
+    schema_type: str = "AVRO"
+
+
+@dataclass(frozen=True, slots=True)
+class Compatibility:
+    """Whether a schema may follow, and why not."""
+
+    ok: bool
+    messages: list[str]
+
+
+def submission(
+    schema: str, references: Sequence[Reference] = (), schema_type: str = "AVRO"
+) -> dict[str, Any]:
+    """The body of a request that brings a schema; what is the default is left out."""
+    body: dict[str, Any] = {"schema": schema}
+    if schema_type != "AVRO":
+        body["schemaType"] = schema_type
+    if references:
+        body["references"] = [each.document() for each in references]
+    return body
+
+
+def registered(answer: Any) -> Registered:
+    """A version. Raises KeyError, TypeError or ValueError for what is none."""
+    return Registered(
+        str(answer["subject"]),
+        int(answer["version"]),
+        int(answer["id"]),
+        str(answer["schema"]),
+        references(answer.get("references") or ()),
+        str(answer.get("schemaType") or "AVRO"),
+    )
+
+
+def references(answer: Any) -> tuple[Reference, ...]:
+    """The references of a version. Raises as `registered` does."""
+    return tuple(
+        Reference(str(each["name"]), str(each["subject"]), int(each["version"])) for each in answer
+    )
+
+
+def compatibility(answer: Any) -> Compatibility:
+    """A verdict. Raises as `registered` does."""
+    messages = [str(each) for each in answer.get("messages") or ()]
+    return Compatibility(bool(answer["is_compatible"]), messages)

@@ -1,0 +1,149 @@
+"""What programs ask a registry."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, TypeVar, cast
+from urllib.parse import quote
+
+from schemas.client.answers import (
+    Compatibility,
+    Reference,
+    Registered,
+    compatibility,
+    registered,
+    submission,
+)
+from schemas.client.security import Security
+from schemas.client.transport import (
+    SCHEMA_UNKNOWN,
+    SUBJECT_UNKNOWN,
+    HttpTransport,
+    RegistryRefused,
+    Requests,
+    Transport,
+)
+
+CACHED_MAX: Final = 1000
+
+Value = TypeVar("Value")
+
+
+class RegistryClient:
+    """`urls`: one or several, separated by commas. Raises `ConfigurationRefused` for bad ones.
+
+    Every method raises `RegistryUnreachable` or `RegistryRefused`.
+    """
+
+    def __init__(
+        self,
+        urls: str,
+        *,
+        timeout_s: float = 10,
+        security: Security | None = None,
+        transport: Transport | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._requests = Requests(urls, transport or HttpTransport(timeout_s, security), pause)
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
+        """The id of `schema` under `subject`, registered now if it was not there."""
+        body = submission(schema, references)
+        return self._once(
+            ("register", subject, schema, tuple(references)),
+            lambda: self._requests.json(
+                "POST", versions_of(subject), lambda found: int(found["id"]), body
+            ),
+        )
+
+    def schema(self, schema_id: int) -> str:
+        """The schema of that id, as JSON text."""
+        return self._once(
+            ("schema", schema_id),
+            lambda: self._requests.json(
+                "GET", f"/schemas/ids/{schema_id}", lambda found: str(found["schema"])
+            ),
+        )
+
+    def latest(self, subject: str) -> Registered:
+        """The newest version of the subject."""
+        return self._requests.json("GET", f"{versions_of(subject)}/latest", registered)
+
+    def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
+        """That version of the subject; a softly deleted one only if asked for."""
+        target = f"{versions_of(subject)}/{version}{_deleted(deleted)}"
+        return self._requests.json("GET", target, registered)
+
+    def lookup(
+        self, subject: str, schema: str, references: Sequence[Reference] = ()
+    ) -> Registered | None:
+        """The version under which the subject has `schema`, or None."""
+        body = submission(schema, references)
+        try:
+            return self._requests.json("POST", f"/subjects/{quoted(subject)}", registered, body)
+        except RegistryRefused as refused:
+            if refused.error_code in (SUBJECT_UNKNOWN, SCHEMA_UNKNOWN):
+                return None
+            raise
+
+    def compatible(
+        self,
+        subject: str,
+        schema: str,
+        version: int | str | None = "latest",
+        references: Sequence[Reference] = (),
+    ) -> Compatibility:
+        """Whether `schema` may follow that version; None: all that the subject's level compares.
+
+        A subject without schemas takes any.
+        """
+        which = "" if version is None else f"/{version}"
+        target = f"/compatibility{versions_of(subject)}{which}?verbose=true"
+        return self._requests.json("POST", target, compatibility, submission(schema, references))
+
+    def subjects(self, *, deleted: bool = False) -> list[str]:
+        """All subjects; those with softly deleted versions only if asked for."""
+        target = f"/subjects{_deleted(deleted)}"
+        return self._requests.json("GET", target, lambda found: list(map(str, found)))
+
+    def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
+        """The versions of a subject, ascending; softly deleted ones only if asked for."""
+        target = f"{versions_of(subject)}{_deleted(deleted)}"
+        return self._requests.json("GET", target, lambda found: list(map(int, found)))
+
+    def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
+        """What never changes, from memory; the least used are forgotten."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return cast("Value", self._kept[key])
+        value = ask()
+        with self._lock:
+            self._kept[key] = value
+            if len(self._kept) > CACHED_MAX:
+                self._kept.popitem(last=False)
+        return value
+
+
+def subject_of(topic: str) -> str:
+    """The subject of a topic's values (Confluent's TopicNameStrategy)."""
+    return f"{topic}-value"
+
+
+def quoted(subject: str) -> str:
+    """A subject as part of a path."""
+    return quote(subject, safe="")
+
+
+def versions_of(subject: str) -> str:
+    """The path of a subject's versions."""
+    return f"/subjects/{quoted(subject)}/versions"
+
+
+def _deleted(wanted: bool) -> str:
+    return "?deleted=true" if wanted else ""

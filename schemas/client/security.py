@@ -1,0 +1,50 @@
+"""Who the client is, and whom it trusts: HTTP basic authentication and TLS."""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from skidway.errors import ConfigurationRefused
+
+
+@dataclass(frozen=True, slots=True)
+class Security:
+    """All of it may be left out. `user_info`: `user:password`; the others are PEM files.
+
+    Without `ca` the machine's authorities are trusted; `certificate` and `key` are what the client
+    shows to a registry that asks (mutual TLS); the key may lie in the certificate's file.
+    """
+
+    user_info: str | None = None
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def headers(self) -> dict[str, str]:
+        """What every request carries (RFC 7617). Raises `ConfigurationRefused`."""
+        if self.user_info is None:
+            return {}
+        if ":" not in self.user_info:
+            raise ConfigurationRefused("basic.auth.user.info is not user:password.")
+        return {"Authorization": f"Basic {base64.b64encode(self.user_info.encode()).decode()}"}
+
+    def context(self) -> ssl.SSLContext:
+        """For https. Raises `ConfigurationRefused` for files that cannot be used."""
+        try:
+            context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
+            if self.certificate is not None:
+                context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
+        except (OSError, ssl.SSLError) as error:
+            files = ", ".join(str(f) for f in (self.ca, self.certificate, self.key) if f)
+            raise ConfigurationRefused(
+                f"The files for TLS cannot be used ({files}): {error.strerror or error}."
+            ) from error
+        return context
+
+
+def _refuse_password() -> str:
+    """Instead of OpenSSL asking on the terminal, where there may be none."""
+    raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

@@ -1,0 +1,23 @@
+"""The verbs of `skidway schemas`, by what a person wants to do.
+
+Reading order: `connection` (options and settings that all verbs have), `arguments` (what verbs take
+alike), then `browse` (list, get), `evolve` (register, check), `retire` (delete, undelete) with
+`plan` (what a destructive verb prints before it acts).
+
+Exit status: 0 good, 1 incompatible or refused by the registry, 2 usage, 3 unreachable, 78 a
+configuration that cannot be used. Nothing destructive happens without `--yes` or a person's y.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.commands import browse, evolve, retire
+
+VERBS = (browse, evolve, retire)
+
+
+def register(verbs: Any) -> None:
+    """Adds every verb."""
+    for module in VERBS:
+        module.register(verbs)

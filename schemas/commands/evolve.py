@@ -1,0 +1,113 @@
+"""`skidway schemas register|check`: a schema's next version."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from typing import Any
+
+from schemas.avro_schema import parse
+from schemas.client import Reference, RegistryAdministration
+from schemas.commands.arguments import (
+    LATEST,
+    add_schema,
+    references,
+    schema_text,
+    version_number,
+)
+from schemas.commands.connection import add_verb, connect
+from schemas.second_opinion import second_opinion
+from skidway.cli.output import print_json
+
+
+def register(verbs: Any) -> None:
+    """Adds `register` and `check`."""
+    words = "register a schema under a subject, and print its id"
+    made = add_verb(verbs, "register", words, _register)
+    add_schema(made)
+    made.add_argument("--dry-run", action="store_true", help="only say what would happen")
+    words = "say whether a schema may follow; exit status 1 if not"
+    check = add_verb(verbs, "check", words, _check)
+    add_schema(check)
+    check.add_argument("--version", default=LATEST, metavar="N", help="number, or latest (latest)")
+
+
+def _register(args: argparse.Namespace) -> int:
+    text, takes = _schema(args)
+    client = connect(args)
+    if args.dry_run:
+        return _would_register(client, args, text, takes)
+    schema_id = client.register(args.subject, text, takes)
+    found = client.lookup(args.subject, text, takes)
+    version = None if found is None else found.version
+    if args.json:
+        print_json({"subject": args.subject, "version": version, "id": schema_id})
+    else:
+        print(f"{args.subject} version {version} has id {schema_id}")
+    _say_second_opinion(text, takes)
+    return 0
+
+
+def _would_register(
+    client: RegistryAdministration,
+    args: argparse.Namespace,
+    text: str,
+    takes: tuple[Reference, ...],
+) -> int:
+    found = client.lookup(args.subject, text, takes)
+    if found is not None:
+        if args.json:
+            print_json({"subject": args.subject, "version": found.version, "id": found.id})
+        else:
+            print(f"{args.subject} version {found.version} is this schema, with id {found.id}")
+        return 0
+    return _verdict(client, args, text, takes, None)
+
+
+def _check(args: argparse.Namespace) -> int:
+    text, takes = _schema(args)
+    status = _verdict(connect(args), args, text, takes, version_number(args.version))
+    _say_second_opinion(text, takes)
+    return status
+
+
+def _verdict(
+    client: RegistryAdministration,
+    args: argparse.Namespace,
+    text: str,
+    takes: tuple[Reference, ...],
+    version: int | str | None,
+) -> int:
+    verdict = client.compatible(args.subject, text, version, takes)
+    which = f"{args.subject}" if version is None else f"{args.subject} version {version}"
+    if args.json:
+        print_json({"compatible": verdict.ok, "messages": verdict.messages})
+    elif verdict.ok:
+        print(f"compatible with {which}")
+    else:
+        print(f"not compatible with {which}:")
+        for message in filter(None, map(_reason, verdict.messages)):
+            print(f"  {message}")
+    return 0 if verdict.ok else 1
+
+
+def _schema(args: argparse.Namespace) -> tuple[str, tuple[Reference, ...]]:
+    takes, text = references(args), schema_text(args.file)
+    if not takes:
+        parse(text)  # says where it is wrong, before anybody is asked
+    return text, takes
+
+
+def _say_second_opinion(text: str, takes: tuple[Reference, ...]) -> None:
+    refusal = None if takes else second_opinion(text)
+    if refusal is not None:
+        print(f"Apache Avro's Python library does not read it: {refusal}", file=sys.stderr)
+
+
+def _reason(message: str) -> str | None:
+    """The sentence in a registry's message; None for one that repeats the old schema."""
+    sentence = re.search(r"description:'(.*?)'\s*(, additionalInfo|\})", message)
+    if sentence:
+        return sentence[1]
+    return None if message.startswith(("{oldSchema", "{validateFields")) else message

@@ -1,0 +1,34 @@
+"""What a destructive verb prints before it acts, and whether it may."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from skidway.cli.output import Row, render_table
+from skidway.errors import UsageError
+
+
+def add_plan_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --yes and --dry-run."""
+    parser.add_argument("--yes", action="store_true", help="do it without asking")
+    parser.add_argument("--dry-run", action="store_true", help="print the plan, and end")
+
+
+def agreed(args: argparse.Namespace, rows: Sequence[Row], columns: Sequence[str]) -> bool:
+    """Prints the plan; whether it is to be done. It goes to standard error beside --json.
+
+    Raises `UsageError` where there is nobody to ask.
+    """
+    out = sys.stderr if args.json else sys.stdout
+    out.write(render_table(rows, columns))
+    if args.dry_run or not rows:
+        return False
+    if args.yes:
+        return True
+    if not sys.stdin.isatty():
+        raise UsageError("This is only the plan: repeat with --yes to do it.")
+    sys.stderr.write("Do it? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,142 @@
+"""`skidway schemas delete|undelete`: versions that are needed no more, and back."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from schemas.client import (
+    SUBJECT_UNKNOWN,
+    Registered,
+    RegistryAdministration,
+    RegistryRefused,
+)
+from schemas.commands.arguments import add_subject
+from schemas.commands.connection import add_verb, connect
+from schemas.commands.plan import add_plan_options, agreed
+from skidway.cli.output import print_json, print_rows
+from skidway.errors import SkidwayError
+
+PLAN = ["subject", "version", "id", "now", "then", "referenced_by"]
+
+
+def register(verbs: Any) -> None:
+    """Adds `delete` and `undelete`."""
+    words = (
+        "delete a subject, or one version: softly (readable by id, and can come back) or for ever"
+    )
+    delete = add_verb(verbs, "delete", words, _delete)
+    add_subject(delete)
+    delete.add_argument("--version", type=int, metavar="N", help="that version alone")
+    delete.add_argument(
+        "--permanent",
+        action="store_true",
+        help="for ever: records with its id can be read no more once it has no other subject",
+    )
+    add_plan_options(delete)
+    words = "register again, under the same id, what was softly deleted"
+    undelete = add_verb(verbs, "undelete", words, _undelete)
+    add_subject(undelete)
+    undelete.add_argument("--version", type=int, metavar="N", help="that version alone")
+    undelete.add_argument("--dry-run", action="store_true", help="only say what would come back")
+
+
+def _delete(args: argparse.Namespace) -> int:
+    client = connect(args)
+    live, deleted = _versions(client, args)
+    going = [*live, *deleted] if args.permanent else live
+    if not going:
+        raise SkidwayError(_nothing(args, deleted))
+    rows = [_row(client, args, each, each in deleted) for each in going]
+    done = agreed(args, sorted(rows, key=lambda row: int(row["version"])), PLAN)
+    if done:
+        _carry_out(client, args, live)
+    if args.json:
+        print_json({"subject": args.subject, "deleted": done, "versions": rows})
+    elif done:
+        print(f"deleted {len(rows)} of {args.subject}" + (" for ever" if args.permanent else ""))
+    return 0
+
+
+def _carry_out(
+    client: RegistryAdministration, args: argparse.Namespace, live: list[Registered]
+) -> None:
+    """Softly first: no registry deletes for ever what is in use."""
+    if args.version is not None:
+        if live:
+            client.delete_version(args.subject, args.version)
+        if args.permanent:
+            client.delete_version(args.subject, args.version, permanent=True)
+        return
+    if live:
+        client.delete_subject(args.subject)
+    if args.permanent:
+        client.delete_subject(args.subject, permanent=True)
+
+
+def _undelete(args: argparse.Namespace) -> int:
+    client = connect(args)
+    _, deleted = _versions(client, args)
+    if not deleted:
+        which = "" if args.version is None else f" version {args.version}"
+        raise SkidwayError(f"{args.subject}{which} has nothing that was softly deleted.")
+    rows = [_back(client, each, dry_run=args.dry_run) for each in deleted]
+    print_rows(rows, ["subject", "version", "id", "back_as_version"], as_json=args.json)
+    return 0
+
+
+def _back(client: RegistryAdministration, gone: Registered, *, dry_run: bool) -> dict[str, Any]:
+    row: dict[str, Any] = {"subject": gone.subject, "version": gone.version, "id": gone.id}
+    if dry_run:
+        return row | {"back_as_version": None}
+    schema_id = client.register(gone.subject, gone.schema, gone.references)
+    if schema_id != gone.id:
+        raise SkidwayError(
+            f"{gone.subject} version {gone.version} came back with id {schema_id} instead of "
+            f"{gone.id}: this registry does not keep the ids of what was deleted."
+        )
+    found = client.lookup(gone.subject, gone.schema, gone.references)
+    return row | {"back_as_version": None if found is None else found.version}
+
+
+def _versions(
+    client: RegistryAdministration, args: argparse.Namespace
+) -> tuple[list[Registered], list[Registered]]:
+    """The versions that the arguments mean: live ones, and softly deleted ones; ascending."""
+    numbers = client.versions(args.subject, deleted=True)
+    live = set(_live_numbers(client, args.subject))
+    if args.version is not None:
+        if args.version not in numbers:
+            raise SkidwayError(f"{args.subject} has no version {args.version}.")
+        numbers = [args.version]
+    found = [client.version(args.subject, each, deleted=True) for each in sorted(numbers)]
+    return [e for e in found if e.version in live], [e for e in found if e.version not in live]
+
+
+def _live_numbers(client: RegistryAdministration, subject: str) -> list[int]:
+    try:
+        return client.versions(subject)
+    except RegistryRefused as refused:
+        if refused.error_code == SUBJECT_UNKNOWN:
+            return []
+        raise
+
+
+def _row(
+    client: RegistryAdministration, args: argparse.Namespace, each: Registered, deleted: bool
+) -> dict[str, Any]:
+    return {
+        "subject": each.subject,
+        "version": each.version,
+        "id": each.id,
+        "now": "softly deleted" if deleted else "live",
+        "then": "gone" if args.permanent else "softly deleted",
+        "referenced_by": None if deleted else client.referenced_by(each.subject, each.version),
+    }
+
+
+def _nothing(args: argparse.Namespace, deleted: list[Registered]) -> str:
+    which = args.subject if args.version is None else f"{args.subject} version {args.version}"
+    if deleted:
+        return f"{which} is softly deleted already; --permanent deletes it for ever."
+    return f"{which} is not there."

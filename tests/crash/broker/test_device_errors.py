@@ -1,0 +1,144 @@
+"""A device that answers EIO, under one of two log directories: writing, fsync, reading.
+
+Whatever fails, the same is promised: the request is refused with KAFKA_STORAGE_ERROR, the directory
+goes offline and is named, the other one goes on, and with a good device and a start all that was
+acknowledged is there again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skidway.kafka.batch import headers
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from support.batches import sized
+from support.brokers import SkidwayBroker
+from support.failing_disk import FailingDisk
+from support.processes import eventually
+from support.raw_client import RawClient
+
+pytestmark = [pytest.mark.crash, pytest.mark.foreign]
+LARGE_BYTES = 200_000
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[FailingDisk]:
+    """A file system whose device can be told to fail."""
+    with FailingDisk(tmp_path / "failing").mounted() as disk:
+        yield disk
+
+
+@pytest.fixture
+def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBroker]:
+    """A topic with a partition on the device and one beside it; three records in each."""
+    own_broker.settings["log.dirs"] = f"[{disk.path}, {own_broker.logs}]"
+    broker = own_broker.start()
+    with RawClient(broker.port) as client:
+        wanted = CreatableTopic(name="logs", num_partitions=2)
+        answer = client.ask(CreateTopicsRequest(topics=(wanted,)), 5, CreateTopicsResponse)
+        assert isinstance(answer, CreateTopicsResponse)
+        assert answer.topics[0].error_code == 0
+        for offset in range(3):
+            for partition in range(2):
+                stored = client.produce("logs", sized(LARGE_BYTES), partition=partition)
+                assert (stored.error_code, stored.base_offset) == (0, offset)
+    assert (disk.path / "logs-0").is_dir()
+    yield broker
+    broker.end()  # before its device
+
+
+def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
+    """The directory is offline and named, and its partition refused; the other one is served."""
+    eventually(lambda: str(disk.path) in broker.health()["offline_log_dirs"])
+    assert set(broker.health()["stopped_partitions"]) == {"logs-0"}
+    assert broker.metric("skidway_broker_log_directories_offline") == 1
+    with RawClient(broker.port) as client:
+        for acks in (1, -1):
+            refused = client.produce("logs", sized(1000), acks=acks)
+            assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert client.produce("logs", sized(1000), acks=acks, partition=1).error_code == 0
+        assert client.fetch("logs", 0).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert client.fetch("logs", 0, partition=1).error_code == 0
+
+
+def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
+    """After a start on a good device: the log end, with all that was acknowledged below it."""
+    disk.heal()
+    broker.program.kill()
+    broker.start()
+    with RawClient(broker.port) as client:
+        end = client.fetch("logs", 0).high_watermark
+        assert end >= 3
+        for offset in range(end):
+            found = client.fetch("logs", offset, max_bytes=1)
+            assert [header.base_offset for _, header in headers(found.records)] == [offset]
+        assert client.produce("logs", sized(1000)).base_offset == end
+    return end
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> None:
+    """What could not be written is refused and is not there; its directory is used no more."""
+    disk.fail("write", ".log")
+    with RawClient(broker.port) as client:
+        refused = client.produce("logs", sized(1000), acks=acks)
+        assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    refused_alone(broker, disk)
+    assert back_again(broker, disk) == 3
+
+
+def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingDisk) -> None:
+    """acks=all is refused; the kernel may have dropped the pages, so nobody asks it again."""
+    disk.fail("fsync", ".log")
+    with RawClient(broker.port) as client:
+        refused = client.produce("logs", sized(1000))
+        assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    refused_alone(broker, disk)
+    disk.heal()
+    disk.fail("fsync", "nothing")
+    refused_alone(broker, disk)  # it stays so, though an fsync would say that all is well now
+    of_log = [each.failed for each in disk.operations() if each.what == "fsync"
+              and each.file.startswith("/logs-0/") and each.file.endswith(".log")]  # fmt: skip
+    assert of_log.count(True) == 1
+    assert of_log[-1] is True
+    # It was written and not acknowledged: the log may keep it.
+    assert back_again(broker, disk) in (3, 4)
+
+
+def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: FailingDisk) -> None:
+    """sendfile fails behind the answer's head: that connection ends, the next is told why."""
+    broker.restart()  # so that no page of the log is in memory
+    disk.fail("read", ".log", above=LARGE_BYTES * 2)
+    with RawClient(broker.port) as client:
+        client.send_fetch("logs", 0)
+        assert client.receive() == b"", "an answer that cannot be whole"
+    refused_alone(broker, disk)
+    assert back_again(broker, disk) == 3
+
+
+def test_a_read_error_before_an_answer(broker: SkidwayBroker, disk: FailingDisk) -> None:
+    """The batch cannot even be found: KAFKA_STORAGE_ERROR at once."""
+    broker.restart()
+    disk.fail("read", ".log")
+    with RawClient(broker.port) as client:
+        assert client.fetch("logs", 1).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    refused_alone(broker, disk)
+    assert back_again(broker, disk) == 3
+
+
+def test_a_read_error_in_recovery(broker: SkidwayBroker, disk: FailingDisk) -> None:
+    """A log that cannot be read is not cut: its directory is offline until it can."""
+    broker.program.kill()
+    disk.fail("read", ".log")
+    broker.program = type(broker.program)(broker.command(), broker.folder / "again.out")
+    broker.program.start().wait_until(broker.up)
+    refused_alone(broker, disk)
+    assert back_again(broker, disk) == 3

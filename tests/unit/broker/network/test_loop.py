@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from broker.api import fetch as fetch_api
+from broker.api import produce_run
+from broker.log.partition_log import PartitionLog
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol import fetch, produce
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
+from skidway.kafka.protocol.frames import request_frame, response_body
+from skidway.kafka.protocol.messages import encode
+from skidway.kafka.types import TopicPartition
+from support.batches import batch, sized
+from support.broker_core import BrokerCore, CoreClient, broker_core
+
+LOGS = TopicPartition("logs", 0)
+
+
+class Mistake(Exception):
+    """One of ours, of the kind that no test has found yet."""
+
+
+def mistake(*_: object, **__: object) -> Any:
+    raise Mistake
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Iterator[BrokerCore]:
+    with broker_core(tmp_path) as made:
+        client = made.connect()
+        wanted = CreateTopicsRequest(topics=(CreatableTopic(name="logs", num_partitions=1),))
+        assert client.ask(request_frame(wanted.API, 5, 1, "test", encode(wanted, 5)))
+        client.close()
+        yield made
+
+
+def produce_frame(acks: int, data: bytes | bytearray | None = None) -> bytes:
+    buffers = [produce.TopicBuffers("logs", 0, (bytes(data or batch(b"x")),))]
+    return b"".join(bytes(each) for each in produce.write_request(1, "t", 7, acks, 1000, buffers))
+
+
+def fetch_frame(offset: int, max_wait_ms: int = 0) -> bytes:
+    wanted = [fetch.FetchTarget("logs", 0, offset, 1 << 20)]
+    return fetch.write_request(1, "t", 11, fetch.Fetch(wanted, max_wait_ms, 1, 1 << 20))
+
+
+def code_of(answer: bytes | None) -> int:
+    assert answer is not None
+    body = response_body(memoryview(answer), ApiKey.FETCH, 11)
+    return fetch.parse_response(body, 11).partitions[0].error_code
+
+
+def stored(client: CoreClient) -> bool:
+    """Whether a batch is taken; every part of the broker is needed for that."""
+    answer = client.ask(produce_frame(-1))
+    assert answer is not None
+    body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)
+    return produce.parse_response(body, 7).results[0].error_code == 0
+
+
+def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixture[str]) -> None:
+    """A timer and a posted call that raise are logged and counted; what is behind them runs."""
+    called: list[str] = []
+    core.loop.post(mistake)
+    core.loop.post(lambda: called.append("posted"))
+    core.loop.call_later(10, mistake)
+    core.loop.call_later(10, lambda: called.append("timer"))
+    core.advance(1)
+    assert called == ["posted", "timer"]
+    assert core.loop.traffic.failed_calls == 2
+    assert stored(core.connect())
+
+
+def test_a_parked_request_that_fails_is_alone(
+    core: BrokerCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection is closed; others that wait for the same partition are answered."""
+    unlucky, lucky = core.connect(), core.connect()
+    unlucky.send(fetch_frame(0, 30_000))
+    core.advance(0)
+    read_all = fetch_api._read_all
+    monkeypatch.setattr(fetch_api, "_read_all", mistake)
+    assert stored(core.connect())
+    assert unlucky.answers() == []
+    assert unlucky.is_closed
+    assert core.broker.purgatory.failed == 1
+    monkeypatch.setattr(fetch_api, "_read_all", read_all)
+    assert code_of(lucky.ask(fetch_frame(0, 30_000))) == 0
+
+
+def test_a_parked_request_that_fails_at_its_deadline_is_alone(
+    core: BrokerCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when it is time, and not the partition, that asks it."""
+    unlucky = core.connect()
+    unlucky.send(fetch_frame(0, 1000))
+    core.advance(0)
+    monkeypatch.setattr(fetch_api, "_read_all", mistake)
+    core.advance(2)
+    unlucky.answers()
+    assert unlucky.is_closed
+    assert core.closed_for("failed") == 1
+    assert stored(core.connect())
+
+
+def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two requests of one turn one cannot be answered: the other one is."""
+    unlucky, lucky = core.connect(), core.connect()
+    for each in (unlucky, lucky):
+        assert each.ask(produce_frame(1))  # from now on its requests are alike
+    unlucky.send(produce_frame(1))
+    lucky.send(produce_frame(-1))
+    monkeypatch.setattr(produce_run, "_when_written", mistake)
+    core.advance(0)
+    assert unlucky.answers() == []
+    assert unlucky.is_closed
+    assert len(lucky.answers()) == 1
+    assert core.broker.counts.answers_failed == 1
+
+
+def test_a_flush_that_cannot_be_finished_stops_its_partition(
+    core: BrokerCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows what is on disk, so nobody is told that it is; the broker goes on."""
+    monkeypatch.setattr(PartitionLog, "finish_flush", mistake)
+    client = core.connect()
+    answer = client.ask(produce_frame(-1))
+    assert answer is not None
+    body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)
+    refused = produce.parse_response(body, 7).results[0]
+    assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert "Mistake" in core.broker.logs.stopped[LOGS]
+    assert core.broker.partitions.flushes.unfinished == 1
+    assert code_of(client.ask(fetch_frame(0))) == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_turn_that_cannot_be_ended_ends_the_broker(
+    core: BrokerCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logs that cannot be written for a reason that nobody knows are not written any more."""
+    monkeypatch.setattr(PartitionLog, "write", mistake)
+    client = core.connect()
+    client.send(produce_frame(1))
+    with pytest.raises(Mistake):
+        core.advance(0)
+    assert client.answers() == []
+
+
+def test_a_file_that_was_cut_stops_its_partition(core: BrokerCore) -> None:
+    """An answer cannot be completed: its connection ends, and the next fetch is told why."""
+    client = core.connect()
+    assert client.ask(produce_frame(-1, sized(100_000)))
+    assert code_of(client.ask(fetch_frame(0))) == 0
+    log = core.broker.logs.logs[LOGS]
+    log.active.file_cut(50_000)
+    assert client.ask(fetch_frame(0)) is None
+    assert client.is_closed
+    assert core.closed_for("unreadable") == 1
+    assert "damaged at position 50000" in core.broker.logs.stopped[LOGS]
+    assert code_of(core.connect().ask(fetch_frame(0))) == ErrorCode.KAFKA_STORAGE_ERROR
