@@ -15,13 +15,20 @@ deletion is an entry, too. Whoever lost ZooKeeper's answer finds its own mark in
 that was set back under a running registry (a restored backup) or has a gap takes no more entries.
 
 Reads are answered from memory, which follows the log by a watch on the number that comes next;
-they go on while ZooKeeper is away, and writes answer 503 then. A read that finds nothing asks
-ZooKeeper once for what is newer before it says so, and while ZooKeeper is away answers 503: another
-registry may have given that id, and a client believes a 404 for good.
+they go on while ZooKeeper is away, and so does the registration of a schema that its subject has
+already; other writes answer 503 then. A read that finds nothing asks ZooKeeper once for what is
+newer before it says so, and while ZooKeeper is away answers 503: another registry may have given
+that id, and a client believes a 404 for good.
 
-Reading order: `refusals` (what can be answered, with codes), `changes` (entries), `state` (what the
-log means; pure), `decisions` (may this be done, and which entry does it; pure), `zookeeper_log` and
-`store` (the log there, the state here), `rest` (HTTP), `program` (the process).
+Ids come from the log alone: the next one is the highest plus one, so they have gaps only where an
+import (mode IMPORT) brought ids of another registry; an id that had a schema never gets another.
+A reference is kept with the id that it meant, so every schema can be read whatever is deleted.
 
-Open until later: references between schemas, JSON Schema and Protobuf, modes, associations.
+Reading order: `refusals` (what can be answered, with codes), `kept` (a schema under its id),
+`modes`, `changes` (entries), `parsed` (schemas as types, remembered), `state` (what the log means;
+pure), `decisions/` (may this be done, and which entry does it; pure), `zookeeper_log` and `store`
+(the log there, the state here), `rest/` (HTTP), `program` (the process).
+
+Not here: JSON Schema and Protobuf, contexts other than the default one, metadata and rules of
+schemas, associations (every client takes their 404).
 """

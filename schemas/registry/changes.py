@@ -1,18 +1,20 @@
 """The entries of the registry's log: one change each, as JSON.
 
-Unknown keys are kept out and unknown kinds refused: an older registry must not misread what a
-newer one wrote. Adding a kind is therefore a change that all registries have to be upgraded for.
+Unknown keys are ignored and unknown kinds refused: an older registry must not misread what a newer
+one wrote. Adding a kind, or a key that changes what an entry means, is therefore a change that all
+registries have to be upgraded for.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from schemas.compatibility import Level
+from schemas.registry.kept import Reference
+from schemas.registry.modes import Mode
 from skidway.errors import StateRefused
 
 ENTRY_BYTES_MAX: Final = 1_000_000
@@ -29,12 +31,18 @@ class EntryTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class VersionRegistered:
-    """A subject got a version. `schema` only with the first version that uses the id."""
+    """A subject got a version. `schema` and its references only with the first use of the id."""
 
     subject: str
     version: int
     id: int
     schema: str | None
+    references: tuple[Reference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VersionImported(VersionRegistered):
+    """A version with the number and the id that it has in another registry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +62,19 @@ class LevelSet:
     level: Level | None
 
 
-Change = VersionRegistered | VersionsDeleted | LevelSet
+@dataclass(frozen=True, slots=True)
+class ModeSet:
+    """A mode, of a subject or (None) of all that have none. None: back to that.
 
-_KINDS: Final[dict[str, type[Change]]] = {
-    "VERSION": VersionRegistered,
-    "DELETE": VersionsDeleted,
-    "LEVEL": LevelSet,
-}
-_NAMES: Final = {cls: name for name, cls in _KINDS.items()}
+    `recursive`: of every subject, too.
+    """
+
+    subject: str | None
+    mode: Mode | None
+    recursive: bool = False
+
+
+Change = VersionRegistered | VersionsDeleted | LevelSet | ModeSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +88,7 @@ class Entry:
 
 def encode(entry: Entry) -> bytes:
     """The node's content. Raises `EntryTooLarge`."""
-    document: dict[str, Any] = {"change": _NAMES[type(entry.change)]}
-    for field in dataclasses.fields(entry.change):
-        value = getattr(entry.change, field.name)
-        if value is not None:
-            document[field.name] = value.value if isinstance(value, Level) else value
-    document |= {"writer": entry.writer, "time": entry.time_ms}
+    document = _document(entry.change) | {"writer": entry.writer, "time": entry.time_ms}
     content = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
     if len(content) > ENTRY_BYTES_MAX:
         raise EntryTooLarge(len(content))
@@ -91,9 +99,8 @@ def decode(content: bytes, number: int) -> Entry:
     """The entry of that number. Raises `StateRefused` for one that this version cannot read."""
     try:
         document = json.loads(content)
-        return Entry(
-            _change(_KINDS[document["change"]], document), document["writer"], document["time"]
-        )
+        read = _READERS[document["change"]]
+        return Entry(read(document), document["writer"], document["time"])
     except (ValueError, KeyError, TypeError) as error:
         raise StateRefused(
             f"Entry {number} of the registry's log cannot be read ({error!r}): it was written by "
@@ -101,16 +108,88 @@ def decode(content: bytes, number: int) -> Entry:
         ) from error
 
 
-def _change(cls: type[Change], document: Mapping[str, Any]) -> Change:
-    if cls is VersionRegistered:
-        return VersionRegistered(
-            str(document["subject"]),
-            int(document["version"]),
-            int(document["id"]),
-            document.get("schema"),
-        )
-    if cls is VersionsDeleted:
-        versions = tuple(int(each) for each in document["versions"])
-        return VersionsDeleted(str(document["subject"]), versions, bool(document["permanent"]))
+def _document(change: Change) -> dict[str, Any]:
+    if isinstance(change, VersionRegistered):
+        kind = "IMPORT" if isinstance(change, VersionImported) else "VERSION"
+        return {"change": kind} | _version(change)
+    if isinstance(change, VersionsDeleted):
+        return {
+            "change": "DELETE",
+            "subject": change.subject,
+            "versions": change.versions,
+            "permanent": change.permanent,
+        }
+    if isinstance(change, LevelSet):
+        level = None if change.level is None else change.level.value
+        return {"change": "LEVEL"} | _given(subject=change.subject, level=level)
+    mode = None if change.mode is None else change.mode.value
+    given = _given(subject=change.subject, mode=mode, recursive=change.recursive or None)
+    return {"change": "MODE"} | given
+
+
+def _version(change: VersionRegistered) -> dict[str, Any]:
+    references = [
+        {"name": each.name, "subject": each.subject, "version": each.version, "id": each.id}
+        for each in change.references
+    ]
+    return _given(
+        subject=change.subject,
+        version=change.version,
+        id=change.id,
+        schema=change.schema,
+        references=references or None,
+    )
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _read_registered(document: Mapping[str, Any]) -> Change:
+    return VersionRegistered(*_read_version(document))
+
+
+def _read_imported(document: Mapping[str, Any]) -> Change:
+    return VersionImported(*_read_version(document))
+
+
+def _read_version(
+    document: Mapping[str, Any],
+) -> tuple[str, int, int, str | None, tuple[Reference, ...]]:
+    schema = document.get("schema")
+    references = tuple(
+        Reference(str(each["name"]), str(each["subject"]), int(each["version"]), int(each["id"]))
+        for each in document.get("references", ())
+    )
+    text = None if schema is None else str(schema)
+    return (
+        str(document["subject"]),
+        int(document["version"]),
+        int(document["id"]),
+        text,
+        references,
+    )
+
+
+def _read_deleted(document: Mapping[str, Any]) -> Change:
+    versions = tuple(int(each) for each in document["versions"])
+    return VersionsDeleted(str(document["subject"]), versions, bool(document["permanent"]))
+
+
+def _read_level(document: Mapping[str, Any]) -> Change:
     level = document.get("level")
     return LevelSet(document.get("subject"), None if level is None else Level(level))
+
+
+def _read_mode(document: Mapping[str, Any]) -> Change:
+    mode, recursive = document.get("mode"), bool(document.get("recursive"))
+    return ModeSet(document.get("subject"), None if mode is None else Mode(mode), recursive)
+
+
+_READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Change]]] = {
+    "VERSION": _read_registered,
+    "IMPORT": _read_imported,
+    "DELETE": _read_deleted,
+    "LEVEL": _read_level,
+    "MODE": _read_mode,
+}

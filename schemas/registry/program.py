@@ -27,8 +27,6 @@ from skidway.service import Shutdown
 from skidway.settings import setting
 from skidway.telemetry import Health, TelemetryServer, host_and_port
 
-CONCURRENT_MAX: Final = 500
-"""Requests at once; more are answered 503, which clients try again."""
 BACKLOG: Final = 512
 KEEP_ALIVE_S: Final = 30
 STOP_WITHIN_S: Final = 5
@@ -97,7 +95,7 @@ def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(_listening(each)) for each in settings.listeners]
         coordinator = stack.enter_context(Coordinator(settings.zookeeper_connect))
-        store = Store(ZookeeperLog(coordinator), SystemClock())
+        store = Store(ZookeeperLog(coordinator), SystemClock(), Level(settings.level))
         store.start()
         stack.callback(store.close)
         telemetry = TelemetryServer(settings.metrics_listener, lambda: _health(store))
@@ -105,19 +103,18 @@ def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
         stack.callback(telemetry.stop)
         stack.enter_context(_metrics(store))
         _log.info("registry_started", listeners=settings.listeners, entries=store.entries)
-        _serve(store, Level(settings.level), sockets, shutdown)
+        _serve(store, sockets, shutdown)
     _log.info("registry_stopped")
     return 0
 
 
-def _serve(store: Store, level: Level, sockets: list[socket.socket], shutdown: Shutdown) -> None:
+def _serve(store: Store, sockets: list[socket.socket], shutdown: Shutdown) -> None:
     config = uvicorn.Config(
-        application(store, level),
+        application(store),
         log_config=None,
         access_log=False,
         lifespan="off",
         server_header=False,
-        limit_concurrency=CONCURRENT_MAX,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=STOP_WITHIN_S,
     )

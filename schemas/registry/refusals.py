@@ -21,8 +21,8 @@ class Refusal(SkidwayError):
 class NotFound(Refusal):
     """Nothing there, as far as this registry has read the log."""
 
-    def __init__(self, error_code: int, message: str) -> None:
-        super().__init__(404, error_code, message)
+    def __init__(self, error_code: int, message: str, *, status: int = 404) -> None:
+        super().__init__(status, error_code, message)
 
 
 def subject_not_found(subject: str) -> Refusal:
@@ -86,6 +86,17 @@ def mode_not_found(subject: str) -> Refusal:
     return NotFound(40409, f"Subject '{subject}' does not have subject-level mode configured")
 
 
+def reference_not_found(name: str, subject: str, version: int | None) -> Refusal:
+    """A schema references a version that is not there."""
+    which = "latest version" if version is None else f"version {version}"
+    return NotFound(
+        42201,
+        f"Invalid schema: its reference '{name}' names {which} of subject '{subject}', "
+        "which is not there",
+        status=422,
+    )
+
+
 def incompatible(subject: str, messages: list[str]) -> Refusal:
     """The schema may not follow the subject's earlier ones."""
     return Refusal(
@@ -121,9 +132,36 @@ def invalid_level(level: object) -> Refusal:
     )
 
 
+def invalid_mode(mode: object) -> Refusal:
+    """No mode."""
+    return Refusal(
+        422,
+        42204,
+        f"Invalid mode {mode!r}. Valid values are READWRITE, READONLY, READONLY_OVERRIDE, IMPORT, "
+        "and FORWARD",
+    )
+
+
 def not_permitted(what: str) -> Refusal:
-    """An operation that this registry does not do."""
+    """An operation that the mode, or this registry, does not allow."""
     return Refusal(422, 42205, what)
+
+
+def reference_exists(subject: str, version: int) -> Refusal:
+    """A deletion of what another schema references."""
+    return Refusal(
+        422,
+        42206,
+        "One or more references exist to the schema "
+        f"{{magic=1,keytype=SCHEMA,subject={subject},version={version}}}.",
+    )
+
+
+def id_does_not_match(known: int, given: int) -> Refusal:
+    """An import of a schema that its subject has under another id."""
+    return Refusal(
+        422, 42207, f"The subject has this schema with id {known}, not with the given id {given}"
+    )
 
 
 def invalid_subject(subject: str) -> Refusal:
@@ -141,6 +179,16 @@ def too_large(size_bytes: int, limit_bytes: int) -> Refusal:
 def malformed(why: str) -> Refusal:
     """A request body that is not what the API takes."""
     return Refusal(400, 400, why)
+
+
+def unauthorized() -> Refusal:
+    """No user, or a wrong password."""
+    return Refusal(401, 401, "HTTP 401 Unauthorized")
+
+
+def too_busy() -> Refusal:
+    """More requests at once than the program takes; the client may try again."""
+    return Refusal(503, 503, "The registry has too many requests at once, try again later")
 
 
 def body_too_large(limit_bytes: int) -> Refusal:

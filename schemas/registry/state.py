@@ -1,4 +1,4 @@
-"""What the log means: subjects, versions, ids, levels. Pure: changes in, answers out.
+"""What the log means: subjects, versions, ids, levels, modes. Pure: changes in, answers out.
 
 The state after n entries is the same in every registry. `apply` refuses what cannot follow
 (`StateRefused`): a gap in the ids or two schemas under one id would mean that somebody else wrote.
@@ -6,21 +6,29 @@ The state after n entries is the same in every registry. `apply` refuses what ca
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
 
-from schemas.avro_schema import AvroType, parse
 from schemas.compatibility import Level
-from schemas.registry.changes import Change, LevelSet, VersionRegistered, VersionsDeleted
+from schemas.registry.changes import (
+    Change,
+    LevelSet,
+    ModeSet,
+    VersionImported,
+    VersionRegistered,
+    VersionsDeleted,
+)
+from schemas.registry.kept import ID_MAX, Identity, Kept, Reference
+from schemas.registry.modes import Mode
+from schemas.registry.parsed import ParsedSchemas
 from schemas.registry.refusals import (
-    config_not_found,
+    NotFound,
+    reference_not_found,
     schema_not_found,
     subject_not_found,
     version_not_found,
 )
 from skidway.errors import StateRefused
-
-PARSED_MAX: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +51,34 @@ class Subject:
         """Versions that are not deleted."""
         return [each for each in self.versions.values() if not each.deleted]
 
+    def put(self, version: Version) -> None:
+        """Adds a version, or changes it."""
+        in_order = version.version in self.versions or version.version > self.highest
+        self.versions[version.version] = version
+        self.highest = max(self.highest, version.version)
+        if not in_order:
+            self.versions = dict(sorted(self.versions.items()))
+
 
 class State:
-    """Owned by one thread at a time (`schemas.registry.store` holds a lock around it)."""
+    """Owned by one thread at a time (`schemas.registry.store` holds a lock around it).
 
-    def __init__(self) -> None:
+    `default_level` is the program's, for where no level is set. `parsed` remembers schemas as types
+    and has a lock of its own.
+    """
+
+    def __init__(self, default_level: Level = Level.BACKWARD) -> None:
+        self.default_level = default_level
         self.subjects: dict[str, Subject] = {}
         self.levels: dict[str | None, Level] = {}
+        self.modes: dict[str | None, Mode] = {}
         self.last_id = 0
-        self._schemas: dict[int, str] = {}
-        self._ids: dict[str, int] = {}
+        self.parsed = ParsedSchemas()
+        self._kept: dict[int, Kept] = {}
+        self._ids: dict[Identity, int] = {}
+        self._guids: dict[str, list[int]] = {}
         self._uses: dict[int, set[tuple[str, int]]] = {}
-        self._parsed: dict[int, AvroType] = {}
+        self._referring: dict[tuple[str, int], set[int]] = {}
 
     def apply(self, change: Change) -> None:
         """The state after one more entry. Raises `StateRefused` for one that cannot follow."""
@@ -62,26 +86,31 @@ class State:
             self._register(change)
         elif isinstance(change, VersionsDeleted):
             self._delete(change)
-        else:
+        elif isinstance(change, LevelSet):
             self._set_level(change)
+        else:
+            self._set_mode(change)
 
-    def id_of(self, canonical: str) -> int | None:
+    def id_of(self, identity: Identity) -> int | None:
         """The id that this schema has, in whatever subject, or once had."""
-        return self._ids.get(canonical)
+        return self._ids.get(identity)
 
-    def schema(self, schema_id: int) -> str:
+    def kept(self, schema_id: int) -> Kept | None:
+        """The schema of an id, whether any version uses it or not; None: no such id."""
+        return self._kept.get(schema_id)
+
+    def schema(self, schema_id: int) -> Kept:
         """The schema of an id that some version uses, even a softly deleted one."""
         if not self._uses.get(schema_id):
             raise schema_not_found(schema_id)
-        return self._schemas[schema_id]
+        return self._kept[schema_id]
 
-    def parsed(self, schema_id: int) -> AvroType:
-        """The schema of an id, parsed once while it is in use."""
-        if schema_id not in self._parsed:
-            if len(self._parsed) >= PARSED_MAX:
-                self._parsed.clear()
-            self._parsed[schema_id] = parse(self._schemas[schema_id])
-        return self._parsed[schema_id]
+    def ids_of_guid(self, guid: str) -> list[int]:
+        """The ids in use of a schema by its guid, ascending. Raises `NotFound`."""
+        found = [each for each in self._guids.get(guid.lower(), ()) if self._uses.get(each)]
+        if not found:
+            raise schema_not_found(guid)
+        return sorted(found)
 
     def uses(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
         """(subject, version) that have this id, in order."""
@@ -91,6 +120,28 @@ class State:
             for name, version in self._uses[schema_id]
             if deleted or not self.subjects[name].versions[version].deleted
         )
+
+    def referenced_by(self, subject: str, version: Version) -> list[int]:
+        """Ids of the schemas that reference this version and have a live version, ascending."""
+        return sorted(
+            each
+            for each in self._referring.get((subject, version.version), ())
+            if self._is_live(each) and self._means(each, subject, version)
+        )
+
+    def reference(
+        self, name: str, subject: str, version: int | None, *, deleted: bool = False
+    ) -> Reference:
+        """A reference to a version (None: the latest). Raises `NotFound`."""
+        try:
+            found = self.version(subject, version, deleted=deleted)
+        except NotFound:
+            raise reference_not_found(name, subject, version) from None
+        return Reference(name, subject, found.version, found.id)
+
+    def needs(self, references: Iterable[Reference]) -> tuple[Kept, ...]:
+        """What references mean."""
+        return tuple(self._kept[each.id] for each in references)
 
     def subject_names(self, *, deleted: bool = False, live: bool = True) -> list[str]:
         """Subjects with a live version, or with deleted ones only, or both."""
@@ -108,6 +159,11 @@ class State:
             raise subject_not_found(subject)
         return found
 
+    def live(self, subject: str) -> list[Version]:
+        """Versions of a subject that are not deleted; none where there is no such subject."""
+        known = self.subjects.get(subject)
+        return [] if known is None else known.live()
+
     def version(self, subject: str, version: int | None, *, deleted: bool = False) -> Version:
         """That version, or the latest (None). Raises `NotFound`."""
         found = self.versions(subject, deleted=deleted)
@@ -118,40 +174,49 @@ class State:
                 return each
         raise version_not_found(version)
 
-    def find(self, subject: str, canonical: str, *, deleted: bool = False) -> Version | None:
-        """The newest version of the subject that has this schema. Raises `NotFound` (subject)."""
-        schema_id = self._ids.get(canonical)
-        found = self.versions(subject, deleted=deleted)
-        return next((each for each in reversed(found) if each.id == schema_id), None)
+    def next_version(self, subject: str) -> int:
+        """The number that the subject's next version gets."""
+        return self.subjects[subject].highest + 1 if subject in self.subjects else 1
 
     def level(self, subject: str | None) -> Level:
-        """The level set for a subject (None: for all). Raises `NotFound` if none is set."""
-        if subject not in self.levels:
-            raise config_not_found(subject or "")
-        return self.levels[subject]
+        """The level that holds for a subject (None: for all that have none of their own)."""
+        return self.levels.get(subject) or self.levels.get(None) or self.default_level
+
+    def mode(self, subject: str | None) -> Mode:
+        """The mode that holds for a subject (None: for all that have none of their own)."""
+        above = self.modes.get(None, Mode.READWRITE)
+        return above if above is Mode.READONLY_OVERRIDE else self.modes.get(subject, above)
 
     def _register(self, change: VersionRegistered) -> None:
-        self._learn(change)
-        subject = self.subjects.setdefault(change.subject, Subject())
-        if change.version != subject.highest + 1:
+        imported = isinstance(change, VersionImported)
+        if not imported and change.version != self.next_version(change.subject):
             raise StateRefused(f"Version {change.version} of {change.subject} does not follow.")
-        replaced = [v.version for v in subject.versions.values() if v.deleted and v.id == change.id]
-        for version in replaced:  # the same schema again takes its deleted version's place
-            self._forget(change.subject, version)
-        subject.highest = change.version
-        subject.versions[change.version] = Version(change.version, change.id)
+        self._learn(change, imported=imported)
+        subject = self.subjects.setdefault(change.subject, Subject())
+        for each in [*subject.versions.values()]:  # a schema that returns replaces its deleted self
+            returned = each.deleted and each.id == change.id and each.version < change.version
+            if returned or each.version == change.version:
+                self._forget(change.subject, each.version)
+        subject.put(Version(change.version, change.id))
         self._uses.setdefault(change.id, set()).add((change.subject, change.version))
 
-    def _learn(self, change: VersionRegistered) -> None:
+    def _learn(self, change: VersionRegistered, *, imported: bool) -> None:
         if change.schema is None:
-            if change.id not in self._schemas:
+            if change.id not in self._kept:
                 raise StateRefused(f"Schema id {change.id} is used before it has a schema.")
             return
-        if change.id != self.last_id + 1 or change.schema in self._ids:
+        identity = change.schema, change.references
+        follows = change.id == self.last_id + 1 and identity not in self._ids
+        is_new = 0 < change.id <= ID_MAX and change.id not in self._kept
+        if not ((is_new and imported) or follows):
             raise StateRefused(f"Schema id {change.id} does not follow {self.last_id}.")
-        self.last_id = change.id
-        self._schemas[change.id] = change.schema
-        self._ids[change.schema] = change.id
+        kept = Kept(change.id, change.schema, change.references, self.needs(change.references))
+        self.last_id = max(self.last_id, change.id)
+        self._kept[change.id] = kept
+        self._ids.setdefault(identity, change.id)
+        self._guids.setdefault(kept.guid, []).append(change.id)
+        for each in change.references:
+            self._referring.setdefault((each.subject, each.version), set()).add(change.id)
 
     def _delete(self, change: VersionsDeleted) -> None:
         subject = self.subjects[change.subject]
@@ -160,10 +225,12 @@ class State:
                 self._forget(change.subject, version)
             else:
                 old = subject.versions[version]
-                subject.versions[version] = Version(old.version, old.id, deleted=True)
+                subject.put(Version(old.version, old.id, deleted=True))
         if not subject.versions:  # nothing is left: the subject begins anew
             del self.subjects[change.subject]
+        if not subject.live():
             self.levels.pop(change.subject, None)
+            self.modes.pop(change.subject, None)
 
     def _forget(self, subject: str, version: int) -> None:
         gone = self.subjects[subject].versions.pop(version)
@@ -174,3 +241,24 @@ class State:
             self.levels.pop(change.subject, None)
         else:
             self.levels[change.subject] = change.level
+
+    def _set_mode(self, change: ModeSet) -> None:
+        if change.recursive:
+            self.modes.clear()
+        if change.mode is None:
+            self.modes.pop(change.subject, None)
+        else:
+            self.modes[change.subject] = change.mode
+
+    def _is_live(self, schema_id: int) -> bool:
+        return any(
+            not self.subjects[name].versions[version].deleted
+            for name, version in self._uses.get(schema_id, ())
+        )
+
+    def _means(self, schema_id: int, subject: str, version: Version) -> bool:
+        """False where a subject that is gone for ever had such a version before."""
+        return any(
+            (each.subject, each.version, each.id) == (subject, version.version, version.id)
+            for each in self._kept[schema_id].references
+        )

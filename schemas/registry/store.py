@@ -1,17 +1,22 @@
 """The state in memory that follows the log, and the only way to change it.
 
 Threads: kazoo's own only wake the follower; the follower and the writers read the log, one at a
-time (`_log_lock`); everybody reads the state (`_state_lock`), never while somebody waits for the
-network.
+time (`_log_lock`), and only they change the state; everybody reads the state (`_state_lock`),
+never while somebody waits for the network. A decision is made under `_log_lock` alone: nothing
+changes meanwhile, and readers need not wait for it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol, TypeVar
 
+from prometheus_client import Counter
+
+from schemas.compatibility import Level
 from schemas.registry.changes import (
     ENTRY_BYTES_MAX,
     Change,
@@ -34,9 +39,29 @@ FOLLOW_EVERY_S: Final = 30.0
 AHEAD_MAX: Final = 256
 """Entries asked for at once while catching up."""
 
+LOG_WITHIN_S: Final = 20.0
+"""How long a request waits for others that read or write the log: two answers of ZooKeeper's."""
+
 Answer = TypeVar("Answer")
 
 _log = log.get(__name__)
+_conflicts = Counter(
+    "skidway_schemas_write_conflicts", "Entries that another registry was faster to write."
+)
+
+
+class MustWait(Exception):
+    """Memory alone cannot answer: somebody has to ask the log."""
+
+
+class Registry(Protocol):
+    """What requests are answered from: the store, or what it remembers."""
+
+    def read(self, question: Callable[[State], Answer]) -> Answer:
+        """The answer. Raises refusals."""
+
+    def write(self, decide: Callable[[State], Decision]) -> Any:
+        """The decision's answer, once its change is in the log. Raises refusals."""
 
 
 class Log(Protocol):
@@ -65,10 +90,10 @@ class Store:
     Later a log that makes no sense ends writing (`failed`); what was read before stays.
     """
 
-    def __init__(self, entries: Log, clock: Clock) -> None:
+    def __init__(self, entries: Log, clock: Clock, default_level: Level = Level.BACKWARD) -> None:
         self._entries = entries
         self._clock = clock
-        self._state = State()
+        self._state = State(default_level)
         self._read = 0
         self._last = b""
         self._state_lock = threading.Lock()
@@ -111,6 +136,11 @@ class Store:
         self._wake.set()
         self._follower.join()
 
+    @property
+    def memory(self) -> Memory:
+        """The same without waiting."""
+        return Memory(self._ask)
+
     def read(self, question: Callable[[State], Answer]) -> Answer:
         """The answer from memory; if that finds nothing, once more with what is newer.
 
@@ -131,17 +161,14 @@ class Store:
 
         Runs the decision again whenever another registry was first. Raises refusals.
         """
-        self._refuse_if_away()
-        with self._log_lock:
+        with self._asking_the_log():
             for _ in range(ATTEMPTS_MAX):
                 self._refuse_if_away()
-                try:
-                    self._catch_up()
-                    decision = self._ask(decide)
-                    if decision.change is None or self._append(decision.change):
-                        return decision.answer
-                except (Unreachable, StateRefused) as error:
-                    raise store_away(str(error)) from error
+                self._catch_up()
+                decision = decide(self._state)
+                if decision.change is None or self._append(decision.change):
+                    return decision.answer
+                _conflicts.inc()
         raise store_away("too many other writers")
 
     def _ask(self, question: Callable[[State], Answer]) -> Answer:
@@ -156,15 +183,24 @@ class Store:
 
     def _refresh(self) -> None:
         """Reads on, as far as ZooKeeper's leader knows. Raises a 503 where that cannot be known."""
+        with self._asking_the_log():
+            self._entries.sync()
+            self._catch_up()
+
+    @contextlib.contextmanager
+    def _asking_the_log(self) -> Iterator[None]:
+        """Holds `_log_lock`, for a bounded time; what the log does not answer is a 503."""
         self._refuse_if_away()
+        if not self._log_lock.acquire(timeout=LOG_WITHIN_S):
+            raise store_away("others wait for ZooKeeper")
         try:
-            with self._log_lock:
-                self._refuse_if_away()  # it may have gone while we waited for the lock
-                self._entries.sync()
-                self._catch_up()
+            self._refuse_if_away()  # it may have gone while we waited for the lock
+            yield
         except (Unreachable, StateRefused) as error:
-            _log.warning("registry_refresh_failed", reason=str(error), entries=self._read)
+            _log.warning("registry_log_failed", reason=str(error), entries=self._read)
             raise store_away(str(error)) from error
+        finally:
+            self._log_lock.release()
 
     def _append(self, change: Change) -> bool:
         """Whether the change is the log's next entry now. The caller holds `_log_lock`."""
@@ -240,3 +276,19 @@ class Store:
                 _log.error("registry_log_refused", reason=str(error), entries=self._read)
                 return
             self._wake.wait(FOLLOW_EVERY_S)
+
+
+class Memory:
+    """What a store remembers. Never waits for the network: raises `NotFound` or `MustWait`."""
+
+    def __init__(self, ask: Callable[[Callable[[State], Any]], Any]) -> None:
+        self._ask = ask
+
+    def read(self, question: Callable[[State], Answer]) -> Answer:
+        """The answer as far as the log was read."""
+        answer: Answer = self._ask(question)
+        return answer
+
+    def write(self, decide: Callable[[State], Decision]) -> Any:
+        """Only the log knows."""
+        raise MustWait

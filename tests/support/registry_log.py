@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -29,11 +30,14 @@ class MemoryLog:
         self.meanwhile: list[Callable[[], object]] = []
         self.visible: int | None = None
         """How many entries this connection's server knows, until sync; None: all."""
+        self.reached = threading.Event()
+        """Somebody has come as far as creating an entry."""
         self.missing = 0
         """How many more entries lie behind a gap."""
 
     def create(self, number: int, content: bytes) -> bool:
         """See `Log`."""
+        self.reached.set()
         while self.meanwhile:
             self.meanwhile.pop(0)()
         fault = self.lose.pop(0) if self.lose else ""

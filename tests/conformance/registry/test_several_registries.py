@@ -12,7 +12,8 @@ import pytest
 
 from schemas.client import RegistryClient, RegistryRefused, RegistryUnreachable
 from schemas.compatibility import Level
-from schemas.registry import decisions
+from schemas.registry.decisions import registration, submission
+from schemas.registry.state import State
 from schemas.registry.store import Store
 from schemas.registry.zookeeper_log import ZookeeperLog
 from skidway.clock import SystemClock
@@ -30,8 +31,8 @@ def schema(number: int) -> str:
 
 
 def register(store: Store, subject: str, number: int) -> int:
-    submitted = decisions.submitted({"schema": schema(number)})
-    return int(store.write(lambda state: decisions.register(state, subject, submitted, Level.NONE)))
+    submitted = submission.submit(State(), submission.asked({"schema": schema(number)}))
+    return int(store.write(lambda state: registration.register(state, subject, submitted)).id)
 
 
 def canonical(text: str) -> Any:
@@ -42,7 +43,7 @@ def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
     """Both register the same and different schemas at once; each schema has one id, 1 to n."""
     count = 60
     with Coordinator(zookeeper) as one, Coordinator(zookeeper) as two:
-        stores = [Store(ZookeeperLog(each), SystemClock()) for each in (one, two)]
+        stores = [Store(ZookeeperLog(each), SystemClock(), Level.NONE) for each in (one, two)]
         begin = threading.Barrier(len(stores))
 
         def work(at: int) -> dict[int, int]:
@@ -56,7 +57,7 @@ def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
     assert found[0] == found[1]
     assert sorted(found[0].values()) == list(range(1, count + 1))
     for number, schema_id in found[0].items():
-        text = third.read(lambda state, wanted=schema_id: state.schema(wanted))
+        text = third.read(lambda state, wanted=schema_id: state.schema(wanted).text)
         assert canonical(text) == canonical(schema(number))
 
 

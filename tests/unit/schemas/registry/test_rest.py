@@ -4,62 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
-from schemas.compatibility import Level
-from schemas.registry import rest
-from schemas.registry.rest import BODY_BYTES_MAX, CONTENT_TYPE, application
+from schemas.registry.rest import BODY_BYTES_MAX, application, call
+from schemas.registry.rest.application import LOG_THREADS, AtMost
 from schemas.registry.store import Store
 from support.clock import ManualClock
+from support.registry_http import Registry, record
 from support.registry_log import MemoryLog, SharedLog
-
-
-def record(**fields: Any) -> str:
-    """A record schema; a value other than None is a default."""
-    made = [
-        {"name": name, "type": "int"} | ({} if default is None else {"default": default})
-        for name, default in fields.items()
-    ]
-    return json.dumps({"type": "record", "name": "R", "fields": made})
-
-
-class Registry:
-    """A client of the application, and its log."""
-
-    def __init__(self) -> None:
-        self.log = MemoryLog(SharedLog())
-        store = Store(self.log, ManualClock())
-        self.http = TestClient(application(store, Level.BACKWARD), raise_server_exceptions=False)
-
-    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """(status, document), with the content type that every answer must have."""
-        content = None if body is None else json.dumps(body)
-        answer = self.http.request(method, path, content=content)
-        assert answer.headers["content-type"] == CONTENT_TYPE, answer.text
-        return answer.status_code, answer.json()
-
-    def good(self, method: str, path: str, body: Any = None) -> Any:
-        status, document = self.ask(method, path, body)
-        assert status == 200, document
-        return document
-
-    def refused(self, method: str, path: str, body: Any = None) -> tuple[int, int]:
-        status, document = self.ask(method, path, body)
-        assert set(document) == {"error_code", "message"}
-        assert isinstance(document["message"], str)
-        return status, document["error_code"]
-
-    def register(self, subject: str, schema: str) -> int:
-        return int(self.good("POST", f"/subjects/{subject}/versions", {"schema": schema})["id"])
-
-
-@pytest.fixture
-def registry() -> Registry:
-    return Registry()
-
 
 A, AB, AC = record(a=None), record(a=None, b=0), record(a=None, c=None)
 
@@ -84,7 +39,8 @@ def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
         ("GET", "/subjects/a/b/c/d", 404),
         ("PATCH", "/subjects", 405),
         ("PUT", "/subjects/a/versions", 405),
-        ("GET", "/schemas/guids/0", 404),
+        ("GET", "/contexts/.x/subjects", 404),
+        ("GET", "/exporters", 404),
         ("GET", "/subjects/a/metadata", 404),
     ],
 )
@@ -149,13 +105,15 @@ def test_the_compatibility_check_says_why_when_asked(registry: Registry) -> None
 
 
 def test_a_subject_without_schemas_takes_any_but_a_number_must_exist(registry: Registry) -> None:
-    """True for latest and all, 40402 or 40401 for a version that is not there."""
+    """True for latest and all, 40402 for a version that is not there."""
     body = {"schema": A}
     for version in ("/latest", "/-1", ""):
         path = f"/compatibility/subjects/none/versions{version}"
         assert registry.good("POST", path, body) == {"is_compatible": True}
     registry.register("s", A)
-    assert registry.refused("POST", "/compatibility/subjects/s/versions/7", body) == (404, 40402)
+    for subject in ("s", "none"):
+        path = f"/compatibility/subjects/{subject}/versions/7"
+        assert registry.refused("POST", path, body) == (404, 40402)
 
 
 def test_levels_are_read_and_written_under_different_keys(registry: Registry) -> None:
@@ -170,7 +128,7 @@ def test_levels_are_read_and_written_under_different_keys(registry: Registry) ->
     registry.register("s", A)
     registry.register("s", AC)
     assert registry.good("DELETE", "/config/s") == {"compatibilityLevel": "NONE"}
-    assert registry.refused("DELETE", "/config/s") == (404, 40408)
+    assert registry.refused("DELETE", "/config/s") == (404, 40401)
     assert registry.good("PUT", "/config", {"compatibility": "FULL"}) == {"compatibility": "FULL"}
     assert registry.good("GET", "/config") == {"compatibilityLevel": "FULL"}
     assert registry.good("DELETE", "/config") == {"compatibilityLevel": "FULL"}
@@ -260,14 +218,54 @@ def test_lists_come_in_pages(registry: Registry) -> None:
 
 
 def test_small_things_that_clients_ask(registry: Registry) -> None:
-    """Types, mode, contexts, the root."""
+    """Types, contexts, cluster, version, the root."""
     assert registry.good("GET", "/schemas/types") == ["AVRO"]
-    assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
-    assert registry.refused("GET", "/mode/s") == (404, 40409)
-    assert registry.good("GET", "/mode/s?defaultToGlobal=true") == {"mode": "READWRITE"}
-    assert registry.refused("PUT", "/mode", {"mode": "IMPORT"}) == (422, 42205)
     assert registry.good("GET", "/contexts") == ["."]
+    assert set(registry.good("GET", "/v1/metadata/id")) == {"id", "scope"}
+    assert set(registry.good("GET", "/v1/metadata/version")) == {"version", "commitId"}
     assert registry.good("GET", "/") == {}
+
+
+def test_guids_for_clients_that_take_them(registry: Registry) -> None:
+    """Only who says that it accepts unknown keys gets them; anybody may ask by guid."""
+    accepts = {"Confluent-Accept-Unknown-Properties": "true"}
+    path = "/subjects/s/versions"
+    made = registry.good("POST", path, {"schema": A}, headers=accepts)
+    assert set(made) == {"id", "version", "guid"}
+    assert (made["id"], made["version"]) == (1, 1)
+    found = registry.good("POST", "/subjects/s", {"schema": A}, headers=accepts)
+    assert found["guid"] == made["guid"]
+    assert "guid" not in registry.good("POST", "/subjects/s", {"schema": A})
+    by_guid = registry.good("GET", f"/schemas/guids/{made['guid']}")
+    assert by_guid == registry.good("GET", "/schemas/ids/1")
+    ids = registry.good("GET", f"/schemas/guids/{made['guid']}/ids")
+    assert ids == [{"context": ".", "id": 1}]
+    assert registry.refused("GET", "/schemas/guids/0") == (404, 40403)
+    registry.register("s", AB)
+    other = registry.good("POST", path, {"schema": AB}, headers=accepts)
+    assert other["guid"] != made["guid"]
+
+
+def test_normalize_makes_one_schema_of_two_spellings(registry: Registry) -> None:
+    """Only where it is asked for; False and false ask for nothing."""
+    one, two = (
+        json.dumps({"type": "record", "name": "R", "fields": [], **extra})
+        for extra in ({"x": 1, "y": 2}, {"y": 2, "x": 1})
+    )
+    body_one, body_two = {"schema": one}, {"schema": two}
+    assert registry.good("POST", "/subjects/a/versions?normalize=true", body_one) == {"id": 1}
+    assert registry.good("POST", "/subjects/a/versions?normalize=True", body_two) == {"id": 1}
+    assert registry.good("POST", "/subjects/a?normalize=true", body_two)["id"] == 1
+    assert registry.good("POST", "/subjects/b/versions?normalize=False", body_two) == {"id": 2}
+
+
+def test_the_text_of_a_schema_goes_out_as_it_is_kept(registry: Registry) -> None:
+    """Digits and escapes are part of what two registries compare."""
+    text = '{"type":"record","name":"R","fields":[{"name":"a","type":"double","default":1E10}]}'
+    registry.register("s", text)
+    kept = registry.good("GET", "/schemas/ids/1")["schema"]
+    for path in ("/schemas/ids/1/schema", "/subjects/s/versions/1/schema"):
+        assert registry.http.get(path).text == kept
 
 
 @pytest.mark.parametrize(
@@ -310,13 +308,13 @@ def test_what_is_no_schema_is_42201_with_a_sentence(
     "body",
     [
         {"schemaType": "PROTOBUF"},
-        {"references": [{"name": "x", "subject": "y", "version": 1}]},
+        {"schemaType": "JSON"},
         {"ruleSet": {"domainRules": [{"name": "encrypt"}]}},
         {"metadata": {"tags": {"a": ["PII"]}}},
     ],
 )
 def test_what_is_not_supported_is_said(registry: Registry, body: dict[str, Any]) -> None:
-    """Other kinds of schemas, references and rules: refused, not misread or forgotten."""
+    """Other kinds of schemas, and rules: refused, not misread or forgotten."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": A, **body})
     assert (status, document["error_code"]) == (422, 42201)
     assert "not supported" in document["message"]
@@ -370,7 +368,7 @@ def test_a_body_past_the_limit_is_413(registry: Registry) -> None:
 
 def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its connection is given back; an honest client tries again."""
-    monkeypatch.setattr(rest, "BODY_WITHIN_S", 0.0)
+    monkeypatch.setattr(call, "BODY_WITHIN_S", 0.0)
     sent: list[Any] = []
 
     async def receive() -> Any:
@@ -383,7 +381,7 @@ def test_a_body_that_never_ends_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
     scope = {"type": "http", "method": "POST", "path": path.decode(), "raw_path": path}
     scope |= {"query_string": b"", "headers": [], "http_version": "1.1", "scheme": "http"}
     store = Store(MemoryLog(SharedLog()), ManualClock())
-    asyncio.run(application(store, Level.BACKWARD)(scope, receive, send))
+    asyncio.run(application(store)(scope, receive, send))
     assert sent[0]["status"] == 408
     assert json.loads(sent[1]["body"])["error_code"] == 408
 
@@ -396,9 +394,81 @@ def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
 
 
 def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
-    """503 for writes, which clients try again; everything read before is answered."""
+    """503 for writes, which clients try again; everything read before is answered, and a producer
+    that starts gets the id of the schema that it has always had."""
     registry.register("s", A)
     registry.log.connected = False
     assert registry.refused("POST", "/subjects/s/versions", {"schema": AB}) == (503, 503)
+    assert registry.refused("DELETE", "/subjects/s") == (503, 503)
     assert registry.good("GET", "/subjects") == ["s"]
     assert "schema" in registry.good("GET", "/schemas/ids/1")
+    assert registry.register("s", A) == 1
+    assert registry.good("POST", "/subjects/s", {"schema": A})["id"] == 1
+    assert registry.refused("GET", "/schemas/ids/7") == (503, 503)
+
+
+def test_a_store_that_hangs_holds_up_no_reader() -> None:
+    """More registrations than there are threads wait for ZooKeeper; reads are answered at once."""
+    registry = Registry()
+    registry.register("s", A)
+    gate = threading.Event()
+    registry.log.meanwhile.append(lambda: gate.wait(60))
+
+    async def ask(method: str, path: str, body: Any = None) -> int:
+        return await status_of(registry.app, method, path, body)
+
+    async def both() -> tuple[list[int], list[int]]:
+        many = range(2 * LOG_THREADS)
+        writes = [
+            asyncio.create_task(ask("POST", f"/subjects/t{n}/versions", {"schema": AB}))
+            for n in many
+        ]
+        try:
+            async with asyncio.timeout(30):
+                await asyncio.to_thread(registry.log.reached.wait, 30)
+                reads = [await ask("GET", "/schemas/ids/1") for _ in many]
+        finally:
+            gate.set()
+        return reads, await asyncio.gather(*writes)
+
+    reads, writes = asyncio.run(both())
+    assert set(reads) == {200}
+    assert set(writes) == {200}
+
+
+def test_more_requests_at_once_than_allowed_are_503() -> None:
+    """In the registry's own form, so that clients try again."""
+    inside, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(_scope: Any, _receive: Any, send: Any) -> None:
+        inside.set()
+        await go.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def three() -> list[int]:
+        app = AtMost(slow, 1)
+        first = asyncio.create_task(status_of(app, "GET", "/"))
+        await inside.wait()
+        second = await status_of(app, "GET", "/")
+        go.set()
+        return [await first, second, await status_of(app, "GET", "/")]
+
+    assert asyncio.run(three()) == [200, 503, 200]
+
+
+async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
+    sent: list[Any] = []
+    content = b"" if body is None else json.dumps(body).encode()
+    messages = [{"type": "http.request", "body": content, "more_body": False}]
+
+    async def receive() -> Any:
+        return messages.pop()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": method, "path": path, "raw_path": path.encode()}
+    scope |= {"query_string": b"", "headers": [], "http_version": "1.1", "scheme": "http"}
+    await app(scope, receive, send)
+    return int(sent[0]["status"])

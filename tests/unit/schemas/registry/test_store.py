@@ -11,29 +11,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.compatibility import Level
-from schemas.registry import decisions
 from schemas.registry.changes import ENTRY_BYTES_MAX
+from schemas.registry.decisions import Decision, deletion, registration, submission
 from schemas.registry.refusals import NotFound, Refusal
+from schemas.registry.state import State
 from schemas.registry.store import Store
 from skidway.errors import StateRefused
 from support.clock import ManualClock
 from support.registry_log import MemoryLog, SharedLog
 
 
-def schema(number: int) -> decisions.Submitted:
+def schema(number: int) -> submission.Submitted:
     fields = [{"name": f"f{number}", "type": "int", "default": 0}]
     text = json.dumps({"type": "record", "name": "R", "fields": fields})
-    return decisions.submitted({"schema": text})
+    return submission.submit(State(), submission.asked({"schema": text}))
 
 
 def store_on(shared: SharedLog) -> tuple[MemoryLog, Store]:
     entries = MemoryLog(shared)
-    return entries, Store(entries, ManualClock())
+    return entries, Store(entries, ManualClock(), Level.NONE)
 
 
 def register(store: Store, subject: str, number: int) -> int:
     submitted = schema(number)
-    return int(store.write(lambda state: decisions.register(state, subject, submitted, Level.NONE)))
+    return int(store.write(lambda state: registration.register(state, subject, submitted)).id)
 
 
 def test_ids_begin_at_one_and_have_no_gaps() -> None:
@@ -52,7 +53,7 @@ def test_the_second_writer_reads_on_and_decides_again() -> None:
     entries.meanwhile.append(lambda: register(other, "b", 2))
     assert register(store, "a", 1) == 2
     assert register(other, "a", 1) == 2
-    assert other.read(lambda s: s.schema(1)) == schema(2).canonical
+    assert other.read(lambda s: s.schema(1)).text == schema(2).canonical
 
 
 def test_the_same_schema_from_two_writers_is_one_id() -> None:
@@ -90,7 +91,7 @@ def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.connected = False
-    assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+    assert store.read(lambda s: s.schema(1)).text == schema(1).canonical
     with pytest.raises(Refusal) as caught:
         register(store, "a", 2)
     assert caught.value.status == 503
@@ -107,7 +108,7 @@ def test_what_another_registry_may_have_written_is_not_denied() -> None:
         store.read(lambda s: s.schema(1))
     assert caught.value.status == 503
     entries.connected = True
-    assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+    assert store.read(lambda s: s.schema(1)).text == schema(1).canonical
     with pytest.raises(NotFound):
         store.read(lambda s: s.schema(2))
 
@@ -119,7 +120,7 @@ def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
     _, other = store_on(shared)
     entries.visible = 0
     register(other, "a", 1)
-    assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+    assert store.read(lambda s: s.schema(1)).text == schema(1).canonical
 
 
 def test_a_restarted_registry_knows_everything() -> None:
@@ -130,7 +131,7 @@ def test_a_restarted_registry_knows_everything() -> None:
         assert register(store, f"s{number % 7}", number) == number + 1
     _, again = store_on(shared)
     assert again.entries == 600
-    assert again.read(lambda s: s.schema(600)) == schema(599).canonical
+    assert again.read(lambda s: s.schema(600)).text == schema(599).canonical
     assert register(again, "s0", 1000) == 601
 
 
@@ -141,7 +142,7 @@ def test_ids_of_deleted_schemas_are_not_used_again() -> None:
     register(store, "a", 1)
     for permanent in (False, True):
         store.write(
-            lambda state, gone=permanent: decisions.delete_subject(state, "a", permanent=gone)
+            lambda state, gone=permanent: deletion.delete_subject(state, "a", permanent=gone)
         )
     _, again = store_on(shared)
     with pytest.raises(NotFound):
@@ -177,7 +178,7 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
             register(store, "a", 2)
         assert caught.value.status == 503
     assert store.failed is not None
-    assert store.read(lambda s: s.schema(1)) == schema(1).canonical
+    assert store.read(lambda s: s.schema(1)).text == schema(1).canonical
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
@@ -208,7 +209,7 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
         register(store, "a", 4)
     assert store.failed is not None
     assert len(shared.contents) == 2
-    assert store.read(lambda s: s.schema(3)) == schema(2).canonical
+    assert store.read(lambda s: s.schema(3)).text == schema(2).canonical
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
@@ -231,7 +232,7 @@ def test_a_log_with_a_gap_is_refused() -> None:
     register(store, "a", 1)
     entries.missing = 1
     with pytest.raises(StateRefused, match="number 2 is missing"):
-        Store(entries, ManualClock())
+        Store(entries, ManualClock(), Level.NONE)
 
 
 def test_a_schema_that_no_node_holds_is_refused() -> None:
@@ -239,9 +240,9 @@ def test_a_schema_that_no_node_holds_is_refused() -> None:
     _, store = store_on(SharedLog())
     doc = "x" * ENTRY_BYTES_MAX
     text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"], "doc": doc})
-    large = decisions.submitted({"schema": text})
+    large = submission.submit(State(), submission.asked({"schema": text}))
     with pytest.raises(Refusal) as caught:
-        store.write(lambda state: decisions.register(state, "a", large, Level.NONE))
+        store.write(lambda state: registration.register(state, "a", large))
     assert (caught.value.status, caught.value.error_code) == (422, 42209)
 
 
@@ -281,20 +282,23 @@ def test_an_id_means_one_schema_under_any_schedule(schedule: list[Step]) -> None
                 _delete(store, f"s{number % 2}", permanent=action == "purge")
         except Refusal:
             continue
-    summaries = [_summary(Store(MemoryLog(shared), ManualClock())), *map(_summary_of, stores)]
+    summaries = [
+        _summary(Store(MemoryLog(shared), ManualClock(), Level.NONE)),
+        *map(_summary_of, stores),
+    ]
     assert all(each == summaries[0] for each in summaries)
     ids = [json.loads(each).get("id") for each in shared.contents if b'"schema":' in each]
     assert ids == list(range(1, len(ids) + 1))
 
 
 def _delete(store: Store, subject: str, *, permanent: bool) -> None:
-    store.write(lambda state: decisions.delete_subject(state, subject, permanent=permanent))
+    store.write(lambda state: deletion.delete_subject(state, subject, permanent=permanent))
 
 
 def _summary_of(registry: tuple[MemoryLog, Store]) -> Any:
     entries, store = registry
     entries.lose = []
-    store.write(lambda state: decisions.Decision(None, None))  # catches up
+    store.write(lambda state: Decision(None, None))  # catches up
     return _summary(store)
 
 
@@ -302,6 +306,6 @@ def _summary(store: Store) -> Any:
     return store.read(
         lambda state: (
             {name: each.versions for name, each in state.subjects.items()},
-            [state.parsed(i).kind for i in range(1, state.last_id + 1)],
+            [state.kept(i).text for i in range(1, state.last_id + 1)],
         )
     )

@@ -1,0 +1,18 @@
+"""May this be done, and which change does it? Pure: a state and a request in, a decision out.
+
+Each function gives the answer for the client and the change that makes it true; a change of None
+means that it is true already. Refusals are raised. The store runs a decision again, on a newer
+state, whenever another registry was first. The rules are those of Confluent's
+`KafkaSchemaRegistry` (register, deleteSchemaVersion, deleteSubject, setMode).
+
+- `decision`    what all of them give, and what they all ask of a subject's name and mode
+- `submission`  what a client sent: a schema, with what it references
+- `comparison`  may it follow the subject's earlier ones?
+- `registration`  new versions, imported ones, and lookups
+- `deletion`    soft and permanent, of versions and subjects
+- `configuration`  levels and modes
+"""
+
+from schemas.registry.decisions.decision import Decision
+
+__all__ = ["Decision"]

@@ -1,0 +1,73 @@
+"""May a schema follow the subject's earlier ones? Deleted versions do not count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemas.avro_schema import SchemaInvalid
+from schemas.compatibility import Incompatibility, Level, check
+from schemas.registry.decisions.submission import Submitted
+from schemas.registry.kept import Kept
+from schemas.registry.parsed import ParsedSchemas
+from schemas.registry.refusals import invalid_schema, version_not_found
+from schemas.registry.state import State, Version
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What to compare with, newest first, at which level. Needs the state no more."""
+
+    earlier: tuple[tuple[int, Kept], ...]
+    level: Level
+    schemas: ParsedSchemas
+
+    def messages(self, schema: Submitted) -> list[str]:
+        """Why the schema may not follow, in Confluent's form; nothing if it may."""
+        for version, kept in self.earlier:
+            found = self._check(version, kept, schema)
+            if found:
+                return _messages(version, kept, found, self.level)
+        return []
+
+    def _check(self, version: int, kept: Kept, schema: Submitted) -> list[Incompatibility]:
+        try:
+            old = self.schemas.of(kept).avro
+            failed = check(schema.parsed.avro, [(version, old)], self.level)
+        except SchemaInvalid as error:
+            raise invalid_schema(str(error)) from None
+        return [] if failed is None else failed[1]
+
+
+def with_all(state: State, subject: str) -> Comparison:
+    """As many versions as the level says: what a registration is measured by."""
+    return _comparison(state, subject, state.live(subject))
+
+
+def with_latest(state: State, subject: str) -> Comparison:
+    """The latest version; a subject without any takes every schema."""
+    return _comparison(state, subject, state.live(subject)[-1:])
+
+
+def with_version(state: State, subject: str, version: int) -> Comparison:
+    """That version. Raises `NotFound`, the version's also where there is no subject."""
+    if not state.live(subject):
+        raise version_not_found(version)
+    return _comparison(state, subject, [state.version(subject, version)])
+
+
+def _comparison(state: State, subject: str, known: list[Version]) -> Comparison:
+    level = state.level(subject)
+    if level is Level.NONE:
+        known = []
+    compared = known[::-1] if level.is_transitive else known[-1:]
+    earlier = tuple((each.version, state.schema(each.id)) for each in compared)
+    return Comparison(earlier, level, state.parsed)
+
+
+def _messages(version: int, old: Kept, found: list[Incompatibility], level: Level) -> list[str]:
+    return [
+        *map(str, found),
+        f"{{oldSchemaVersion: {version}}}",
+        f"{{oldSchema: '{old.text}'}}",
+        f"{{validateFields: 'false', compatibility: '{level.value}'}}",
+    ]

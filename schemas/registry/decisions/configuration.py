@@ -1,0 +1,113 @@
+"""Levels and modes: of a subject, or (None) of all that have none of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from schemas.compatibility import Level
+from schemas.registry.changes import LevelSet, ModeSet
+from schemas.registry.decisions.decision import Decision, check_subject, check_writable
+from schemas.registry.modes import Mode
+from schemas.registry.refusals import (
+    config_not_found,
+    invalid_level,
+    invalid_mode,
+    mode_not_found,
+    not_permitted,
+    subject_not_found,
+)
+from schemas.registry.state import State
+
+_NOT_HERE: Final = (
+    "alias",
+    "normalize",
+    "validateFields",
+    "compatibilityGroup",
+    "compatibilityPolicy",
+    "defaultMetadata",
+    "overrideMetadata",
+    "defaultRuleSet",
+    "overrideRuleSet",
+)
+"""What Confluent's registry takes beside the level; forgetting it in silence would be worse."""
+
+
+def level_set_for(state: State, subject: str) -> Level:
+    """The subject's own level. Raises `NotFound`."""
+    if subject not in state.levels:
+        raise config_not_found(subject)
+    return state.levels[subject]
+
+
+def set_level(state: State, subject: str | None, body: Mapping[str, Any]) -> Decision:
+    """A compatibility level; the answer repeats it."""
+    for key in _NOT_HERE:
+        if body.get(key):
+            raise not_permitted(f"This registry has no configuration '{key}'")
+    asked = body.get("compatibility")
+    try:
+        level = Level(str(asked).upper())
+    except ValueError:
+        raise invalid_level(asked) from None
+    if subject is not None:
+        check_subject(subject)
+    check_writable(state, subject)
+    done = state.levels.get(subject) is level
+    return Decision({"compatibility": level.value}, None if done else LevelSet(subject, level))
+
+
+def reset_level(state: State, subject: str | None) -> Decision:
+    """Back to the level above; the answer is the one that was set."""
+    check_writable(state, subject)
+    before = state.levels.get(subject)
+    if before is None and subject is not None:
+        raise subject_not_found(subject)
+    answer = {"compatibilityLevel": (before or state.default_level).value}
+    return Decision(answer, None if before is None else LevelSet(subject, None))
+
+
+def mode_set_for(state: State, subject: str) -> Mode:
+    """The subject's own mode, or READONLY_OVERRIDE for all. Raises `NotFound`."""
+    if state.mode(None) is Mode.READONLY_OVERRIDE:
+        return Mode.READONLY_OVERRIDE
+    if subject not in state.modes:
+        raise mode_not_found(subject)
+    return state.modes[subject]
+
+
+def set_mode(
+    state: State, subject: str | None, body: Mapping[str, Any], *, force: bool
+) -> Decision:
+    """A mode; the answer repeats it.
+
+    IMPORT and FORWARD only where no schema is live, unless forced: what is imported takes its ids
+    with it, and another schema may have them.
+    """
+    asked = body.get("mode")
+    try:
+        mode = Mode(str(asked).upper())
+    except ValueError:
+        raise invalid_mode(asked) from None
+    if subject is not None:
+        check_subject(subject)
+    if mode.takes_ids and not state.mode(subject).takes_ids and not force:
+        live = state.subject_names() if subject is None else state.live(subject)
+        if live:
+            raise not_permitted("Cannot import since found existing subjects")
+    done = state.modes.get(subject) is mode
+    return Decision({"mode": mode.value}, None if done else ModeSet(subject, mode))
+
+
+def reset_mode(state: State, subject: str | None, *, recursive: bool) -> Decision:
+    """Back to the mode above; the answer is the one that was set.
+
+    `recursive`: for all, takes the subjects' own modes away, too.
+    """
+    everything = recursive and subject is None
+    before = state.modes.get(subject)
+    if before is None and subject is not None:
+        raise subject_not_found(subject)
+    nothing = before is None and not (everything and state.modes)
+    answer = {"mode": (before or Mode.READWRITE).value}
+    return Decision(answer, None if nothing else ModeSet(subject, None, everything))

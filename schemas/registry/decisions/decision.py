@@ -1,0 +1,37 @@
+"""What all decisions give, and what they all ask of a subject."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schemas.registry.changes import Change
+from schemas.registry.refusals import invalid_subject, not_permitted
+from schemas.registry.state import State
+
+SUBJECT_CHARACTERS_MAX: Final = 1000
+_RESERVED: Final = frozenset({"__GLOBAL", "__EMPTY"})
+_OTHER_CONTEXT: Final = ":."
+"""How the name of a subject in another context begins; this registry has one context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to answer, and the change that has to be in the log before (None: nothing)."""
+
+    answer: Any
+    change: Change | None
+
+
+def check_subject(subject: str) -> None:
+    """Refuses a name that no subject can have."""
+    good = 0 < len(subject) <= SUBJECT_CHARACTERS_MAX and subject.isprintable()
+    if not good or subject in _RESERVED or subject.startswith(_OTHER_CONTEXT):
+        raise invalid_subject(subject)
+
+
+def check_writable(state: State, subject: str | None) -> None:
+    """Refuses to change anything while the mode is read-only."""
+    if state.mode(subject).is_read_only:
+        which = "The registry" if subject is None else f"Subject {subject}"
+        raise not_permitted(f"{which} is in read-only mode")

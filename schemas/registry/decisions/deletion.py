@@ -1,0 +1,49 @@
+"""Deletion: soft first, then for ever, and never of what another schema references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from schemas.registry.changes import VersionsDeleted
+from schemas.registry.decisions.decision import Decision, check_writable
+from schemas.registry.refusals import (
+    reference_exists,
+    subject_not_deleted,
+    subject_was_deleted,
+    version_not_deleted,
+    version_was_deleted,
+)
+from schemas.registry.state import State, Version
+
+
+def delete_subject(state: State, subject: str, *, permanent: bool) -> Decision:
+    """Every version of it; the answer is their numbers."""
+    check_writable(state, subject)
+    every = state.versions(subject, deleted=True)
+    live = [each for each in every if not each.deleted]
+    if not permanent and not live:
+        raise subject_was_deleted(subject)
+    gone = every if permanent else live
+    _check_unreferenced(state, subject, gone)
+    if permanent and live:
+        raise subject_not_deleted(subject)
+    versions = tuple(each.version for each in gone)
+    return Decision([*versions], VersionsDeleted(subject, versions, permanent))
+
+
+def delete_version(state: State, subject: str, version: int | None, *, permanent: bool) -> Decision:
+    """One version (None: the latest); the answer is its number."""
+    check_writable(state, subject)
+    found = state.version(subject, version, deleted=version is not None)
+    _check_unreferenced(state, subject, [found])
+    if permanent and not found.deleted:
+        raise version_not_deleted(subject, found.version)
+    if not permanent and found.deleted:
+        raise version_was_deleted(subject, found.version)
+    return Decision(found.version, VersionsDeleted(subject, (found.version,), permanent))
+
+
+def _check_unreferenced(state: State, subject: str, versions: Iterable[Version]) -> None:
+    for each in versions:
+        if state.referenced_by(subject, each):
+            raise reference_exists(subject, each.version)

@@ -1,0 +1,117 @@
+"""New versions, imported ones, and lookups.
+
+In Confluent's order: a schema that the subject has already is answered before anything is asked,
+also in READONLY; then come mode, id and compatibility. An import is compared with nothing.
+"""
+
+from __future__ import annotations
+
+from schemas.avro_schema import SchemaInvalid
+from schemas.registry.changes import VersionImported, VersionRegistered
+from schemas.registry.decisions.comparison import with_all
+from schemas.registry.decisions.decision import Decision, check_subject, check_writable
+from schemas.registry.decisions.submission import Submitted
+from schemas.registry.kept import ID_MAX
+from schemas.registry.refusals import (
+    id_does_not_match,
+    incompatible,
+    invalid_schema,
+    not_permitted,
+    reference_not_found,
+    schema_not_found,
+)
+from schemas.registry.state import State, Version
+
+
+def register(state: State, subject: str, schema: Submitted) -> Decision:
+    """The `Version` under which the subject has the schema, made now if it was not there."""
+    check_subject(subject)
+    known = already_there(state, subject, schema)
+    if known is not None:
+        return Decision(known, None)
+    check_writable(state, subject)
+    _check_references(state, schema)
+    mode = state.mode(subject)
+    if schema.id is not None:
+        if not mode.takes_ids:
+            raise not_permitted(f"Subject {subject} is not in import mode")
+        return _import(state, subject, schema, schema.id)
+    if mode.takes_ids:
+        raise not_permitted(f"Subject {subject} is not in read-write mode")
+    return _new_version(state, subject, schema)
+
+
+def already_there(state: State, subject: str, schema: Submitted) -> Version | None:
+    """The live version that answers the request as it is, or None.
+
+    An inlined schema is the same as one that references its parts, if that was there first.
+    """
+    for each in reversed(state.live(subject)):
+        wanted = schema.version in (None, each.version) and schema.id in (None, each.id)
+        if wanted and _is_same(state, each, schema):
+            return each
+    return None
+
+
+def lookup(state: State, subject: str, schema: Submitted, *, deleted: bool) -> Version:
+    """The newest version under which the subject has the schema. Raises `NotFound`."""
+    for each in reversed(state.versions(subject, deleted=deleted)):
+        if _is_same(state, each, schema):
+            return each
+    raise schema_not_found()
+
+
+def _is_same(state: State, version: Version, schema: Submitted) -> bool:
+    kept = state.schema(version.id)
+    if kept.identity == schema.identity:
+        return True
+    if schema.references or not kept.references:
+        return False
+    try:
+        return state.parsed.of(kept).inlined() == schema.canonical
+    except SchemaInvalid:
+        return False
+
+
+def _new_version(state: State, subject: str, schema: Submitted) -> Decision:
+    version = state.next_version(subject)
+    if schema.version not in (None, version):
+        raise invalid_schema("Version is not one more than previous version")
+    failed = with_all(state, subject).messages(schema)
+    if failed:
+        raise incompatible(subject, failed)
+    known = state.id_of(schema.identity)
+    if known is not None:
+        made = Version(version, known)
+        return Decision(made, VersionRegistered(subject, version, known, None))
+    new_id = state.last_id + 1
+    if new_id > ID_MAX:
+        raise not_permitted(f"Every id up to {ID_MAX} is taken")
+    change = VersionRegistered(subject, version, new_id, schema.canonical, schema.references)
+    return Decision(Version(version, new_id), change)
+
+
+def _import(state: State, subject: str, schema: Submitted, schema_id: int) -> Decision:
+    version = schema.version or state.next_version(subject)
+    kept = state.kept(schema_id)
+    if kept is not None and kept.identity != schema.identity:
+        raise not_permitted(f"Overwrite new schema with id {schema_id} is not permitted.")
+    for each in state.live(subject):
+        if each.version == version:
+            raise not_permitted(
+                f"Subject {subject} has version {version} already, with id {each.id}"
+            )
+        if schema.version is None and _is_same(state, each, schema):
+            raise id_does_not_match(each.id, schema_id)
+    text, references = (schema.canonical, schema.references) if kept is None else (None, ())
+    change = VersionImported(subject, version, schema_id, text, references)
+    return Decision(Version(version, schema_id), change)
+
+
+def _check_references(state: State, schema: Submitted) -> None:
+    """They may have been deleted since the schema was parsed with them."""
+    for each in schema.references:
+        deleted = schema.id is not None
+        now = state.reference(each.name, each.subject, each.version, deleted=deleted)
+        if now != each:
+            raise reference_not_found(each.name, each.subject, each.version)

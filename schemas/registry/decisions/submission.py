@@ -1,0 +1,139 @@
+"""What a client sent: a schema, with what it references.
+
+In three steps, because the second needs the state and the third takes time: `asked` reads the
+request, `resolved` says what it references, `submitted` parses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schemas.avro_schema import SchemaInvalid
+from schemas.registry.kept import ID_MAX, Identity, Kept, Reference
+from schemas.registry.parsed import NEEDED_MAX, Parsed, ParsedSchemas
+from schemas.registry.refusals import invalid_schema
+from schemas.registry.state import State
+
+VERSION_MAX: Final = 2**31 - 1
+LATEST: Final = -1
+"""How a reference names the latest version; it is kept with its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A reference as the client wrote it; version None: the latest."""
+
+    name: str
+    subject: str
+    version: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request with a schema. `id` and `version`: None where the registry gives them."""
+
+    text: str
+    references: tuple[Named, ...] = ()
+    normalize: bool = False
+    id: int | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A schema that can be kept, and the text under which it is."""
+
+    parsed: Parsed
+    canonical: str
+    references: tuple[Reference, ...]
+    id: int | None
+    version: int | None
+
+    @property
+    def identity(self) -> Identity:
+        """What makes it this schema and no other."""
+        return self.canonical, self.references
+
+
+def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
+    """The schema of a request body. Raises a refusal for what this registry does not keep."""
+    kind = body.get("schemaType") or "AVRO"
+    if kind != "AVRO":
+        raise invalid_schema(f"schema type {kind} is not supported; this registry takes AVRO")
+    if body.get("metadata") or body.get("ruleSet"):
+        raise invalid_schema("metadata and rules are not supported")
+    text = body.get("schema")
+    if not isinstance(text, str) or not text.strip():
+        raise invalid_schema("the request has no schema")
+    references = _references(body.get("references"))
+    if normalize:
+        references = sorted(set(references), key=lambda each: (each.name, each.subject))
+    return Asked(
+        text,
+        tuple(references),
+        normalize,
+        _number(body, "id", ID_MAX),
+        _number(body, "version", VERSION_MAX),
+    )
+
+
+def resolved(state: State, asked: Asked) -> tuple[tuple[Reference, ...], tuple[Kept, ...]]:
+    """What the schema references. Raises `NotFound`; an import may name deleted versions."""
+    references = tuple(
+        state.reference(each.name, each.subject, each.version, deleted=asked.id is not None)
+        for each in asked.references
+    )
+    return references, state.needs(references)
+
+
+def submitted(
+    schemas: ParsedSchemas,
+    asked: Asked,
+    references: tuple[Reference, ...],
+    needs: Iterable[Kept],
+) -> Submitted:
+    """The schema, parsed. Raises 42201."""
+    try:
+        # What another registry has kept for long is read by people who live with its faults.
+        parsed = schemas.new(asked.text, needs, check_defaults=asked.id is None)
+    except SchemaInvalid as error:
+        raise invalid_schema(str(error)) from None
+    text = parsed.canonical(normalize=asked.normalize)
+    return Submitted(parsed, text, references, asked.id, asked.version)
+
+
+def submit(state: State, asked: Asked) -> Submitted:
+    """All of it at once."""
+    return submitted(state.parsed, asked, *resolved(state, asked))
+
+
+def _references(given: Any) -> list[Named]:
+    if given is None:
+        return []
+    if not isinstance(given, list) or len(given) > NEEDED_MAX:
+        raise invalid_schema(f"references is no list of at most {NEEDED_MAX} references")
+    return [_reference(each) for each in given]
+
+
+def _reference(given: Any) -> Named:
+    try:
+        name, subject, version = given["name"], given["subject"], given["version"]
+    except (KeyError, TypeError):
+        raise invalid_schema("a reference has no name, subject and version") from None
+    texts = isinstance(name, str) and isinstance(subject, str)
+    is_number = isinstance(version, int) and not isinstance(version, bool)
+    if not texts or not is_number or not (version == LATEST or 0 < version <= VERSION_MAX):
+        raise invalid_schema("a reference has two texts, name and subject, and a version from 1 on")
+    return Named(name, subject, None if version == LATEST else version)
+
+
+def _number(body: Mapping[str, Any], key: str, limit: int) -> int | None:
+    """Clients send null, -1 or 0 where they have none."""
+    value = body.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value > limit:
+        raise invalid_schema(f"{key} is no number up to {limit}")
+    return value if value > 0 else None

@@ -1,0 +1,70 @@
+"""What lies under an id: a schema's text, and the schemas that it references.
+
+A reference names a version of a subject, and means the schema that this version had when the
+reference was made: its id is kept with it. So a schema can be read for ever, whatever is deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+ID_MAX: Final = 2**31 - 1
+"""The wire format has four bytes, and Java reads them as a signed number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The version of a subject whose types a schema uses, under the name that its writer gave."""
+
+    name: str
+    subject: str
+    version: int
+    id: int
+
+
+Identity = tuple[str, tuple[Reference, ...]]
+"""Canonical text and references: two schemas that are equal in both are one schema."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """A schema under its id. `needs`: what each of its references means, in their order."""
+
+    id: int
+    text: str
+    references: tuple[Reference, ...] = ()
+    needs: tuple[Kept, ...] = ()
+
+    @property
+    def identity(self) -> Identity:
+        """What makes it this schema and no other."""
+        return self.text, self.references
+
+    @property
+    def guid(self) -> str:
+        """The same wherever the same schema is registered, as Confluent counts it: an MD5."""
+        digest = hashlib.md5(self.text.encode(), usedforsecurity=False)
+        for each in self.references:
+            digest.update(each.name.encode() + each.subject.encode())
+            digest.update(each.version.to_bytes(4, "big", signed=True))
+        return str(uuid.UUID(bytes=digest.digest()))
+
+
+def everything_needed(needs: Iterable[Kept]) -> Iterator[Kept]:
+    """These and all that they need in turn, each once, what is needed before what needs it."""
+    done: set[int] = set()
+    waiting = [(each, False) for each in reversed([*needs])]
+    while waiting:
+        kept, is_ready = waiting.pop()
+        if kept.id in done:
+            continue
+        if is_ready:
+            done.add(kept.id)
+            yield kept
+        else:
+            waiting.append((kept, True))
+            waiting.extend((each, False) for each in reversed(kept.needs))

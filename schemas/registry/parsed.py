@@ -1,0 +1,100 @@
+"""Schemas as types: parsed with those that they reference, and remembered for a while."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.avro_schema import AvroType, Named, SchemaInvalid, named_types, parse
+from schemas.canonical import canonical
+from schemas.registry.kept import Kept, everything_needed
+
+CHARACTERS_MAX: Final = 4_000_000
+"""Texts that are remembered as types, together; as types they take some twenty times as much."""
+NEEDED_MAX: Final = 100
+"""Schemas that one may reference, directly and through others."""
+NEEDED_CHARACTERS_MAX: Final = 4_000_000
+"""Their texts together: who asks for the schema has to read them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A schema's type, and the named types that it takes from the schemas that it references."""
+
+    avro: AvroType
+    known: Mapping[str, Named]
+
+    def canonical(self, *, normalize: bool = False) -> str:
+        """The text under which it is kept: it names what it references."""
+        return canonical(self.avro, self.known, normalize=normalize)
+
+    def inlined(self) -> str:
+        """The same schema without references: it declares what it uses."""
+        return canonical(self.avro)
+
+
+class ParsedSchemas:
+    """Safe to use from several threads; what was least used is forgotten first."""
+
+    def __init__(self, characters_max: int = CHARACTERS_MAX) -> None:
+        self._max = characters_max
+        self._lock = threading.Lock()
+        self._parsed: OrderedDict[int, tuple[Parsed, int]] = OrderedDict()
+        self._characters = 0
+
+    @property
+    def characters(self) -> int:
+        """Length of the texts that are remembered as types."""
+        return self._characters
+
+    def of(self, kept: Kept) -> Parsed:
+        """A schema that is kept. Raises `SchemaInvalid` for one that this version cannot read."""
+        with self._lock:
+            if kept.id in self._parsed:
+                self._parsed.move_to_end(kept.id)
+                return self._parsed[kept.id][0]
+        parsed = self.new(kept.text, kept.needs, check_defaults=False)
+        self._remember(kept, parsed)
+        return parsed
+
+    def new(self, text: str, needs: Iterable[Kept], *, check_defaults: bool = True) -> Parsed:
+        """A text that references schemas. Raises `SchemaInvalid`."""
+        known: dict[str, Named] = {}
+        declared_by: dict[str, int] = {}
+        for kept in _bounded(needs):
+            parsed = self.of(kept)
+            for name, each in named_types(parsed.avro).items():
+                if name in parsed.known:
+                    continue
+                if declared_by.setdefault(name, kept.id) != kept.id:
+                    raise SchemaInvalid(f"Two of the referenced schemas declare {name}.")
+                known[name] = each
+        return Parsed(parse(text, known, check_defaults=check_defaults), known)
+
+    def _remember(self, kept: Kept, parsed: Parsed) -> None:
+        size = len(kept.text)
+        with self._lock:
+            if kept.id in self._parsed or size > self._max:
+                return
+            self._parsed[kept.id] = parsed, size
+            self._characters += size
+            while self._characters > self._max:
+                _, (_, gone) = self._parsed.popitem(last=False)
+                self._characters -= gone
+
+
+def _bounded(needs: Iterable[Kept]) -> list[Kept]:
+    needed: list[Kept] = []
+    characters = 0
+    for kept in everything_needed(needs):
+        needed.append(kept)
+        characters += len(kept.text)
+        if len(needed) > NEEDED_MAX or characters > NEEDED_CHARACTERS_MAX:
+            raise SchemaInvalid(
+                f"The schema references more than {NEEDED_MAX} schemas or {NEEDED_CHARACTERS_MAX} "
+                "characters, directly and through others."
+            )
+    return needed

@@ -1,0 +1,28 @@
+"""Confluent's REST API over the store, as an ASGI application.
+
+What stock clients need beyond the documentation, and gets lost easily:
+
+- every answer, whatever the route, is JSON with the registry's content type; every error an object
+  with `error_code` and `message` (serializers probe routes and read those)
+- subjects come percent-encoded and may contain `/`: routes match the path as it was sent
+- booleans in queries come as `true`, `True` or `1`; unknown query parameters are ignored; a limit
+  of -1 is none; `-1` is also a name for the latest version
+- answers hold the documented keys only: strict clients break on others. Who sends
+  `Confluent-Accept-Unknown-Properties: true` gets guids as well
+- GET of a level says `compatibilityLevel`, PUT says `compatibility`
+
+A request is answered from memory where that is possible; only what has to ask the log goes to the
+threads that may wait for ZooKeeper, so that a ZooKeeper that hangs holds up no reader.
+
+- `call`         one request: names, query, body, with their limits
+- `answers`      JSON, errors and their content type
+- `subjects`, `schemas`, `compatibility`, `config`, `mode`, `metadata`  what each route answers
+- `routes`       which is which
+- `application`  the ASGI application
+"""
+
+from schemas.registry.rest.answers import CONTENT_TYPE
+from schemas.registry.rest.application import application
+from schemas.registry.rest.call import BODY_BYTES_MAX
+
+__all__ = ["BODY_BYTES_MAX", "CONTENT_TYPE", "application"]

@@ -1,0 +1,76 @@
+"""Answers: JSON documents, and errors that are objects with a code and a sentence."""
+
+from __future__ import annotations
+
+import http
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from schemas.registry.refusals import Refusal
+from skidway import log
+
+CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+STORE_ERROR: Final = 50001
+
+_log = log.get(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A document that is JSON text already, and goes out as it is."""
+
+    text: str
+
+
+def good(document: Any) -> Response:
+    """The answer to a request that was done."""
+    return _response(200, document)
+
+
+def refused(refusal: Refusal) -> Response:
+    """The answer to a request that was not done."""
+    return error(refusal.status, refusal.error_code, str(refusal))
+
+
+def error(status: int, error_code: int, message: str) -> Response:
+    """An error in the form that every client reads."""
+    # Refused texts are quoted in messages; half a character of one must not break the answer.
+    sound = message.encode("utf-8", "replace").decode()
+    return _response(status, {"error_code": error_code, "message": sound})
+
+
+def of_status(status: int) -> Response:
+    """The error of a request that no route takes."""
+    return error(status, status, f"HTTP {status} {http.HTTPStatus(status).phrase}")
+
+
+async def on_http_error(_: Request, raised: Exception) -> Response:
+    """For Starlette: no such route, or not with this method."""
+    return of_status(raised.status_code if isinstance(raised, HTTPException) else 500)
+
+
+async def on_skidway_error(_: Request, raised: Exception) -> Response:
+    """For Starlette: a refusal, or something that the registry has to be told about."""
+    if isinstance(raised, Refusal):
+        return refused(raised)
+    _log.error("registry_request_failed", reason=str(raised))
+    return error(500, STORE_ERROR, str(raised))
+
+
+async def on_unexpected(_: Request, raised: Exception) -> Response:
+    """For Starlette: our own mistake."""
+    _log.error("registry_request_failed", exc=raised)
+    return of_status(500)
+
+
+def _response(status: int, document: Any) -> Response:
+    if isinstance(document, Text):
+        content = document.text
+    else:
+        content = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return Response(content.encode(), status, media_type=CONTENT_TYPE)

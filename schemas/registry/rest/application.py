@@ -1,0 +1,129 @@
+"""The ASGI application: routes, threads, and what holds for every request."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, Final
+
+from prometheus_client import Counter, Histogram
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from schemas.registry.refusals import NotFound, Refusal, too_busy
+from schemas.registry.rest.answers import (
+    good,
+    on_http_error,
+    on_skidway_error,
+    on_unexpected,
+    refused,
+)
+from schemas.registry.rest.call import Call, read_call
+from schemas.registry.rest.routes import ROUTES, Answering
+from schemas.registry.store import MustWait, Registry, Store
+from skidway.errors import SkidwayError
+
+REQUESTS_MAX: Final = 500
+"""Requests at once; more are answered 503, which clients try again."""
+MEMORY_THREADS: Final = 8
+LOG_THREADS: Final = 32
+"""Writes and refreshes; one of them talks with ZooKeeper, the others wait for it."""
+
+_requests = Counter("skidway_schemas_requests", "Requests answered.", ["method", "route", "status"])
+_seconds = Histogram("skidway_schemas_request_seconds", "Time to answer.", ["method", "route"])
+
+
+def application(store: Store) -> ASGIApp:
+    """The registry's ASGI application."""
+    threads = _Threads(store)
+    app = Starlette(
+        routes=[
+            Route(each.path, _endpoint(threads, each), methods=[each.method]) for each in ROUTES
+        ],
+        exception_handlers={
+            HTTPException: on_http_error,
+            SkidwayError: on_skidway_error,
+            Exception: on_unexpected,
+        },
+    )
+    app.router.redirect_slashes = False
+    return AtMost(_RawPath(app), REQUESTS_MAX)
+
+
+class AtMost:
+    """So many requests at once; more are refused, and may come again."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._left = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if self._left <= 0:
+            await refused(too_busy())(scope, receive, send)
+            return
+        self._left -= 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._left += 1
+
+
+class _RawPath:
+    """Gives Starlette the path as it was sent, so that %2F in a subject is no separator."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            path = scope["raw_path"].decode("latin-1").partition("?")[0]
+            scope = {**scope, "path": path.rstrip("/") or "/"}
+        await self._app(scope, receive, send)
+
+
+class _Threads:
+    """Answers from memory on a few threads, and from the log on others, which may have to wait."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._remembered = store, store.memory
+        self._memory = ThreadPoolExecutor(MEMORY_THREADS, "registry-memory")
+        self._log = ThreadPoolExecutor(LOG_THREADS, "registry-log")
+
+    async def answer(self, route: Answering, call: Call) -> Any:
+        """What the route answers. Raises refusals."""
+        if not route.waits:
+            try:
+                return await _on(self._memory, route, self._remembered, call)
+            except (MustWait, NotFound):
+                pass  # the log may know more
+        return await _on(self._log, route, self._store, call)
+
+
+async def _on(threads: Executor, route: Answering, registry: Registry, call: Call) -> Any:
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(threads, route.answer, registry, call)
+
+
+def _endpoint(threads: _Threads, route: Answering) -> Callable[[Request], Awaitable[Response]]:
+    async def answered(request: Request) -> Response:
+        begin = time.perf_counter()
+        status = 500
+        try:
+            response = good(await threads.answer(route, await read_call(request)))
+            status = 200
+        except Refusal as refusal:
+            status = refusal.status
+            raise
+        finally:
+            _requests.labels(request.method, route.path, status).inc()
+            _seconds.labels(request.method, route.path).observe(time.perf_counter() - begin)
+        return response
+
+    return answered

@@ -1,0 +1,138 @@
+"""One request: the names in its path, its query and its body, and their limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote
+
+from starlette.requests import ClientDisconnect, Request
+
+from schemas.registry.kept import ID_MAX
+from schemas.registry.refusals import (
+    body_too_large,
+    body_too_slow,
+    invalid_version,
+    malformed,
+    schema_not_found,
+)
+
+BODY_BYTES_MAX: Final = 4 << 20
+"""Enough for the largest schema that the store takes, with every quote escaped."""
+BODY_WITHIN_S: Final = 30.0
+"""A client that never ends its body would hold one of the program's few connections for ever."""
+VERSION_MAX: Final = 2**31 - 1
+EVERY_PREFIX: Final = ":*:"
+ACCEPTS_UNKNOWN: Final = (
+    "confluent-accept-unknown-properties",
+    "x-confluent-accept-unknown-properties",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Names are decoded; the body is {} where there is none.
+
+    `accepts_unknown`: the client takes keys that older ones break on.
+    """
+
+    names: Mapping[str, str]
+    query: Mapping[str, str]
+    body: dict[str, Any]
+    accepts_unknown: bool = False
+
+    def flag(self, name: str) -> bool:
+        """Whether a boolean query parameter says yes."""
+        return self.query.get(name, "").lower() in ("true", "1")
+
+    @property
+    def subject(self) -> str:
+        """The subject in the path."""
+        return self.names["subject"]
+
+    @property
+    def subject_or_all(self) -> str | None:
+        """The subject in the path; None where the path means all."""
+        return self.names.get("subject")
+
+    @property
+    def version(self) -> int | None:
+        """The version in the path; None: the latest. Raises 42202."""
+        text = self.names["version"]
+        if text in ("latest", "-1"):
+            return None
+        number = _number(text)
+        if number is None or not 1 <= number <= VERSION_MAX:
+            raise invalid_version(text)
+        return number
+
+    @property
+    def schema_id(self) -> int:
+        """The schema id in the path. Raises 40403 for what cannot be one."""
+        number = _number(self.names["id"])
+        if number is None or number > ID_MAX:
+            raise schema_not_found(self.names["id"])
+        return number
+
+    @property
+    def prefix(self) -> str:
+        """What the subjects asked for begin with."""
+        prefix = self.query.get("subjectPrefix", "")
+        return "" if prefix == EVERY_PREFIX else prefix
+
+    def page(self, found: list[Any]) -> list[Any]:
+        """The part of a list that `offset` and `limit` ask for."""
+        offset, limit = max(self._integer("offset", 0), 0), self._integer("limit", -1)
+        return found[offset : None if limit < 0 else offset + limit]
+
+    def _integer(self, name: str, default: int) -> int:
+        try:
+            return int(self.query.get(name, default))
+        except ValueError:
+            raise malformed(f"{name} is no number") from None
+
+
+async def read_call(request: Request) -> Call:
+    """The request, with its body. Raises a refusal for one that is malformed, large or slow."""
+    try:
+        names = {key: unquote(value, errors="strict") for key, value in request.path_params.items()}
+    except UnicodeDecodeError:
+        raise malformed("The path is not UTF-8") from None
+    accepts = any(request.headers.get(name, "").lower() == "true" for name in ACCEPTS_UNKNOWN)
+    return Call(names, request.query_params, await _body(request), accepts)
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    if request.method not in ("POST", "PUT"):
+        return {}
+    try:
+        async with asyncio.timeout(BODY_WITHIN_S):
+            content = await _content(request)
+    except TimeoutError:
+        raise body_too_slow(BODY_WITHIN_S) from None
+    except ClientDisconnect:
+        raise malformed("The request body ends too early") from None
+    try:
+        body = json.loads(content)
+    except (ValueError, RecursionError):
+        raise malformed("The request body is no JSON") from None
+    if not isinstance(body, dict):
+        raise malformed("The request body is no JSON object")
+    return body
+
+
+async def _content(request: Request) -> bytes:
+    content = bytearray()
+    async for chunk in request.stream():
+        content += chunk
+        if len(content) > BODY_BYTES_MAX:
+            raise body_too_large(BODY_BYTES_MAX)
+    return bytes(content)
+
+
+def _number(text: str) -> int | None:
+    good = text.isascii() and text.isdigit() and len(text) <= 10
+    return int(text) if good else None

@@ -1,0 +1,33 @@
+"""/compatibility: may a schema follow, and why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.registry.decisions import comparison
+from schemas.registry.decisions.comparison import Comparison
+from schemas.registry.rest.call import Call
+from schemas.registry.rest.schemas import submitted
+from schemas.registry.store import Registry
+
+
+def with_version(registry: Registry, call: Call) -> Any:
+    """POST /compatibility/subjects/{subject}/versions/{version}"""
+    number = call.version
+    if number is None:
+        found = registry.read(lambda state: comparison.with_latest(state, call.subject))
+    else:
+        found = registry.read(lambda state: comparison.with_version(state, call.subject, number))
+    return _verdict(registry, call, found)
+
+
+def with_all(registry: Registry, call: Call) -> Any:
+    """POST /compatibility/subjects/{subject}/versions"""
+    found = registry.read(lambda state: comparison.with_all(state, call.subject))
+    return _verdict(registry, call, found)
+
+
+def _verdict(registry: Registry, call: Call, found: Comparison) -> Any:
+    messages = found.messages(submitted(registry, call))
+    answer: dict[str, Any] = {"is_compatible": not messages}
+    return answer | ({"messages": messages} if call.flag("verbose") else {})

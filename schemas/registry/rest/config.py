@@ -1,0 +1,34 @@
+"""/config: compatibility levels, for all and for one subject."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.registry.decisions import configuration
+from schemas.registry.rest.call import Call
+from schemas.registry.state import State
+from schemas.registry.store import Registry
+
+
+def level(registry: Registry, call: Call) -> Any:
+    """GET /config and /config/{subject}"""
+    subject = call.subject_or_all
+
+    def question(state: State) -> Any:
+        if subject is None or call.flag("defaultToGlobal"):
+            return state.level(subject)
+        return configuration.level_set_for(state, subject)
+
+    return {"compatibilityLevel": registry.read(question).value}
+
+
+def set_level(registry: Registry, call: Call) -> Any:
+    """PUT /config and /config/{subject}"""
+    return registry.write(
+        lambda state: configuration.set_level(state, call.subject_or_all, call.body)
+    )
+
+
+def reset_level(registry: Registry, call: Call) -> Any:
+    """DELETE /config and /config/{subject}"""
+    return registry.write(lambda state: configuration.reset_level(state, call.subject_or_all))

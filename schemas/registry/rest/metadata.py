@@ -1,0 +1,29 @@
+"""What clients ask of the registry itself: contexts, cluster, version."""
+
+from __future__ import annotations
+
+from importlib import metadata as packages
+from typing import Any
+
+from schemas.registry.rest.call import Call
+from schemas.registry.store import Registry
+
+
+def contexts(_registry: Registry, _call: Call) -> Any:
+    """GET /contexts"""
+    return ["."]
+
+
+def cluster(_registry: Registry, _call: Call) -> Any:
+    """GET /v1/metadata/id"""
+    return {"id": "", "scope": {"path": [], "clusters": {"schema-registry-cluster": "skidway"}}}
+
+
+def version(_registry: Registry, _call: Call) -> Any:
+    """GET /v1/metadata/version"""
+    return {"version": packages.version("skidway"), "commitId": ""}
+
+
+def root(_registry: Registry, _call: Call) -> Any:
+    """GET /"""
+    return {}

@@ -1,0 +1,38 @@
+"""/mode: what may be changed, in all subjects and in one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.registry.decisions import configuration
+from schemas.registry.rest.call import Call
+from schemas.registry.state import State
+from schemas.registry.store import Registry
+
+
+def mode(registry: Registry, call: Call) -> Any:
+    """GET /mode and /mode/{subject}"""
+    subject = call.subject_or_all
+
+    def question(state: State) -> Any:
+        if subject is None or call.flag("defaultToGlobal"):
+            return state.mode(subject)
+        return configuration.mode_set_for(state, subject)
+
+    return {"mode": registry.read(question).value}
+
+
+def set_mode(registry: Registry, call: Call) -> Any:
+    """PUT /mode and /mode/{subject}"""
+    force = call.flag("force")
+    return registry.write(
+        lambda state: configuration.set_mode(state, call.subject_or_all, call.body, force=force)
+    )
+
+
+def reset_mode(registry: Registry, call: Call) -> Any:
+    """DELETE /mode and /mode/{subject}"""
+    recursive = call.flag("recursive")
+    return registry.write(
+        lambda state: configuration.reset_mode(state, call.subject_or_all, recursive=recursive)
+    )

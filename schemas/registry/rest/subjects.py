@@ -1,0 +1,104 @@
+"""/subjects: their versions, registration, lookup and deletion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.registry.decisions import deletion, registration
+from schemas.registry.refusals import schema_not_found
+from schemas.registry.rest.answers import Text
+from schemas.registry.rest.call import Call
+from schemas.registry.rest.schemas import described, submitted
+from schemas.registry.state import State, Version
+from schemas.registry.store import Registry
+
+
+def subjects(registry: Registry, call: Call) -> Any:
+    """GET /subjects"""
+    only = call.flag("deletedOnly") or call.flag("deleted_only")
+    deleted = only or call.flag("deleted")
+    names = registry.read(lambda state: state.subject_names(deleted=deleted, live=not only))
+    return call.page([each for each in names if each.startswith(call.prefix)])
+
+
+def lookup(registry: Registry, call: Call) -> Any:
+    """POST /subjects/{subject}"""
+    wanted, deleted = submitted(registry, call), call.flag("deleted")
+
+    def question(state: State) -> Any:
+        found = registration.lookup(state, call.subject, wanted, deleted=deleted)
+        return described(state, call, call.subject, found)
+
+    return registry.read(question)
+
+
+def delete_subject(registry: Registry, call: Call) -> Any:
+    """DELETE /subjects/{subject}"""
+    permanent = call.flag("permanent")
+    return registry.write(
+        lambda state: deletion.delete_subject(state, call.subject, permanent=permanent)
+    )
+
+
+def versions(registry: Registry, call: Call) -> Any:
+    """GET /subjects/{subject}/versions"""
+    found = registry.read(lambda state: state.versions(call.subject, deleted=call.flag("deleted")))
+    return call.page([each.version for each in found])
+
+
+def register(registry: Registry, call: Call) -> Any:
+    """POST /subjects/{subject}/versions
+
+    What is there already is answered from memory, also while ZooKeeper is away: every producer asks
+    this when it starts.
+    """
+    wanted = submitted(registry, call)
+    version = registry.read(lambda state: registration.already_there(state, call.subject, wanted))
+    if version is None:
+        version = registry.write(lambda state: registration.register(state, call.subject, wanted))
+    return registry.read(lambda state: _registered(state, call, version))
+
+
+def version(registry: Registry, call: Call) -> Any:
+    """GET /subjects/{subject}/versions/{version}"""
+    number, deleted = call.version, call.flag("deleted")
+
+    def question(state: State) -> Any:
+        found = state.version(call.subject, number, deleted=deleted)
+        return described(state, call, call.subject, found)
+
+    return registry.read(question)
+
+
+def version_schema(registry: Registry, call: Call) -> Any:
+    """GET /subjects/{subject}/versions/{version}/schema"""
+    return Text(version(registry, call)["schema"])
+
+
+def referenced_by(registry: Registry, call: Call) -> Any:
+    """GET /subjects/{subject}/versions/{version}/referencedby"""
+    number = call.version
+
+    def question(state: State) -> Any:
+        found = state.version(call.subject, number, deleted=call.flag("deleted"))
+        return state.referenced_by(call.subject, found)
+
+    return call.page(registry.read(question))
+
+
+def delete_version(registry: Registry, call: Call) -> Any:
+    """DELETE /subjects/{subject}/versions/{version}"""
+    number, permanent = call.version, call.flag("permanent")
+    return registry.write(
+        lambda state: deletion.delete_version(state, call.subject, number, permanent=permanent)
+    )
+
+
+def _registered(state: State, call: Call, version: Version) -> dict[str, Any]:
+    answer: dict[str, Any] = {"id": version.id}
+    kept = state.kept(version.id)
+    if kept is None:
+        raise schema_not_found(version.id)
+    if call.accepts_unknown:
+        answer |= {"version": version.version, "guid": kept.guid}
+    return answer

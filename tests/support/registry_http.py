@@ -1,0 +1,71 @@
+"""The registry's REST application over a log in memory, and what tests ask it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from schemas.compatibility import Level
+from schemas.registry.rest import CONTENT_TYPE, application
+from schemas.registry.store import Store
+from support.clock import ManualClock
+from support.registry_log import MemoryLog, SharedLog
+
+
+def record(name: str = "R", **fields: Any) -> str:
+    """A record schema of ints; a value other than None is a default, a text a type."""
+    made = [{"name": each, "type": "int"} | _more(given) for each, given in fields.items()]
+    return json.dumps({"type": "record", "name": name, "fields": made})
+
+
+def _more(given: Any) -> dict[str, Any]:
+    if given is None:
+        return {}
+    return {"type": given} if isinstance(given, str) else {"default": given}
+
+
+def reference(name: str, subject: str, version: int = 1) -> dict[str, Any]:
+    """A reference as clients send it."""
+    return {"name": name, "subject": subject, "version": version}
+
+
+class Registry:
+    """A client of the application, and its log."""
+
+    def __init__(self, shared: SharedLog | None = None, level: Level = Level.BACKWARD) -> None:
+        self.log = MemoryLog(shared or SharedLog())
+        self.store = Store(self.log, ManualClock(), level)
+        self.app = application(self.store)
+        self.http = TestClient(self.app, raise_server_exceptions=False)
+
+    def ask(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Any]:
+        """(status, document), with the content type that every answer must have."""
+        content = None if body is None else json.dumps(body)
+        answer = self.http.request(method, path, content=content, headers=headers)
+        assert answer.headers["content-type"] == CONTENT_TYPE, answer.text
+        return answer.status_code, answer.json()
+
+    def good(
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """The document of an answer that is one."""
+        status, document = self.ask(method, path, body, headers)
+        assert status == 200, document
+        return document
+
+    def refused(self, method: str, path: str, body: Any = None) -> tuple[int, int]:
+        """Status and error code of an error in the form that clients read."""
+        status, document = self.ask(method, path, body)
+        assert set(document) == {"error_code", "message"}
+        assert isinstance(document["message"], str)
+        return status, document["error_code"]
+
+    def register(self, subject: str, schema: str, *references: dict[str, Any], **more: Any) -> int:
+        """The id that the schema has now."""
+        body = {"schema": schema, "references": [*references], **more}
+        return int(self.good("POST", f"/subjects/{subject}/versions", body)["id"])

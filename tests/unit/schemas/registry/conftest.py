@@ -1,0 +1,13 @@
+"""A registry without a network."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.registry_http import Registry
+
+
+@pytest.fixture
+def registry() -> Registry:
+    """Empty, on a log of its own."""
+    return Registry()
