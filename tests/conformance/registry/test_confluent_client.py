@@ -163,7 +163,7 @@ def test_what_is_not_there_is_an_error_that_names_its_code(client: SchemaRegistr
         (lambda: client.get_schema(99), 40403),
         (lambda: client.get_latest_version("none"), 40401),
         (lambda: client.get_versions("none"), 40401),
-        (lambda: client.get_schema_by_guid("0"), 404),
+        (lambda: client.get_schema_by_guid("0"), 40403),
     ):
         with pytest.raises(SchemaRegistryError) as caught:
             ask()
