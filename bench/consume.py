@@ -1,18 +1,23 @@
-"""200-byte messages back: confluent-kafka on both brokers, and our own columnar fetcher on both."""
+"""200-byte messages back: confluent-kafka and kcat on both brokers, and our columnar fetcher."""
 
 from __future__ import annotations
 
+import subprocess
 import time
+from collections.abc import Callable
 from functools import partial
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
+from bench import librdkafka
 from bench.measure import Row, Table, in_turn, with_cost
-from bench.produce import MESSAGE, create
+from bench.produce import MESSAGE, arrived, create
 from bench.scale import scaled
 from bench.sites import Brokers
 
+FILLED = scaled(4_000_000, 20_000)
 COUNT = scaled(1_500_000, 20_000)
+"""How many of them the clients in Python read."""
 ROUNDS = scaled(5, 1)
 
 
@@ -22,30 +27,8 @@ def run(brokers: Brokers) -> Table:
     topic = f"consume-{time.time_ns()}"
     for address in brokers.addresses.values():
         fill(address, topic)
-    found, costs = with_cost(
-        {name: partial(stock, address, topic) for name, address in brokers.addresses.items()},
-        brokers.pids,
-        ROUNDS,
-        COUNT * len(MESSAGE) / 1e9,
-    )
-    table.add(
-        Row(
-            "confluent-kafka consumer",
-            "msg/s",
-            found["skidway"],
-            found["kafka"],
-            "Apache Kafka 4.1",
-        )
-    )
-    table.add(
-        Row(
-            "the same, cost (less is better)",
-            "broker CPU s/GB",
-            costs["skidway"],
-            costs["kafka"],
-            "Apache Kafka 4.1",
-        )
-    )
+    found = _compare(table, brokers, "confluent-kafka consumer", stock, topic, COUNT)
+    _compare(table, brokers, "kcat", kcat, topic, FILLED)
     mine = in_turn(
         {name: partial(columns, address, topic) for name, address in brokers.addresses.items()},
         ROUNDS,
@@ -62,22 +45,40 @@ def run(brokers: Brokers) -> Table:
     return table
 
 
-def fill(address: str, topic: str) -> None:
-    create(address, topic)
-    producer = Producer(
-        {
-            "bootstrap.servers": address,
-            "acks": 1,
-            "linger.ms": 20,
-            "batch.num.messages": 4000,
-            "queue.buffering.max.messages": 2_000_000,
-            "queue.buffering.max.kbytes": 1_000_000,
-        }
+def _compare(
+    table: Table,
+    brokers: Brokers,
+    name: str,
+    measured: Callable[[str, str], float],
+    topic: str,
+    count: int,
+) -> dict[str, tuple[float, ...]]:
+    found, costs = with_cost(
+        {side: partial(measured, address, topic) for side, address in brokers.addresses.items()},
+        brokers.pids,
+        ROUNDS,
+        count * len(MESSAGE) / 1e9,
+        warm_up=1,
     )
-    for _ in range(COUNT):
-        producer.produce(topic, MESSAGE)
-    if producer.flush(300):
-        raise RuntimeError("the topic could not be filled")
+    peer = "Apache Kafka 4.1"
+    table.add(Row(name, "msg/s", found["skidway"], found["kafka"], peer))
+    cost = "the same, cost (less is better)"
+    table.add(Row(cost, "broker CPU s/GB", costs["skidway"], costs["kafka"], peer))
+    return found
+
+
+def fill(address: str, topic: str) -> None:
+    """FILLED messages, in batches of 4,000 at most.
+
+    Raises:
+        RuntimeError: Not all of them arrived.
+    """
+    create(address, topic)
+    settings = {"bootstrap.servers": address, "linger.ms": 20, "batch.num.messages": 4000}
+    with librdkafka.Producer(settings, topic) as producer:
+        producer.send(MESSAGE, FILLED)
+        producer.flush(300)
+    arrived(address, topic, FILLED)
 
 
 def stock(address: str, topic: str) -> float:
@@ -104,6 +105,20 @@ def stock(address: str, topic: str) -> float:
     took = time.perf_counter() - begin
     consumer.close()
     return COUNT / took
+
+
+def kcat(address: str, topic: str) -> float:
+    """librdkafka's consumer in a program in C, from its start to its end."""
+    begin = time.perf_counter()
+    command = f"kcat -C -q -b {address} -t {topic} -p 0 -o beginning -c {FILLED}"
+    ahead = "-X queued.min.messages=10000000 -X queued.max.messages.kbytes=2097151"
+    subprocess.run(
+        [*command.split(), "-f", "", *ahead.split()],
+        check=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+    )
+    return FILLED / (time.perf_counter() - begin)
 
 
 def columns(address: str, topic: str) -> float:
