@@ -74,7 +74,11 @@ def fill(address: str, topic: str) -> None:
         RuntimeError: Not all of them arrived.
     """
     create(address, topic)
-    settings = {"bootstrap.servers": address, "linger.ms": 20, "batch.num.messages": 4000}
+    settings: dict[str, str | int] = {
+        "bootstrap.servers": address,
+        "linger.ms": 20,
+        "batch.num.messages": 4000,
+    }
     with librdkafka.Producer(settings, topic) as producer:
         producer.send(MESSAGE, FILLED)
         producer.flush(300)
