@@ -9,6 +9,7 @@ Reading order:
   (`datum`, `strict`: one datum)
 - `client`: asks a registry (ours or Confluent's); `second_opinion`: what Apache's library says
 - `compatibility`: may this schema follow that one?
+- `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic
 - `registry`: the registry service itself, on ZooKeeper; `cli`: its commands; `commands`: those on
   schemas
 

@@ -34,6 +34,10 @@ class RegistryAdministration(RegistryClient):
                 return
             offset += PAGE_SCHEMAS
 
+    def types(self) -> list[str]:
+        """The types of schemas that the registry takes."""
+        return self._requests.json("GET", "/schemas/types", lambda found: list(map(str, found)))
+
     def highest_id(self, schema_id: int) -> int | None:
         """The highest id ever given out, by asking for a known one; None if it is not told."""
         target = f"/schemas/ids/{schema_id}?fetchMaxId=true"
@@ -56,7 +60,7 @@ class RegistryAdministration(RegistryClient):
         """Registers a version under the id and number that it brings; the registry must be in
         mode IMPORT. Its id."""
         body = submission(version.schema, version.references, version.schema_type)
-        body |= {"id": version.id, "version": version.version}
+        body |= {**version.extra, "id": version.id, "version": version.version}
         return self._requests.json(
             "POST", versions_of(version.subject), lambda found: int(found["id"]), body
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+EXTRA: Final = ("metadata", "ruleSet", "schemaTags")
+"""What a version may carry besides (Confluent's data contracts); kept as it is."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -30,6 +33,7 @@ class Registered:
     schema: str
     references: tuple[Reference, ...] = ()
     schema_type: str = "AVRO"
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,7 @@ def registered(answer: Any) -> Registered:
         str(answer["schema"]),
         references(answer.get("references") or ()),
         str(answer.get("schemaType") or "AVRO"),
+        {name: answer[name] for name in EXTRA if answer.get(name)},
     )
 
 

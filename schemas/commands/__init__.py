@@ -2,7 +2,7 @@
 
 Reading order: `connection` (options and settings that all verbs have), `arguments` (what verbs take
 alike), then `browse` (list, get), `evolve` (register, check), `retire` (delete, undelete) with
-`plan` (what a destructive verb prints before it acts).
+`plan` (what a destructive verb prints before it acts), and `backup` (dump, restore).
 
 Exit status: 0 good, 1 incompatible or refused by the registry, 2 usage, 3 unreachable, 78 a
 configuration that cannot be used. Nothing destructive happens without `--yes` or a person's y.
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.commands import browse, evolve, retire
+from schemas.commands import backup, browse, evolve, retire
 
-VERBS = (browse, evolve, retire)
+VERBS = (browse, evolve, retire, backup)
 
 
 def register(verbs: Any) -> None:

@@ -1,0 +1,129 @@
+"""One record of a `_schemas` topic, as a line of text and back.
+
+Key kinds, with the values they have:
+
+    SCHEMA          subject, version      the version, or null: gone for ever
+    CONFIG, MODE    subject (null: all)   the setting, or null: not set
+    DELETE_SUBJECT  subject               every version up to `version` is softly deleted
+    CLEAR_SUBJECT   subject               its softly deleted versions are gone for ever
+    NOOP            -                     nothing; ours says `maxId`, the highest id ever given out
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from skidway.errors import SkidwayError
+
+LINE_CHARACTERS_MAX: Final = 16 << 20
+_BEFORE_KEY: Final = ("CreateTime:", "LogAppendTime:", "NoTimestampType:", "Partition:", "Offset:")
+_BEFORE_KEY_ALONE: Final = ("NO_TIMESTAMP", "NO_HEADERS")
+_CONSOLE_NOISE: Final = "Processed a total of"
+
+
+class DumpRefused(SkidwayError):
+    """A dump that cannot be read or restored; one sentence that says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Key and value as JSON documents; a value of None is a tombstone."""
+
+    key: Mapping[str, Any]
+    value: Mapping[str, Any] | None
+
+    @property
+    def kind(self) -> str:
+        """The key's `keytype`."""
+        return str(self.key.get("keytype"))
+
+
+def line(record: Record) -> str:
+    """The record as one line, without its end."""
+    return _text({"key": record.key, "value": record.value})
+
+
+def key_text(record: Record) -> str:
+    """The key as it stands in a `_schemas` topic."""
+    return _text(record.key)
+
+
+def value_text(record: Record) -> str | None:
+    """The value as it stands in a `_schemas` topic."""
+    return None if record.value is None else _text(record.value)
+
+
+def console_line(record: Record) -> str:
+    """The record as kafka-console-consumer prints it, and kafka-console-producer takes it."""
+    return f"{key_text(record)}\t{value_text(record) or 'null'}"
+
+
+def read_lines(lines: Iterable[str]) -> Iterator[Record]:
+    """The records of a file. Raises `DumpRefused` with the line's number."""
+    for number, text in enumerate(lines, 1):
+        where = f"Line {number}"
+        if len(text) > LINE_CHARACTERS_MAX:
+            raise DumpRefused(f"{where} is longer than {LINE_CHARACTERS_MAX} characters.")
+        stripped = text.strip()
+        if stripped and not stripped.startswith(_CONSOLE_NOISE):
+            yield _read_line(stripped, where)
+
+
+def record(key: str | bytes | None, value: str | bytes | None, where: str) -> Record:
+    """A topic's record. Raises `DumpRefused`, which begins with `where`."""
+    if key is None:
+        raise DumpRefused(f"{where} has no key: print keys too (print.key=true).")
+    return _record(_json(key, where, "key"), _json_or_none(value, where), where)
+
+
+def _read_line(text: str, where: str) -> Record:
+    if "\t" in text:
+        return record(*_columns(text, where), where)
+    document = _json(text, where, "line")
+    if not isinstance(document, dict) or "key" not in document:
+        raise DumpRefused(f"{where} has no key: print keys too (print.key=true).")
+    value = document.get("value", document.get("payload"))  # kcat -J says payload
+    key = _inner(document["key"], where, "key")
+    return _record(key, _inner(value, where, "value"), where)
+
+
+def _columns(text: str, where: str) -> tuple[str, str]:
+    """Key and value of a line of the console consumer, without what it can print before them."""
+    parts = text.split("\t")
+    while parts and (parts[0].startswith(_BEFORE_KEY) or parts[0] in _BEFORE_KEY_ALONE):
+        parts.pop(0)
+    if len(parts) != 2:
+        raise DumpRefused(f"{where} is not a key and a value with a tab between them.")
+    return parts[0], parts[1]
+
+
+def _inner(value: Any, where: str, what: str) -> Any:
+    return _json_or_none(value, where) if isinstance(value, str) else value
+
+
+def _json_or_none(value: str | bytes | None, where: str) -> Any:
+    return None if value is None or value in ("", b"") else _json(value, where, "value")
+
+
+def _json(text: str | bytes, where: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise DumpRefused(
+            f"{where}: its {what} is no JSON, so this is no dump of a schema registry."
+        ) from None
+
+
+def _record(key: Any, value: Any, where: str) -> Record:
+    if not isinstance(key, dict) or "keytype" not in key:
+        raise DumpRefused(f"{where}: its key has no keytype, so this is no dump of a registry.")
+    if value is not None and not isinstance(value, dict):
+        raise DumpRefused(f"{where}: its value is no JSON object.")
+    return Record(key, value)
+
+
+def _text(document: Any) -> str:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

@@ -1,0 +1,150 @@
+"""Contents of a registry over its REST API, and steps carried out there."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from schemas.client import Registered, RegistryAdministration
+from schemas.dump.contents import Contents, StoredVersion
+from schemas.dump.restoring import LEVEL, Steps
+
+IMPORT: Final = "IMPORT"
+READWRITE: Final = "READWRITE"
+RESERVED_SUBJECT: Final = "skidway-restore-reserved"
+"""For a moment it holds the highest id of the dump, so that no id is given out twice."""
+
+Tell = Callable[[int, int], None]
+"""How much is done, of how much."""
+
+
+def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
+    """Everything that the registry tells. Raises as the client does.
+
+    What is deleted is asked for before what is live: a version that comes or goes in between is
+    taken as it is at the second look. A level or mode of a subject without versions is not told.
+    """
+    found = Contents()
+    everything = {_key(each): each for each in client.all_versions(deleted=True)}
+    live = {_key(each): each for each in client.all_versions()}
+    for key, each in (everything | live).items():
+        found.add(_stored(each, deleted=key not in live))
+    known = next(iter(found.versions.values()), None)
+    if known is not None:
+        found.highest_id = max(found.highest_id, client.highest_id(known.id) or 0)
+    names = [None, *found.subjects()]
+    for number, subject in enumerate(names, 1):
+        _read_settings(client, subject, found)
+        if tell is not None:
+            tell(number, len(names))
+    return found
+
+
+def carry_out(
+    client: RegistryAdministration, planned: Steps, there: Contents, tell: Tell | None = None
+) -> None:
+    """Takes the steps, the versions in mode IMPORT; the modes are set back in any case.
+
+    While it lasts nobody else can register: for all where the registry was empty or everything is
+    restored, else under the subjects that are restored.
+    """
+    total, done = len(planned.imports) + len(planned.deletions), 0
+    with _importing(client, planned, there):
+        for each in planned.imports:
+            client.import_version(_registered(each))
+            done += 1
+            _tell(tell, done, total)
+        for each in planned.deletions:
+            client.delete_version(each.subject, each.version)
+            done += 1
+            _tell(tell, done, total)
+        if planned.reserve is not None:
+            _reserve(client, planned.reserve)
+    for subject, level in planned.levels.items():
+        client.set_level(subject, _to_set(dict(level)))
+    for subject, mode in planned.modes.items():
+        client.set_mode(subject, mode, force=True)
+
+
+@contextlib.contextmanager
+def _importing(client: RegistryAdministration, planned: Steps, there: Contents) -> Iterator[None]:
+    subjects = {each.subject for each in (*planned.imports, *planned.deletions)}
+    if not subjects and planned.reserve is None:
+        yield
+        return
+    scopes: list[str | None] = [None, *sorted(s for s in subjects if s in there.modes)]
+    for scope in scopes:
+        client.set_mode(scope, IMPORT, force=True)
+    try:
+        yield
+    finally:
+        for scope in reversed(scopes):
+            _set_back(client, scope, there.modes.get(scope))
+
+
+def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
+    """IMPORT from before is that of a restore that was interrupted: it ends with this one."""
+    if before is None or before == IMPORT:
+        if scope is None:
+            client.set_mode(None, READWRITE)
+        else:
+            client.reset_mode(scope)
+    else:
+        client.set_mode(scope, before)
+
+
+def _reserve(client: RegistryAdministration, highest_id: int) -> None:
+    """Has the registry give out no id up to this one: it has seen it used."""
+    schema = f'{{"type":"fixed","name":"Id{highest_id}","namespace":"skidway.reserved","size":1}}'
+    client.import_version(Registered(RESERVED_SUBJECT, 1, highest_id, schema))
+    client.delete_subject(RESERVED_SUBJECT)
+    client.delete_subject(RESERVED_SUBJECT, permanent=True)
+
+
+def _read_settings(client: RegistryAdministration, subject: str | None, found: Contents) -> None:
+    level, mode = client.level(subject), client.mode(subject)
+    if level is not None:
+        found.levels[subject] = level
+    if mode is not None and not (subject is None and mode == READWRITE):
+        found.modes[subject] = mode
+
+
+def _to_set(level: dict[str, Any]) -> dict[str, Any]:
+    """GET says `compatibilityLevel`, PUT takes `compatibility`."""
+    given = level.pop(LEVEL, None)
+    return {**({} if given is None else {"compatibility": given}), **level}
+
+
+def _key(each: Registered) -> tuple[str, int]:
+    return each.subject, each.version
+
+
+def _stored(each: Registered, *, deleted: bool) -> StoredVersion:
+    return StoredVersion(
+        each.subject,
+        each.version,
+        each.id,
+        each.schema,
+        each.references,
+        each.schema_type,
+        deleted,
+        each.extra,
+    )
+
+
+def _registered(each: StoredVersion) -> Registered:
+    return Registered(
+        each.subject,
+        each.version,
+        each.id,
+        each.schema,
+        each.references,
+        each.schema_type,
+        each.extra,
+    )
+
+
+def _tell(tell: Tell | None, done: int, total: int) -> None:
+    if tell is not None:
+        tell(done, total)

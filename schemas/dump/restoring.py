@@ -1,0 +1,172 @@
+"""Which steps lead from what a registry has to what a dump says; or why none may be taken. Pure.
+
+A dump never takes anything for another: where an id, or a version, means something else in the
+registry, nothing at all is done. What the registry has beside the dump stays. The same dump a
+second time is no step, so a restore that was interrupted is repeated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from schemas.avro_schema import SchemaInvalid, parse
+from schemas.canonical import canonical
+from schemas.dump.contents import Contents, Key, StoredVersion, in_order
+from schemas.dump.records import DumpRefused
+
+NAMED_MAX: Final = 5
+"""Conflicts that a refusal names; it counts the others."""
+CONTEXT: Final = ":."
+"""How the name of a subject in another context begins."""
+LEVEL: Final = "compatibilityLevel"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """What to do, in this order. `reserve`: the id below which none may be given out again."""
+
+    imports: tuple[StoredVersion, ...] = ()
+    deletions: tuple[StoredVersion, ...] = ()
+    levels: Mapping[str | None, Mapping[str, Any]] = field(default_factory=dict)
+    modes: Mapping[str | None, str] = field(default_factory=dict)
+    reserve: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.imports or self.deletions or self.levels or self.modes or self.reserve is not None
+        )
+
+
+def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Steps:
+    """The steps from `there` to `wanted`. Raises `DumpRefused` with every conflict counted."""
+    found = list(_conflicts(wanted, there))
+    if found:
+        named = "; ".join(found[:NAMED_MAX])
+        more = f"; and {len(found) - NAMED_MAX} more" if len(found) > NAMED_MAX else ""
+        raise DumpRefused(f"Nothing was restored, because the registry has others: {named}{more}.")
+    ordered = in_order(wanted.versions.values())
+    imports = [each for each in ordered if _is_to_import(each, there)]
+    deletions = [each for each in reversed(ordered) if _is_to_delete(each, there)]
+    highest = max((there.highest_id, *(each.id for each in imports)))
+    return Steps(
+        tuple(replace(each, deleted=False) for each in imports),
+        tuple(deletions),
+        {s: level for s, level in wanted.levels.items() if not _same_level(level, there, s)},
+        {s: m for s, m in wanted.modes.items() if with_modes and there.modes.get(s) != m},
+        wanted.highest_id if wanted.highest_id > highest else None,
+    )
+
+
+def live_losses(planned: Steps, there: Contents) -> list[StoredVersion]:
+    """Versions that are live in the registry now, and would be softly deleted."""
+    return [
+        each
+        for each in planned.deletions
+        if each.key in there.versions and not there.versions[each.key].deleted
+    ]
+
+
+def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
+    """What a registry with these schema types cannot keep, one sentence each.
+
+    One that takes Avro alone is ours: it has one context, and no rules, tags or metadata.
+    """
+    ours = set(types) == {"AVRO"}
+    return [
+        *(
+            f"{each} is of type {each.schema_type}"
+            for each in contents.versions.values()
+            if each.schema_type not in types
+        ),
+        *(
+            f"{each} has {', '.join(each.extra)}"
+            for each in contents.versions.values()
+            if ours and each.extra
+        ),
+        *(
+            f"subject {each} is in another context"
+            for each in contents.subjects()
+            if ours and each.startswith(CONTEXT)
+        ),
+        *(
+            f"the configuration of {subject or 'all subjects'} has {', '.join(_more(level))}"
+            for subject, level in contents.levels.items()
+            if ours and _more(level)
+        ),
+    ]
+
+
+def supported(contents: Contents, types: Collection[str]) -> Contents:
+    """The contents without what `unsupported` names, and without what refers to that."""
+    ours = set(types) == {"AVRO"}
+    kept = Contents(highest_id=contents.highest_id, modes=dict(contents.modes))
+    for each in in_order(contents.versions.values()):
+        refers = all((r.subject, r.version) in kept.versions for r in each.references)
+        elsewhere = ours and each.subject.startswith(CONTEXT)
+        if each.schema_type in types and refers and not elsewhere:
+            kept.add(replace(each, extra={}) if ours else each)
+    for subject, level in contents.levels.items():
+        kept.levels[subject] = {LEVEL: level[LEVEL]} if ours and LEVEL in level else level
+    return kept
+
+
+def same_schema(one: StoredVersion, other: StoredVersion) -> bool:
+    """Whether both mean the same, however they are spelled."""
+    if (one.schema_type, one.references) != (other.schema_type, other.references):
+        return False
+    return one.schema == other.schema or _spelled(one) == _spelled(other)
+
+
+def _conflicts(wanted: Contents, there: Contents) -> Iterator[str]:
+    by_id = {each.id: each for each in there.versions.values()}
+    own: dict[int, StoredVersion] = {}
+    for each in in_order(wanted.versions.values()):
+        known = own.setdefault(each.id, each)
+        if not same_schema(known, each):
+            yield f"the dump has two schemas with id {each.id} ({known} and {each})"
+        found = by_id.get(each.id)
+        if found is not None and not same_schema(found, each):
+            yield f"id {each.id}, in the dump {each}, is {found} there"
+        there_now = there.versions.get(each.key)
+        if there_now is not None and there_now.id != each.id:
+            yield f"{each} has id {there_now.id} there and {each.id} in the dump"
+        for reference in each.references:
+            key: Key = (reference.subject, reference.version)
+            if key not in wanted.versions and key not in there.versions:
+                yield f"{each} refers to {key[0]} version {key[1]}, which is nowhere"
+
+
+def _is_to_import(each: StoredVersion, there: Contents) -> bool:
+    known = there.versions.get(each.key)
+    return known is None or (known.deleted and not each.deleted)
+
+
+def _is_to_delete(each: StoredVersion, there: Contents) -> bool:
+    known = there.versions.get(each.key)
+    return each.deleted and (known is None or not known.deleted)
+
+
+def _same_level(level: Mapping[str, Any], there: Contents, subject: str | None) -> bool:
+    now = there.levels.get(subject)
+    return now is not None and _meaning(level) == _meaning(now)
+
+
+def _meaning(level: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in level.items() if value}
+
+
+def _more(level: Mapping[str, Any]) -> list[str]:
+    return sorted(name for name in _meaning(level) if name != LEVEL)
+
+
+def _spelled(version: StoredVersion) -> Any:
+    """One spelling for all of a schema; a text that is no JSON (Protobuf) stands for itself."""
+    try:
+        if version.schema_type == "AVRO" and not version.references:
+            return canonical(parse(version.schema, check_defaults=False))
+        return json.loads(version.schema)
+    except (SchemaInvalid, ValueError, RecursionError):
+        return version.schema

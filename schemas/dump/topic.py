@@ -1,0 +1,88 @@
+"""The records of a `_schemas` topic, read and written: one partition, keyed, in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from schemas.dump.records import DumpRefused, Record, key_text, record, value_text
+from skidway.errors import Unreachable
+from skidway.kafka import Producer
+from skidway.kafka.batch import read_header
+from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic
+from skidway.kafka.columns import DecodedBatch, decode
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.types import TopicPartition
+
+TOPIC: Final = "_schemas"
+SILENT_S: Final = 30.0
+"""Without an answer for so long the topic is not read to its end."""
+POLL_MS: Final = 500
+
+
+def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
+    """Every record up to the end that the topic has now. Raises `DumpRefused`, `Unreachable`."""
+    tp = _only_partition(client, topic)
+    first = client.list_offsets({tp: EARLIEST})[tp].offset
+    end = client.list_offsets({tp: LATEST})[tp].offset
+    fetcher = Fetcher(client)
+    fetcher.seek(tp, first)
+    position, heard_at = first, time.monotonic()
+    while position < end:
+        for fetched in fetcher.poll(POLL_MS):
+            for raw in fetched.batches:
+                header = read_header(raw)
+                if not header.is_control:
+                    yield from _records(topic, decode(raw), position, end)
+                position = max(position, header.last_offset + 1)
+            heard_at = time.monotonic()
+        if time.monotonic() - heard_at > SILENT_S:
+            raise Unreachable(
+                f"Topic {topic} gave nothing for {SILENT_S:g} s at offset {position} of {end}."
+            )
+
+
+def write_topic(
+    bootstrap_servers: str, client: Client, records: Iterable[Record], topic: str = TOPIC
+) -> int:
+    """Writes the records to an empty topic, which is made if it is not there; how many.
+
+    Raises `DumpRefused` for a topic with records: a registry may be reading it.
+    """
+    found = client.metadata([topic]).topics.get(topic)
+    if found is None or found.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        error = client.create_topics([NewTopic(topic, 1, -1, {"cleanup.policy": "compact"})])[topic]
+        if error is not None:
+            raise error
+    tp = _only_partition(client, topic)
+    if client.list_offsets({tp: LATEST})[tp].offset:
+        raise DumpRefused(f"Topic {topic} has records already; a dump goes to an empty one only.")
+    with Producer(bootstrap_servers) as producer:
+        sent = [
+            producer.send(topic, _bytes(value_text(each)), key=key_text(each).encode())
+            for each in records
+        ]
+    return len([each.result() for each in sent])
+
+
+def _only_partition(client: Client, topic: str) -> TopicPartition:
+    found = client.metadata([topic]).topics.get(topic)
+    if found is None or found.error is not ErrorCode.NONE:
+        raise DumpRefused(f"There is no topic {topic}.")
+    if len(found.partitions) != 1:
+        raise DumpRefused(
+            f"Topic {topic} has {len(found.partitions)} partitions; that of a registry has one."
+        )
+    return TopicPartition(topic, 0)
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def _records(topic: str, batch: DecodedBatch, first: int, end: int) -> Iterator[Record]:
+    keys, values = batch.keys.to_pylist(), batch.values.to_pylist()
+    for offset, key, value in zip(batch.offsets.tolist(), keys, values, strict=True):
+        if first <= offset < end:
+            yield record(key, value, f"Offset {offset} of {topic}")

@@ -1,0 +1,79 @@
+"""Lines of a dump: our own, kafka-console-consumer's and kcat's say the same."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.dump.records import (
+    DumpRefused,
+    Record,
+    console_line,
+    key_text,
+    line,
+    read_lines,
+    record,
+    value_text,
+)
+
+texts = st.text(max_size=8)
+documents = st.dictionaries(
+    texts, st.recursive(st.none() | st.integers() | texts, st.lists, max_leaves=4), max_size=4
+)
+records = st.builds(
+    lambda key, kind, value: Record({**key, "keytype": kind}, value),
+    documents,
+    texts,
+    st.none() | documents,
+)
+
+
+@given(st.lists(records, max_size=4))
+def test_lines_give_back_their_records(wanted: list[Record]) -> None:
+    """In each of the three forms, whatever characters subjects and schemas have."""
+    kcat = [
+        json.dumps({"offset": 1, "key": key_text(each), "payload": value_text(each)})
+        for each in wanted
+    ]
+    assert list(read_lines([line(each) + "\n" for each in wanted])) == wanted
+    assert list(read_lines([console_line(each) + "\n" for each in wanted])) == wanted
+    assert list(read_lines(kcat)) == wanted
+
+
+def test_what_the_console_consumer_can_print_besides_is_passed_over() -> None:
+    """Time, partition and offset before the key; blank lines; its closing words."""
+    lines = [
+        'CreateTime:1700000000000\tPartition:0\tOffset:3\t{"keytype":"NOOP","magic":0}\tnull\n',
+        "\n",
+        "Processed a total of 1 messages\n",
+    ]
+    assert list(read_lines(lines)) == [Record({"keytype": "NOOP", "magic": 0}, None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"subject": "s"}', "has no key"),
+        ('{"keytype":"NOOP"} {"a":1}', "its line is no JSON"),
+        ('{"keytype":"NOOP"}\t1\t2', "a tab between them"),
+        ("no json\tnull", "its key is no JSON"),
+        ('{"magic":0}\tnull', "has no keytype"),
+        ('{"keytype":"NOOP"}\t[1]', "no JSON object"),
+        ('{"keytype":"NOOP"}\t{"a"', "its value is no JSON"),
+        ("[" * 100_000, "its line is no JSON"),
+    ],
+)
+def test_what_is_no_dump_is_refused_by_its_line(text: str, words: str) -> None:
+    """One sentence with the number of the line."""
+    with pytest.raises(DumpRefused, match="Line 2") as caught:
+        list(read_lines(['{"keytype":"NOOP","magic":0}\tnull', text]))
+    assert words in str(caught.value)
+
+
+def test_a_topic_without_keys_is_refused() -> None:
+    """Its records cannot say which version they are."""
+    with pytest.raises(DumpRefused, match="Offset 4 of _schemas has no key"):
+        record(None, b"{}", "Offset 4 of _schemas")

@@ -1,0 +1,155 @@
+"""Steps from what a registry has to what a dump says: all of it, nothing twice, no conflict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.client import Reference
+from schemas.dump.contents import Contents, StoredVersion
+from schemas.dump.records import DumpRefused
+from schemas.dump.restoring import Steps, live_losses, steps, supported, unsupported
+from support.registry_dumps import contents, stored
+
+
+def carried_out(planned: Steps, there: Contents) -> Contents:
+    """What a registry has behind the steps; it refuses what a registry refuses."""
+    made = Contents(dict(there.versions), dict(there.levels), dict(there.modes), there.highest_id)
+    for each in planned.imports:
+        assert all((r.subject, r.version) in made.versions for r in each.references)
+        made.add(each)
+    for each in planned.deletions:
+        referring = [
+            other
+            for other in made.versions.values()
+            if not other.deleted
+            and any((r.subject, r.version) == each.key for r in other.references)
+        ]
+        assert not referring
+        made.add(replace(each, deleted=True))
+    made.levels |= planned.levels
+    made.modes |= planned.modes
+    made.highest_id = max(made.highest_id, planned.reserve or 0)
+    return made
+
+
+def without_live_users_of_deleted(wanted: Contents) -> Contents:
+    """A registry deletes no version softly that a live one refers to."""
+    for each in list(wanted.versions.values()):
+        for reference in each.references:
+            target = wanted.versions[reference.subject, reference.version]
+            if target.deleted and not each.deleted:
+                wanted.versions[each.key] = replace(each, deleted=True)
+    return wanted
+
+
+@given(contents())
+def test_an_empty_registry_gets_everything(wanted: Contents) -> None:
+    """What is referenced before what refers, and deleted behind it; the second time is nothing."""
+    wanted = without_live_users_of_deleted(wanted)
+    planned = steps(wanted, Contents())
+    there = carried_out(planned, Contents())
+    assert there == wanted
+    assert not steps(wanted, there)
+
+
+@given(contents(), st.data())
+def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObject) -> None:
+    """From wherever it stopped the same dump leads to the same registry."""
+    wanted = without_live_users_of_deleted(wanted)
+    planned = steps(wanted, Contents())
+    stop = data.draw(st.integers(0, len(planned.imports)))
+    there = carried_out(Steps(imports=planned.imports[:stop]), Contents())
+    assert carried_out(steps(wanted, there), there) == wanted
+
+
+def test_another_schema_under_an_id_is_refused_before_anything() -> None:
+    """The sentence names the id and both owners; the rest is counted."""
+    wanted, there = Contents(), Contents()
+    for number in range(1, 8):
+        wanted.add(stored("users", number, number))
+        there.add(replace(stored("orders", number, number), schema='"int"'))
+    with pytest.raises(DumpRefused) as caught:
+        steps(wanted, there)
+    assert "id 1, in the dump users version 1, is orders version 1 there" in str(caught.value)
+    assert "and 2 more" in str(caught.value)
+
+
+def test_another_id_of_a_version_is_refused() -> None:
+    """Records that were written with it would be read with another schema."""
+    wanted, there = Contents(), Contents()
+    wanted.add(stored("s", 1, 1))
+    there.add(stored("s", 1, 2))
+    with pytest.raises(DumpRefused, match="s version 1 has id 2 there and 1 in the dump"):
+        steps(wanted, there)
+
+
+def test_a_dump_that_contradicts_itself_is_refused() -> None:
+    """Two schemas under one id, or a reference to what is nowhere."""
+    wanted = Contents()
+    wanted.add(stored("s", 1, 1))
+    wanted.add(replace(stored("t", 1, 1), schema='"int"'))
+    wanted.add(stored("u", 1, 3, references=(Reference("r", "none", 4),)))
+    with pytest.raises(DumpRefused) as caught:
+        steps(wanted, Contents())
+    assert "two schemas with id 1" in str(caught.value)
+    assert "u version 1 refers to none version 4, which is nowhere" in str(caught.value)
+
+
+def test_another_spelling_is_the_same_schema() -> None:
+    """Confluent's registry may keep white space or attributes otherwise than ours."""
+    wanted, there = Contents(), Contents()
+    wanted.add(StoredVersion("s", 1, 1, '{ "type": "int" }'))
+    there.add(StoredVersion("s", 1, 1, '"int"'))
+    assert not steps(wanted, there)
+
+
+def test_what_is_live_here_and_deleted_there_is_named() -> None:
+    """So that the command can ask before it takes a schema away from its users."""
+    wanted, there = Contents(), Contents()
+    wanted.add(stored("s", 1, 1, deleted=True))
+    there.add(stored("s", 1, 1))
+    planned = steps(wanted, there)
+    assert [each.key for each in live_losses(planned, there)] == [("s", 1)]
+    assert not live_losses(steps(wanted, Contents()), Contents())
+
+
+def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
+    """The highest id ever is reserved where the dump's own versions do not reach it."""
+    wanted = Contents()
+    wanted.add(stored("s", 1, 1))
+    wanted.highest_id = 9
+    assert steps(wanted, Contents()).reserve == 9
+    assert steps(wanted, Contents(highest_id=9)).reserve is None
+
+
+def test_modes_stay_if_asked() -> None:
+    """A source is often set READONLY before it is left; its heir is not to be."""
+    wanted = Contents(modes={None: "READONLY"})
+    assert steps(wanted, Contents()).modes == {None: "READONLY"}
+    assert not steps(wanted, Contents(), with_modes=False)
+
+
+def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
+    """Other types with all that refers to them, rules, other contexts, other configuration."""
+    wanted = Contents(
+        levels={"s": {"compatibilityLevel": "FULL", "alias": "t", "normalize": False}}
+    )
+    wanted.add(stored("s", 1, 1))
+    wanted.add(stored("p", 1, 2, schema_type="PROTOBUF"))
+    wanted.add(stored("q", 1, 3, references=(Reference("r", "p", 1),)))
+    wanted.add(stored("r", 1, 4, extra={"ruleSet": {"domainRules": [1]}}))
+    wanted.add(stored(":.ctx:s", 1, 5))
+    assert unsupported(wanted, ["AVRO"]) == [
+        "p version 1 is of type PROTOBUF",
+        "r version 1 has ruleSet",
+        "subject :.ctx:s is in another context",
+        "the configuration of s has alias",
+    ]
+    kept = supported(wanted, ["AVRO"])
+    assert sorted(kept.versions) == [("r", 1), ("s", 1)]
+    assert not unsupported(kept, ["AVRO"])
+    assert not unsupported(wanted, ["AVRO", "JSON", "PROTOBUF"])
