@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from loader.projection import NotProjectable, Projection
 from schemas import wire
-from schemas.arrow import SchemaUnsupported
 from schemas.avro_schema import SchemaInvalid
 from schemas.client import SCHEMA_UNKNOWN, RegistryRefused
 from schemas.codec import Codec
+from schemas.codec.arrow import SchemaUnsupported
 from skidway.errors import SkidwayError
 
 Bools = npt.NDArray[np.bool_]

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from schemas.arrow import arrow_schema
-from schemas.avro_schema import Field, Record, parse
-from schemas.rows import default_value
+from schemas.avro_schema import Field, parse
+from schemas.codec.arrow import arrow_schema, as_record
+from schemas.codec.rows import default_value
 from skidway.errors import SkidwayError
 
 Bools = npt.NDArray[np.bool_]
@@ -44,9 +44,8 @@ class Projection:
     """Brings batches of one writer's schema to the reader's. Made once per pair of schemas."""
 
     def __init__(self, writer: pa.Schema, reader: str) -> None:
-        record = parse(reader)
+        record = as_record(parse(reader))
         self.schema = arrow_schema(record)
-        assert isinstance(record, Record)  # anything else has no arrow_schema
         self._steps: list[Step] | None = None
         if not self.schema.equals(writer):
             pairs = zip(record.fields, self.schema, strict=True)

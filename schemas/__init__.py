@@ -4,9 +4,8 @@ Reading order:
 
 - `avro_schema` (a strict parser: text -> values), `canonical` (the text it is kept under)
 - `wire` (5 bytes before every datum), `single_object` (our own audit messages, no registry needed)
-- `codec`: Arrow columns <-> Avro datums. `arrow` is its table of types, `conform` brings columns to
-  the schema's types and finds bad rows, `columns` is the fast path, `rows` the one that decides
-  (`datum`, `strict`: one datum)
+- `codec`: Arrow columns <-> Avro datums; `datum` and `strict`: one datum, read and checked;
+  `bounds`: what a datum may claim
 - `client`: asks a registry (ours or Confluent's); `second_opinion`: what Apache's library says
 - `compatibility`: may this schema follow that one?
 - `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic

@@ -8,12 +8,13 @@ bytes does `schemas.strict` walk over the datum and decide (padding and several 
 from __future__ import annotations
 
 import io
+import itertools
 import struct
 from typing import Any, Final
 
 import fastavro
 
-from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Primitive, Union
+from schemas.avro_schema import Array, AvroType, Enum, Field, Fixed, Map, Primitive, Union
 from schemas.strict import check_datum
 
 MALFORMED: Final = (
@@ -28,9 +29,13 @@ MALFORMED: Final = (
 """What fastavro raises for a datum or a record that does not fit the schema."""
 
 
-def plain_schema(avro: AvroType, *, defaults: bool = False) -> Any:
-    """`avro` for fastavro: full names, no logical types, no properties; defaults where wanted."""
-    return fastavro.parse_schema(_plain(avro, defaults, set()))
+def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False) -> Any:
+    """`avro` for fastavro: full names, no logical types, no properties; defaults where wanted.
+
+    `tagged`: a value of a union of several types is `{"member1": value}`, numbered without null.
+    The bytes are the same; fastavro by itself does not tell an int from a long.
+    """
+    return fastavro.parse_schema(_Plain(defaults, tagged).of(avro))
 
 
 def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
@@ -65,27 +70,52 @@ def malformed_reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _plain(avro: AvroType, defaults: bool, declared: set[str]) -> Any:
-    if isinstance(avro, Primitive):
-        return avro.kind
-    if isinstance(avro, Union):
-        return [_plain(branch, defaults, declared) for branch in avro.branches]
-    if isinstance(avro, Array):
-        return {"type": "array", "items": _plain(avro.items, defaults, declared)}
-    if isinstance(avro, Map):
-        return {"type": "map", "values": _plain(avro.values, defaults, declared)}
-    name = f"_.{avro.name}"  # a full name always: one without namespace would take that around it
-    if name in declared:
-        return name
-    declared.add(name)
-    if isinstance(avro, Enum):
-        return {"type": "enum", "name": name, "symbols": list(avro.symbols)}
-    if isinstance(avro, Fixed):
-        return {"type": "fixed", "name": name, "size": avro.size}
-    fields = []
-    for each in avro.fields:
-        field = {"name": each.name, "type": _plain(each.type, defaults, declared)}
-        if defaults and each.has_default:
-            field["default"] = each.default
-        fields.append(field)
-    return {"type": "record", "name": name, "fields": fields}
+class _Plain:
+    """Writes one schema; owns the names it has declared so far."""
+
+    def __init__(self, defaults: bool, tagged: bool) -> None:
+        self._defaults = defaults
+        self._tagged = tagged
+        self._declared: set[str] = set()
+        self._tags = 0
+
+    def of(self, avro: AvroType) -> Any:
+        if isinstance(avro, Primitive):
+            return avro.kind
+        if isinstance(avro, Union):
+            return self._union(avro)
+        if isinstance(avro, Array):
+            return {"type": "array", "items": self.of(avro.items)}
+        if isinstance(avro, Map):
+            return {"type": "map", "values": self.of(avro.values)}
+        name = f"_.{avro.name}"  # a full name always: one without namespace would take that around
+        if name in self._declared:
+            return name
+        self._declared.add(name)
+        if isinstance(avro, Enum):
+            return {"type": "enum", "name": name, "symbols": list(avro.symbols)}
+        if isinstance(avro, Fixed):
+            return {"type": "fixed", "name": name, "size": avro.size}
+        fields = [self._field(each) for each in avro.fields]
+        return {"type": "record", "name": name, "fields": fields}
+
+    def _field(self, field: Field) -> dict[str, Any]:
+        made = {"name": field.name, "type": self.of(field.type)}
+        if self._defaults and field.has_default:
+            made["default"] = field.default
+        return made
+
+    def _union(self, union: Union) -> list[Any]:
+        members = [each for each in union.branches if each.kind != "null"]
+        if not self._tagged or len(members) < 2:
+            return [self.of(branch) for branch in union.branches]
+        numbers = itertools.count()
+        return [
+            "null" if each.kind == "null" else self._tag(each, next(numbers))
+            for each in union.branches
+        ]
+
+    def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
+        self._tags += 1
+        fields = [{"name": f"member{number}", "type": self.of(avro)}]
+        return {"type": "record", "name": f"_tag.t{self._tags}", "fields": fields}

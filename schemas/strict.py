@@ -2,14 +2,17 @@
 
 The slow path asks it about datums whose values, encoded again, give other bytes: that is right for
 an array in several blocks or a varint with padding, and wrong for what lenient readers let pass (a
-negative branch or symbol, a boolean of 2, a number of more than 64 bits).
+negative branch or symbol, a boolean of 2, a number of more than 64 bits). And about datums whose
+items could claim more than their bytes say (`schemas.bounds`), before anybody reads them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Primitive, Record, Union
+from schemas.bounds import CLAIM_MAX, EMPTY_ITEMS_MAX, least_bytes
 
 _FIXED_SIZES: Final = {"null": 0, "float": 4, "double": 8}
 _VARINT_BYTES_MAX: Final = 10
@@ -19,105 +22,132 @@ class DatumInvalid(ValueError):
     """Why these bytes are no datum of the schema."""
 
 
-def check_datum(avro: AvroType, data: bytes) -> None:
-    """Raises `DatumInvalid` unless `data` is one datum of `avro`, from first byte to last."""
-    end = _walk(avro, data, 0)
+def check_datum(
+    avro: AvroType, data: bytes, weigh: Callable[[AvroType], int] = lambda _: 0
+) -> None:
+    """Raises `DatumInvalid` unless `data` is one datum of `avro`, from first byte to last.
+
+    `weigh` says how much memory an item of a type takes, in bytes; no item counts by default.
+    """
+    end = _Walk(data, weigh).over(avro, 0)
     if end != len(data):
         raise DatumInvalid(f"{len(data) - end} bytes too many")
 
 
-def _walk(avro: AvroType, data: bytes, at: int) -> int:
-    """The position behind the datum that begins at `at`."""
-    if isinstance(avro, Primitive):
-        return _primitive(avro.kind, data, at)
-    if isinstance(avro, Record):
-        for field in avro.fields:
-            at = _walk(field.type, data, at)
-        return at
-    if isinstance(avro, Fixed):
-        return _skip(data, at, avro.size)
-    if isinstance(avro, Enum):
-        number, at = _number(data, at)
-        _within(number, len(avro.symbols), f"enum {avro.name} has no symbol")
-        return at
-    if isinstance(avro, Union):
-        number, at = _number(data, at)
-        _within(number, len(avro.branches), "the union has no branch")
-        return _walk(avro.branches[number], data, at)
-    return _blocks(avro, data, at)
+class _Walk:
+    """Over one datum; knows what its items have claimed so far."""
 
+    def __init__(self, data: bytes, weigh: Callable[[AvroType], int]) -> None:
+        self._data = data
+        self._weigh = weigh
+        self._claimed = 0
+        self._empty_items = 0
+        self._least: dict[int, int] = {}
 
-def _primitive(kind: str, data: bytes, at: int) -> int:
-    if kind == "boolean":
-        end = _skip(data, at, 1)
-        if data[at] > 1:
-            raise DatumInvalid(f"{data[at]} is no boolean")
-        return end
-    if kind in _FIXED_SIZES:
-        return _skip(data, at, _FIXED_SIZES[kind])
-    number, at = _number(data, at)
-    if kind == "int" and not -(2**31) <= number < 2**31:
-        raise DatumInvalid(f"{number} is no int")
-    return _sized(kind, number, data, at) if kind in ("string", "bytes") else at
-
-
-def _sized(kind: str, size: int, data: bytes, at: int) -> int:
-    if size < 0:
-        raise DatumInvalid(f"{size} is no length")
-    end = _skip(data, at, size)
-    if kind == "string":
-        try:
-            data[at:end].decode()
-        except UnicodeDecodeError:
-            raise DatumInvalid("a string is not UTF-8") from None
-    return end
-
-
-def _blocks(avro: Array | Map, data: bytes, at: int) -> int:
-    keys: set[bytes] = set()
-    while True:
-        count, at = _number(data, at)
-        if count == 0:
+    def over(self, avro: AvroType, at: int) -> int:
+        """The position behind the value that begins at `at`."""
+        if isinstance(avro, Primitive):
+            return self._primitive(avro.kind, at)
+        if isinstance(avro, Record):
+            for field in avro.fields:
+                at = self.over(field.type, at)
             return at
-        expected = None
-        if count < 0:
-            size, at = _number(data, at)
-            count, expected = -count, at + size
-        for _ in range(count):
-            if isinstance(avro, Map):
-                at = _key(data, at, keys)
-            at = _walk(avro.items if isinstance(avro, Array) else avro.values, data, at)
-        if expected not in (None, at):
-            raise DatumInvalid(f"a block of the {avro.kind} has another size than it says")
+        if isinstance(avro, Fixed):
+            return self._skip(at, avro.size)
+        if isinstance(avro, Enum):
+            number, at = self._number(at)
+            _within(number, len(avro.symbols), f"enum {avro.name} has no symbol")
+            return at
+        if isinstance(avro, Union):
+            number, at = self._number(at)
+            _within(number, len(avro.branches), "the union has no branch")
+            return self.over(avro.branches[number], at)
+        return self._blocks(avro, at)
 
+    def _primitive(self, kind: str, at: int) -> int:
+        if kind == "boolean":
+            end = self._skip(at, 1)
+            if self._data[at] > 1:
+                raise DatumInvalid(f"{self._data[at]} is no boolean")
+            return end
+        if kind in _FIXED_SIZES:
+            return self._skip(at, _FIXED_SIZES[kind])
+        number, at = self._number(at)
+        if kind == "int" and not -(2**31) <= number < 2**31:
+            raise DatumInvalid(f"{number} is no int")
+        return self._sized(kind, number, at) if kind in ("string", "bytes") else at
 
-def _key(data: bytes, at: int, keys: set[bytes]) -> int:
-    _, begin = _number(data, at)
-    end = _primitive("string", data, at)
-    if data[begin:end] in keys:  # readers keep one of the values, and nobody knows which
-        raise DatumInvalid("a map has a key twice")
-    keys.add(data[begin:end])
-    return end
+    def _sized(self, kind: str, size: int, at: int) -> int:
+        if size < 0:
+            raise DatumInvalid(f"{size} is no length")
+        end = self._skip(at, size)
+        if kind == "string":
+            try:
+                self._data[at:end].decode()
+            except UnicodeDecodeError:
+                raise DatumInvalid("a string is not UTF-8") from None
+        return end
 
+    def _blocks(self, avro: Array | Map, at: int) -> int:
+        keys: set[bytes] = set()
+        inside = avro.items if isinstance(avro, Array) else avro.values
+        least, weight = self._least_of(inside) + isinstance(avro, Map), self._weigh(inside)
+        while True:
+            count, at = self._number(at)
+            if count == 0:
+                return at
+            expected = None
+            if count < 0:
+                size, at = self._number(at)
+                count, expected = -count, at + size
+            self._claim(count, least, weight)
+            for _ in range(count):
+                if isinstance(avro, Map):
+                    at = self._key(at, keys)
+                at = self.over(inside, at)
+            if expected not in (None, at):
+                raise DatumInvalid(f"a block of the {avro.kind} has another size than it says")
 
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    value = 0
-    for position in range(_VARINT_BYTES_MAX):
-        if at + position >= len(data):
+    def _least_of(self, avro: AvroType) -> int:
+        if id(avro) not in self._least:
+            self._least[id(avro)] = least_bytes(avro)
+        return self._least[id(avro)]
+
+    def _claim(self, count: int, least: int, weight: int) -> None:
+        if count * least > len(self._data):
             raise DatumInvalid("it ends too early")
-        byte = data[at + position]
-        value |= (byte & 0x7F) << (7 * position)
-        if byte < 0x80:
-            if value >= 1 << 64:
-                break
-            return (value >> 1) ^ -(value & 1), at + position + 1
-    raise DatumInvalid("a number has more than 64 bits")
+        self._empty_items += 0 if least else count
+        if self._empty_items > EMPTY_ITEMS_MAX:
+            raise DatumInvalid(f"it has more than {EMPTY_ITEMS_MAX} items that take no bytes")
+        self._claimed += count * weight
+        if self._claimed > CLAIM_MAX * len(self._data):
+            raise DatumInvalid(f"its items take more than {CLAIM_MAX} times its bytes in columns")
 
+    def _key(self, at: int, keys: set[bytes]) -> int:
+        _, begin = self._number(at)
+        end = self._primitive("string", at)
+        if self._data[begin:end] in keys:  # readers keep one of the values: nobody knows which
+            raise DatumInvalid("a map has a key twice")
+        keys.add(self._data[begin:end])
+        return end
 
-def _skip(data: bytes, at: int, size: int) -> int:
-    if at + size > len(data):
-        raise DatumInvalid("it ends too early")
-    return at + size
+    def _number(self, at: int) -> tuple[int, int]:
+        value = 0
+        for position in range(_VARINT_BYTES_MAX):
+            if at + position >= len(self._data):
+                raise DatumInvalid("it ends too early")
+            byte = self._data[at + position]
+            value |= (byte & 0x7F) << (7 * position)
+            if byte < 0x80:
+                if value >= 1 << 64:
+                    break
+                return (value >> 1) ^ -(value & 1), at + position + 1
+        raise DatumInvalid("a number has more than 64 bits")
+
+    def _skip(self, at: int, size: int) -> int:
+        if at + size > len(self._data):
+            raise DatumInvalid("it ends too early")
+        return at + size
 
 
 def _within(number: int, count: int, what: str) -> None:

@@ -9,8 +9,18 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from schemas.arrow import arrow_schema
-from schemas.avro_schema import parse
+from schemas.avro_schema import (
+    Array,
+    AvroType,
+    Enum,
+    Fixed,
+    Map,
+    Primitive,
+    Record,
+    Union,
+    parse,
+)
+from schemas.codec.arrow import arrow_schema, branches_of, decimal_type
 
 INT = st.integers(-(2**31), 2**31 - 1)
 LONG = st.integers(-(2**63), 2**63 - 1) | st.integers(-(2**62) - 2, -(2**62) + 2)
@@ -85,8 +95,17 @@ def odd_leaves(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
             ),
             lambda: ("null", st.none()),
             lambda: (["long"], LONG),
+            lambda: (
+                {"type": "fixed", "name": f"F{number()}", "size": 70},
+                st.binary(min_size=70, max_size=70),
+            ),
+            lambda: (
+                {"type": "bytes", "logicalType": "decimal", "precision": 60, "scale": 1},
+                st.decimals(-(10**20), 10**20, places=1),
+            ),
+            lambda: ({"type": "record", "name": f"N{number()}", "fields": []}, st.just({})),
         ][at](),
-        st.integers(0, 4),
+        st.integers(0, 7),
     )
 
 
@@ -100,6 +119,27 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
         return branches, st.none() | typed[1]
 
     return st.builds(made, inner, st.booleans())
+
+
+def union_of(types: list[Typed], null_at: int | None) -> Typed:
+    """A union of several types, as a struct of members; of each kind or name only the first."""
+    kinds: dict[str, Typed] = {}
+    for avro, values in types:
+        kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])
+        kinds.setdefault(kind, (avro, values))
+    kinds.setdefault("long", ("long", LONG))
+    kinds.setdefault("int", ("int", INT))
+    branches = [avro for avro, _ in kinds.values()]
+    values = st.one_of(
+        [
+            each.map(lambda value, at=at: {f"member{at}": value})
+            for at, (_, each) in enumerate(kinds.values())
+        ]
+    )
+    if null_at is None:
+        return branches, values
+    branches.insert(min(null_at, len(branches)), "null")
+    return branches, st.none() | values
 
 
 def record_of(types: list[Typed], name: str) -> Typed:
@@ -135,8 +175,14 @@ def records(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], st.SearchSt
     if not flat:
         odd = odd_leaves(number)
         some = types | odd | nullable(odd) | nullable(nested)
-        solid = some.filter(lambda typed: typed[0] != "null")
-        types = some | solid.map(_array) | solid.map(_map)
+        single = some.filter(lambda typed: not isinstance(typed[0], list) and typed[0] != "null")
+        listed = some.map(_array) | some.map(_map)
+        unions = st.builds(
+            union_of,
+            st.lists(single | listed, max_size=3),
+            st.none() | st.integers(0, 4),
+        )
+        types = some | listed | unions | unions.map(_array) | listed.map(_array) | listed.map(_map)
     schema, rows = record_of(draw(st.lists(types, min_size=1, max_size=5)), "Top")
     return schema, rows
 
@@ -149,3 +195,51 @@ def batches(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], pa.RecordBa
     columns = arrow_schema(parse(schema))
     arrays = [pa.array([row[field.name] for row in values], field.type) for field in columns]
     return schema, pa.RecordBatch.from_arrays(arrays, schema=columns)
+
+
+def raw(array: pa.Array) -> pa.Array:
+    """Numbers in place of dates, times and timestamps, all the way down; Python's own are narrower.
+
+    No cast: Arrow's cast of a list of nulls loses its items.
+    """
+    array, arrow = array.take(pa.array(range(len(array)), pa.int64())), array.type
+    if pa.types.is_timestamp(arrow) or pa.types.is_time64(arrow):
+        return array.view(pa.int64())
+    if pa.types.is_date32(arrow) or pa.types.is_time32(arrow):
+        return array.view(pa.int32())
+    mask = array.is_null() if array.null_count else None
+    if pa.types.is_struct(arrow) and arrow.num_fields:
+        children = [raw(array.field(at)) for at in range(arrow.num_fields)]
+        return pa.StructArray.from_arrays(children, names=arrow.names, mask=mask)
+    if pa.types.is_list(arrow):
+        return pa.ListArray.from_arrays(array.offsets, raw(array.values), mask=mask)
+    if pa.types.is_map(arrow):
+        return pa.MapArray.from_arrays(array.offsets, array.keys, raw(array.items), mask=mask)
+    return array
+
+
+def outgoing(avro: AvroType, value: Any) -> Any:
+    """Arrow's Python value as fastavro takes it, for a schema with tagged unions."""
+    if value is None or (isinstance(avro, Primitive | Enum) and decimal_type(avro) is None):
+        return value
+    if isinstance(avro, Union):
+        members = [avro.branches[at] for at in branches_of(avro)]
+        if len(members) == 1:
+            return outgoing(members[0], value)
+        ((name, inner),) = [pair for pair in value.items() if pair[1] is not None]
+        return {name: outgoing(members[int(name.removeprefix("member"))], inner)}
+    if isinstance(avro, Record):
+        return {each.name: outgoing(each.type, value[each.name]) for each in avro.fields}
+    if isinstance(avro, Array):
+        return [outgoing(avro.items, each) for each in value]
+    if isinstance(avro, Map):
+        return {key: outgoing(avro.values, each) for key, each in value}
+    return _unscaled(value, avro) if decimal_type(avro) is not None else value
+
+
+def _unscaled(value: Decimal, avro: AvroType) -> bytes:
+    """Two's complement, big-endian; as short as it goes, or the size of the fixed."""
+    sign, digits, _ = value.as_tuple()
+    number = int("".join(map(str, digits))) * (-1 if sign else 1)
+    length = (number + (number < 0)).bit_length() // 8 + 1
+    return number.to_bytes(avro.size if isinstance(avro, Fixed) else length, "big", signed=True)

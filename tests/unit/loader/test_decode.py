@@ -12,14 +12,14 @@ from schemas.client import RegistryRefused, RegistryUnreachable
 from skidway.errors import SkidwayError
 from support.loading import SCHEMA, Registry, datum
 
-ENUMERABLE = json.dumps({"type": "enum", "name": "E", "symbols": ["A"]})
+NO_COLUMNS = json.dumps({"type": "record", "name": "E", "fields": []})
 STRANGER = json.dumps(
     {"type": "record", "name": "S", "fields": [{"name": "other", "type": "string"}]}
 )
 
 
 def decode(values: list[bytes | None], **schemas: str):
-    registry = Registry({1: SCHEMA, 2: ENUMERABLE, 3: STRANGER, 4: "{}"})
+    registry = Registry({1: SCHEMA, 2: NO_COLUMNS, 3: STRANGER, 4: "{}"})
     return Decoder(registry, SCHEMA).decode(pa.array(values, pa.binary()))
 
 

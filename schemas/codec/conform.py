@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from schemas.arrow import unwrapped
-from schemas.avro_schema import Array, AvroType, Enum, Field, Map, Primitive, Record
-from schemas.columns import utf8_faults
-from schemas.rows import default_value
+from schemas.avro_schema import Array, AvroType, Enum, Field, Fixed, Map, Primitive, Record, Union
+from schemas.codec.arrow import branches_of, record_of, unwrapped
+from schemas.codec.rows import default_value
+from schemas.codec.text import repeated_keys, utf8_faults
 from skidway.errors import SkidwayError
 
 NOT_UTF8: Final = "not UTF-8"
@@ -222,6 +222,10 @@ def _value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
         found += _text_faults(column, inner)
     elif isinstance(inner, Record):
         found += _struct_faults(column, inner)
+    elif isinstance(inner, Union):
+        found += _member_faults(column, inner)
+    elif isinstance(inner, Fixed) and types.is_binary(column.type):
+        found += _size_faults(column, inner)
     elif isinstance(inner, Array):
         found += _list_faults(column, inner.items)
     elif isinstance(inner, Map):
@@ -247,6 +251,27 @@ def _struct_faults(column: pa.Array, record: Record) -> list[tuple[Mask, str]]:
     ]
 
 
+def _member_faults(column: pa.StructArray, union: Union) -> list[tuple[Mask, str]]:
+    present = np.asarray(column.is_valid())
+    set_count = np.zeros(len(column), np.int64)
+    found = []
+    for number, at in enumerate(branches_of(union)):
+        member = column.field(number)
+        is_set = np.asarray(member.is_valid())
+        set_count += is_set
+        for mask, reason in _value_faults(member, union.branches[at]):
+            found.append((mask & present & is_set, reason))
+    found.append((present & (set_count == 0), "no member of the union is set"))
+    found.append((present & (set_count > 1), "several members of the union are set"))
+    return [(mask, reason) for mask, reason in found if mask.any()]
+
+
+def _size_faults(column: pa.BinaryArray, fixed: Fixed) -> list[tuple[Mask, str]]:
+    sizes = pc.binary_length(column).fill_null(fixed.size)
+    wrong = np.asarray(pc.not_equal(sizes, fixed.size))
+    return [(wrong, f"not {fixed.size} bytes")] if wrong.any() else []
+
+
 def _list_faults(column: pa.Array, items: AvroType) -> list[tuple[Mask, str]]:
     parents = np.asarray(pc.list_parent_indices(column))
     found = []
@@ -260,13 +285,11 @@ def _list_faults(column: pa.Array, items: AvroType) -> list[tuple[Mask, str]]:
 def _map_faults(column: pa.Array, avro: Map) -> list[tuple[Mask, str]]:
     entry = pa.struct([("key", pa.string()), ("value", column.type.item_type)])
     pairs = column.cast(pa.list_(entry))
-    return _list_faults(
-        pairs, Record("pair", [_KEY, _plain_field("value", avro.values)], None, (), {})
-    )
-
-
-def _plain_field(name: str, avro: AvroType) -> Field:
-    return Field(name, avro, None, False, None, "ascending", (), {})
-
-
-_KEY: Final = _plain_field("key", Primitive("string"))
+    found = _list_faults(pairs, record_of([("key", Primitive("string")), ("value", avro.values)]))
+    parents = np.asarray(pc.list_parent_indices(pairs))
+    repeated = repeated_keys(pc.list_flatten(pairs).field(0), parents)
+    if repeated.any():
+        rows = np.zeros(len(column), bool)
+        rows[parents[repeated]] = True
+        found.append((rows, "a map has a key twice"))
+    return found

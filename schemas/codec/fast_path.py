@@ -5,7 +5,7 @@ perhaps nullable: the subset in which it is proven equal to the slow path. What 
 brought down to these where the bytes are the same: int, date, times and timestamps are longs (so
 that an int out of range is seen and not cut), bytes are strings that nobody looks into, an enum is
 the number of its symbol, a record inside a record is its fields. Everything outside (arrays, maps,
-fixed, nullable records, null) belongs to `schemas.rows`.
+fixed, nullable records, null) belongs to `schemas.codec.rows`.
 
 What pyruhvro does not notice is noticed here, for whole columns: a string that is not UTF-8, an int
 out of range, a symbol that the enum has not, and bytes left over behind a datum. The last one
@@ -25,8 +25,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyruhvro
 
-from schemas.arrow import decimal_type, unwrapped
 from schemas.avro_schema import AvroType, Enum, Primitive, Record, Union
+from schemas.codec.arrow import decimal_type, unwrapped
+from schemas.codec.text import utf8_faults
 
 _PHYSICAL: Final = {
     "boolean": "boolean",
@@ -118,24 +119,6 @@ class FastPath:
             raise NotProven("a datum longer than its values")
         if ten_bytes and not self._serialize(physical).equals(datums):
             raise NotProven("a varint of more than 64 bits")
-
-
-def utf8_faults(array: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-    """Which elements of a string array are not UTF-8; None if all are. Nulls are good."""
-    raw = array.view(pa.binary())
-    try:
-        raw.cast(pa.string())
-    except pa.ArrowInvalid:
-        faults = np.fromiter((not _is_utf8(each) for each in raw.to_pylist()), bool, len(raw))
-        return faults if faults.any() else None
-    return None
-
-
-def _is_utf8(data: bytes | None) -> bool:
-    try:
-        return data is None or data.decode() is not None
-    except UnicodeDecodeError:
-        return False
 
 
 def _leaves(

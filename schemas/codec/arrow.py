@@ -5,7 +5,7 @@
 | boolean, int, long, float, double | bool, int32, int64, float, double |
 | string (and logical uuid) | string |
 | bytes | binary |
-| fixed(n), duration | fixed_size_binary(n) |
+| fixed(n), duration | fixed_size_binary(n); binary from 65 bytes on |
 | enum | string |
 | date | date32 |
 | time-millis, time-micros | time32[ms], time64[us] |
@@ -15,16 +15,20 @@
 | record | struct |
 | array, map | list, map of string |
 | union of null and one type | that type, nullable |
-| null | null |
+| union of several types, perhaps null too | struct of member0, member1, ... |
+| null, union of nothing but null | null |
 
+A union's members are its branches but for null, numbered in their order; exactly one is not null,
+or the struct itself is. It is the form of Spark's from_avro; Parquet and ORC have no unions.
+A schema that is no record has one column, `value`: the datum of a record is that of its fields.
 A logical type that Avro does not know, or that does not fit its base type, is ignored, as the
-specification demands. Refused, with the place: unions of several branches, types that contain
-themselves, and arrays or maps of something that takes no bytes (a few bytes of such a datum could
-claim any number of items), and a fixed of more than `FIXED_BYTES_MAX`.
+specification demands. Refused, with the place: types that contain themselves (no finite number of
+columns holds them), and a record of no fields as the whole.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
@@ -34,6 +38,7 @@ from schemas.avro_schema import (
     Array,
     AvroType,
     Enum,
+    Field,
     Fixed,
     Map,
     Primitive,
@@ -45,8 +50,12 @@ from skidway.errors import SkidwayError
 
 COLUMNS_MAX: Final = 10_000
 """Fields of a record and of the records in it: names that refer to names could multiply them."""
-FIXED_BYTES_MAX: Final = 65_536
-"""Arrow keeps a fixed's bytes even where it is null: one byte of a datum could claim gigabytes."""
+FIXED_BYTES_MAX: Final = 64
+"""Largest fixed (SHA-512) with a column of fixed size: Arrow keeps its bytes even where it is null,
+so that one byte of a datum would claim as many as a large one has."""
+VALUE: Final = "value"
+"""Name of the only column of a schema that is no record."""
+_OFFSET_BYTES: Final = 4
 DECIMAL128_DIGITS: Final = 38
 DECIMAL256_DIGITS: Final = 76
 
@@ -79,25 +88,55 @@ _LOGICAL: Final[dict[tuple[str, str], pa.DataType]] = {
 
 
 def arrow_schema(avro: AvroType) -> pa.Schema:
-    """The columns of a record. Raises `SchemaUnsupported`; only a record has columns."""
-    if not isinstance(avro, Record):
-        raise SchemaUnsupported(f"Only a record has columns; this schema is a {avro.kind}.")
-    if not avro.fields:
-        raise SchemaUnsupported(f"Record {avro.name} has no fields: no columns.")
-    if _columns(avro, (), {}) > COLUMNS_MAX:
-        raise SchemaUnsupported(f"Record {avro.name} has more than {COLUMNS_MAX} columns.")
-    return pa.schema(_fields(avro, "", ()))
+    """The columns of a schema. Raises `SchemaUnsupported`."""
+    record = as_record(avro)
+    if not record.fields:
+        raise SchemaUnsupported(f"Record {record.name} has no fields: no columns.")
+    if _columns(record, (), {}) > COLUMNS_MAX:
+        raise SchemaUnsupported(f"Record {record.name} has more than {COLUMNS_MAX} columns.")
+    return pa.schema(_fields(record, "", ()))
+
+
+def arrow_type(avro: AvroType) -> pa.DataType:
+    """The type of a column of `avro`, null aside. Raises `SchemaUnsupported`."""
+    inner, _ = unwrapped(avro)
+    return _type(inner, "", ())
+
+
+def as_record(avro: AvroType) -> Record:
+    """`avro` if it is a record; else a record of it alone, whose datums are the same bytes."""
+    return avro if isinstance(avro, Record) else record_of([(VALUE, avro)])
+
+
+def record_of(fields: list[tuple[str, AvroType]]) -> Record:
+    """A record without a name of its own, for what has a record's bytes without being one."""
+    made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
+    return Record("-", made, None, (), {})  # no name that a schema could have
+
+
+def branches_of(union: Union) -> list[int]:
+    """The places of a union's branches that are not null."""
+    return [at for at, branch in enumerate(union.branches) if branch.kind != "null"]
+
+
+def is_nullable(avro: AvroType) -> bool:
+    """Whether it is a union with null and something else."""
+    return isinstance(avro, Union) and 0 < len(branches_of(avro)) < len(avro.branches)
 
 
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
     """(the type without its null branch, whether it had one). Several branches stay a union."""
     if not isinstance(avro, Union):
         return avro, False
-    others = [branch for branch in avro.branches if branch.kind != "null"]
-    nullable = len(others) < len(avro.branches)
-    if len(others) == 1:
-        return others[0], nullable
-    return (avro, nullable) if others else (Primitive("null"), False)
+    members = branches_of(avro)
+    if len(members) == 1:
+        return avro.branches[members[0]], is_nullable(avro)
+    return (avro, is_nullable(avro)) if members else (Primitive("null"), False)
+
+
+def member(number: int) -> str:
+    """The name of a union's column for its branch of that number, null not counted."""
+    return f"member{number}"
 
 
 def decimal_type(avro: AvroType) -> pa.DataType | None:
@@ -116,19 +155,27 @@ def decimal_type(avro: AvroType) -> pa.DataType | None:
     return pa.decimal256(precision, scale)
 
 
-def takes_bytes(avro: AvroType) -> bool:
-    """Whether every datum of that type is at least one byte long."""
-    if isinstance(avro, Record):
-        return any(takes_bytes(each.type) for each in avro.fields)
-    if isinstance(avro, Fixed):
-        return avro.size > 0
-    return avro.kind != "null"
+@cache
+def column_bytes(arrow: pa.DataType) -> int:
+    """Bytes that each value takes in a column, even where it is null."""
+    if pa.types.is_struct(arrow):
+        return sum(column_bytes(each.type) for each in arrow) + 1
+    if pa.types.is_null(arrow):
+        return 0
+    if pa.types.is_boolean(arrow):
+        return 1
+    if pa.types.is_fixed_size_binary(arrow):
+        return int(arrow.byte_width)
+    is_sized = pa.types.is_string(arrow) or pa.types.is_binary(arrow)
+    if is_sized or pa.types.is_list(arrow) or pa.types.is_map(arrow):
+        return _OFFSET_BYTES
+    return int(arrow.bit_width) // 8
 
 
 def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> int:
     """How many columns there are in all; each record is counted once. Cycles end it."""
     if isinstance(avro, Union):
-        return max((_columns(branch, outer, known) for branch in avro.branches), default=1)
+        return 1 + sum(_columns(avro.branches[at], outer, known) for at in branches_of(avro))
     if isinstance(avro, Array):
         return 1 + _columns(avro.items, outer, known)
     if isinstance(avro, Map):
@@ -159,8 +206,6 @@ def _field(name: str, avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.F
 
 
 def _type(avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.DataType:
-    if isinstance(avro, Fixed) and avro.size > FIXED_BYTES_MAX:
-        raise SchemaUnsupported(f"Field {path} is a fixed of more than {FIXED_BYTES_MAX} bytes.")
     if isinstance(avro, Primitive | Fixed):
         return _leaf(avro)
     if isinstance(avro, Enum):
@@ -168,13 +213,17 @@ def _type(avro: AvroType, path: str, outer: tuple[str, ...]) -> pa.DataType:
     if isinstance(avro, Record):
         return pa.struct(_fields(avro, path, outer))
     if isinstance(avro, Union):
-        kinds = ", ".join(branch.kind for branch in avro.branches)
-        raise SchemaUnsupported(f"Field {path} is a union of several types ({kinds}): no column.")
+        return pa.struct(_members(avro, path, outer))
     inside = avro.items if isinstance(avro, Array) else avro.values
     item = _field("item" if isinstance(avro, Array) else "value", inside, path, outer)
-    if not takes_bytes(inside):
-        raise SchemaUnsupported(f"Field {path} is an {avro.kind} of items that take no bytes.")
     return pa.list_(item) if isinstance(avro, Array) else pa.map_(pa.string(), item)
+
+
+def _members(union: Union, path: str, outer: tuple[str, ...]) -> list[pa.Field]:
+    return [
+        pa.field(member(number), _type(union.branches[at], path, outer), nullable=True)
+        for number, at in enumerate(branches_of(union))
+    ]
 
 
 def _leaf(avro: Primitive | Fixed) -> pa.DataType:
@@ -182,5 +231,5 @@ def _leaf(avro: Primitive | Fixed) -> pa.DataType:
     if decimal is not None:
         return decimal
     if isinstance(avro, Fixed):
-        return pa.binary(avro.size)
+        return pa.binary(avro.size) if avro.size <= FIXED_BYTES_MAX else pa.binary()
     return _LOGICAL.get((avro.kind, logical_type(avro) or "")) or _PRIMITIVES[avro.kind]

@@ -1,0 +1,189 @@
+"""The codec of one schema: the path that its batches take, and what becomes of bad rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.avro_schema import parse
+from schemas.canonical import canonical
+from schemas.codec import metrics
+from schemas.codec.arrow import arrow_schema, as_record
+from schemas.codec.conform import ColumnsRefused, conform
+from schemas.codec.fast_path import FastPath, NotProven, wire_columns
+from schemas.codec.reading import read_columns, reader_of
+from schemas.codec.rows import Rows
+from schemas.codec.writing import TooLong, joined, writer_of
+from skidway.errors import SkidwayError
+
+BATCH_BYTES_MAX: Final = 1 << 30
+"""Largest batch in memory, so that no array of datums passes Arrow's 2 GiB."""
+NO_VALUE: Final = "there is no value"
+
+Refused = list[tuple[int, str]]
+Faults = dict[int, str]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class EncodeRefused(SkidwayError):
+    """Rows that the schema does not take: `refused` holds (index, reason) in order."""
+
+    def __init__(self, refused: Refused) -> None:
+        index, reason = refused[0]
+        more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+        super().__init__(f"The schema does not take row {index} ({reason}){more}.")
+        self.refused = refused
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """What a chunk of datums held.
+
+    batch: the rows of the good datums, in order; its row count is the number of true in `good`.
+    good: per datum, whether it decoded. refused: (index, reason) of the others, in order.
+    """
+
+    batch: pa.RecordBatch
+    good: np.ndarray[Any, np.dtype[np.bool_]]
+    refused: Refused
+
+
+class Codec:
+    """One schema's codec. Holds no state between calls; may be used from several threads.
+
+    Raises `SchemaInvalid` or `SchemaUnsupported` for a schema that is none, or has no columns.
+    """
+
+    def __init__(self, schema: str | dict[str, Any] | list[Any]) -> None:
+        avro = parse(schema)
+        self.arrow_schema: pa.Schema = arrow_schema(avro)
+        self._record = as_record(avro)
+        self._name = getattr(avro, "name", avro.kind)
+        self.schema_json = canonical(avro)
+        pairs = list(zip(self._record.fields, self.arrow_schema, strict=True))
+        columns = wire_columns(self._record, self.arrow_schema)
+        self._fast = FastPath(columns, self.arrow_schema) if columns else None
+        self._readers = [reader_of(each.type, column.type) for each, column in pairs]
+        self._writers = [writer_of(each.type) for each, _ in pairs]
+        self._rows = Rows(self._record, self.arrow_schema)
+        metrics.made(self.path)
+
+    @property
+    def path(self) -> str:
+        """Which codec does the work: `pyruhvro` or `columns`."""
+        return metrics.COLUMNS if self._fast is None else metrics.PYRUHVRO
+
+    @property
+    def name(self) -> str:
+        """Full name of the record; the kind of a schema that is none."""
+        return str(self._name)
+
+    @property
+    def field_names(self) -> list[str]:
+        """Names of the columns, in the schema's order."""
+        return list(self.arrow_schema.names)
+
+    def encode(self, batch: pa.RecordBatch) -> pa.BinaryArray:
+        """One datum per row. Raises `EncodeRefused` if the schema does not take a row."""
+        datums, refused = self.encode_rows_checked(batch)
+        if refused:
+            raise EncodeRefused(refused)
+        return datums
+
+    def encode_rows_checked(self, batch: pa.RecordBatch) -> tuple[pa.BinaryArray, Refused]:
+        """(datums, [(index, reason), ...]): as many datums as rows, null where refused.
+
+        A column that is missing takes its field's default. Raises `ColumnsRefused` where columns
+        and fields do not match, or the batch is larger than `BATCH_BYTES_MAX`.
+        """
+        if batch.nbytes > BATCH_BYTES_MAX:
+            raise ColumnsRefused(f"A batch has {batch.nbytes} bytes, more than {BATCH_BYTES_MAX}.")
+        columns, faults = conform(batch, self._record, self.arrow_schema)
+        if not faults:
+            return self._datums(columns, batch.num_rows), []
+        metrics.refused("encode", len(faults))
+        fit = np.ones(batch.num_rows, bool)
+        fit[list(faults)] = False
+        kept = np.flatnonzero(fit)
+        rows = pa.array(kept)
+        datums = self._datums([each.take(rows) for each in columns], len(kept))
+        return _spread(datums, fit), sorted(faults.items())
+
+    def decode(self, datums: pa.BinaryArray) -> Decoded:
+        """The rows of all good datums, and which were bad and why. A null is a bad datum."""
+        if datums.type != pa.binary():
+            datums = datums.cast(pa.binary())
+        if not datums.null_count:
+            return self._decode(datums)
+        valid = np.asarray(datums.is_valid())
+        found, places = self._decode(datums.drop_null()), np.flatnonzero(valid)
+        faults = dict.fromkeys(np.flatnonzero(~valid).tolist(), NO_VALUE)
+        faults |= {int(places[index]): reason for index, reason in found.refused}
+        valid[places] = found.good
+        return Decoded(found.batch, valid, sorted(faults.items()))
+
+    def _decode(self, datums: pa.BinaryArray) -> Decoded:
+        """Of datums none of which is null: each path leaves to the next what it does not prove."""
+        if self._fast is not None:
+            try:
+                columns = self._fast.decode(datums)
+            except NotProven:
+                pass
+            else:
+                metrics.datums("decode", metrics.PYRUHVRO, len(datums))
+                return Decoded(self._batch(columns), np.ones(len(datums), bool), [])
+        columns, bad = read_columns(self._readers, datums)
+        metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
+        if not bad.any():
+            return Decoded(self._batch(columns), ~bad, [])
+        return self._decode_rows(datums, columns, bad)
+
+    def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
+        """One by one those that are `bad`; what turns out to be good comes into its place."""
+        good = ~bad
+        places = np.flatnonzero(bad)
+        found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())
+        kept = [each.filter(pa.array(good)) for each in columns]
+        good[places] = True
+        good[places[list(faults)]] = False
+        metrics.datums("decode", metrics.FASTAVRO, len(places) - len(faults))
+        metrics.refused("decode", len(faults))
+        if len(faults) < len(places):
+            rows = np.concatenate([np.flatnonzero(~bad), places[good[places]]])
+            order = pa.array(np.argsort(rows, kind="stable"))
+            kept = [pa.concat_arrays(parts).take(order) for parts in zip(kept, found, strict=True)]
+        refused = [(int(places[index]), reason) for index, reason in faults.items()]
+        return Decoded(self._batch(kept), good, sorted(refused))
+
+    def _batch(self, columns: list[pa.Array]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(columns, schema=self.arrow_schema)
+
+    def _datums(self, columns: list[pa.Array], rows: int) -> pa.BinaryArray:
+        if self._fast is not None:
+            try:
+                datums = self._fast.encode(columns)
+            except NotProven:
+                pass
+            else:
+                metrics.datums("encode", metrics.PYRUHVRO, rows)
+                return datums
+        fragments = [
+            fragment
+            for writer, column in zip(self._writers, columns, strict=True)
+            for fragment in writer(column)
+        ]
+        try:
+            datums = joined(fragments, rows)
+        except TooLong as error:
+            raise ColumnsRefused(str(error)) from None
+        metrics.datums("encode", metrics.COLUMNS, rows)
+        return datums
+
+
+def _spread(datums: pa.BinaryArray, fit: Mask) -> pa.BinaryArray:
+    """`datums` at the places where `fit` is true, null at the others."""
+    places = np.cumsum(fit) - 1
+    return datums.take(pa.array(places, mask=~fit))

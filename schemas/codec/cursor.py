@@ -1,0 +1,187 @@
+"""Where each datum of a chunk has been read to, and what can be read there, for all at once.
+
+    data    | datum 0 | datum 1 | ... | datum n-1 | 0 0 0 ... (PADDING zero bytes) |
+              at^  end^                              ^ sink
+
+A cursor holds one position per datum. A datum that is found to be bad, or that this reader leaves
+to the one that takes datums one by one, is marked, and its position moved to the sink, where
+everything reads as zero and empty: so the walk goes on for the others without looking back, and
+nothing that a bad datum claims is ever allocated. Only `length`, `count` and `finish` compare with
+the end; in between positions may run a few bytes into a neighbour, which costs nothing but that
+mark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Words = np.ndarray[Any, np.dtype[np.uint64]]
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+PADDING: Final = 64
+"""Zero bytes behind the data: more than any number, double or decimal takes."""
+_MORE: Final = 0x80
+_WORD_BYTES: Final = 8
+_CONTINUES: Final = np.uint64(0x8080808080808080)
+_PAYLOAD: Final = np.uint64(0x7F7F7F7F7F7F7F7F)
+_ONE: Final = np.uint64(1)
+_SQUEEZES: Final = tuple(
+    (np.uint64(high), np.uint64(shift), np.uint64(low))
+    for high, shift, low in (
+        (0x7F007F007F007F00, 1, 0x007F007F007F007F),
+        (0x3FFF00003FFF0000, 2, 0x00003FFF00003FFF),
+        (0x0FFFFFFF00000000, 4, 0x000000000FFFFFFF),
+    )
+)
+
+
+class Chunk:
+    """The bytes that cursors of one call walk over."""
+
+    def __init__(self, datums: pa.BinaryArray) -> None:
+        offsets = np.frombuffer(datums.buffers()[1], np.int32)[
+            datums.offset : datums.offset + len(datums) + 1
+        ].astype(np.int64)
+        first, last = int(offsets[0]), int(offsets[-1])
+        self.sink = last - first
+        self.data: Bytes = np.zeros(self.sink + PADDING, np.uint8)
+        if self.sink:
+            self.data[: self.sink] = np.frombuffer(datums.buffers()[2], np.uint8)[first:last]
+        self._buffer = pa.py_buffer(self.data)
+        offsets -= first
+        self.bounds: tuple[Ints, Ints] = (offsets[:-1].copy(), offsets[1:].copy())
+
+    @cached_property
+    def words(self) -> Words:
+        """The eight bytes, little-endian, that begin at every byte."""
+        return np.ndarray((len(self.data) - _WORD_BYTES + 1,), "<u8", self.data, strides=(1,))
+
+    @cached_property
+    def last_bytes(self) -> Ints:
+        """Positions of all bytes that could end a number."""
+        return np.flatnonzero(self.data < _MORE)
+
+    def slices(self, starts: Ints, lengths: Ints) -> pa.BinaryArray:
+        """Cut out of the data: interleaved bounds are offsets of which every other one is taken."""
+        count = len(starts)
+        bounds = np.empty(2 * count + 1, np.int32)
+        bounds[0:-1:2], bounds[1::2] = starts, starts + lengths
+        bounds[-1] = self.sink  # Arrow wants the last one to be none of the least
+        every = pa.BinaryArray.from_buffers(
+            pa.binary(), 2 * count, [None, pa.py_buffer(bounds), self._buffer]
+        )
+        return every.take(pa.array(np.arange(0, 2 * count, 2)))
+
+
+@dataclass(slots=True)
+class Cursor:
+    """One position per datum (or per item of datums); `bad` marks those that are given up."""
+
+    chunk: Chunk
+    at: Ints
+    end: Ints
+    bad: Mask
+
+    @classmethod
+    def over(cls, chunk: Chunk) -> Cursor:
+        """At the first byte of every datum."""
+        at, end = chunk.bounds
+        return cls(chunk, at, end, np.zeros(len(at), bool))
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def select(self, rows: Ints) -> Cursor:
+        """A cursor of its own for some rows; `merge` brings back what it found."""
+        return Cursor(self.chunk, self.at[rows], self.end[rows], self.bad[rows])
+
+    def merge(self, rows: Ints, other: Cursor) -> None:
+        """Takes over where `other`, a selection of `rows`, has come to."""
+        self.at[rows], self.end[rows], self.bad[rows] = other.at, other.end, other.bad
+
+    def fail(self, mask: Mask) -> None:
+        """Gives rows up."""
+        if mask.any():
+            self.bad |= mask
+            self.at[mask] = self.end[mask] = self.chunk.sink
+
+    def finish(self) -> None:
+        """Gives up all that are not exactly at their end."""
+        self.fail((self.at != self.end) & ~self.bad)
+
+    def byte(self) -> Bytes:
+        """One byte each."""
+        found: Bytes = self.chunk.data.take(self.at, mode="clip")
+        self.at += 1
+        return found
+
+    def fixed(self, size: int) -> Bytes:
+        """`size` bytes each, as rows of a matrix. `size` is small: this allocates for bad rows."""
+        places = self.at[:, None] + np.arange(size)
+        found: Bytes = self.chunk.data.take(places, mode="clip")
+        self.at += size
+        return found
+
+    def number(self) -> Ints:
+        """A zigzag varint each. Gives up those of more than 64 bits."""
+        first = self.chunk.data.take(self.at, mode="clip")
+        raw = first.astype(np.uint64)
+        self.at += 1
+        rows = np.flatnonzero(first >= _MORE)
+        if rows.size:
+            self._long_numbers(rows, raw)
+        return (raw >> _ONE).view(np.int64) ^ -(raw & _ONE).view(np.int64)
+
+    def length(self) -> Ints:
+        """A length each, checked against the end; zero where that fails."""
+        found = self.number()
+        wrong = (found < 0) | (found > self.end - self.at)
+        if wrong.any():
+            self.fail(wrong)
+            found[wrong] = 0
+        return found
+
+    def index(self, count: int) -> Ints:
+        """The number of a branch or symbol, below `count`; zero where that fails."""
+        found = self.number()
+        wrong = (found < 0) | (found >= count)
+        if wrong.any():
+            self.fail(wrong)
+            found[wrong] = 0
+        return found
+
+    def _long_numbers(self, rows: Ints, raw: Words) -> None:
+        """Reads on where a first byte was not the last: up to eight bytes in one word."""
+        words = self.chunk.words
+        begin = np.minimum(self.at[rows] - 1, len(words) - 1)
+        word = words[begin]
+        stops = ~word & _CONTINUES
+        below = (stops & (~stops + _ONE)) - _ONE  # all bits below the last byte's highest
+        value = word & below & _PAYLOAD
+        for high, shift, low in _SQUEEZES:
+            value = ((value & high) >> shift) | (value & low)
+        raw[rows] = value
+        self.at[rows] = begin + ((np.bitwise_count(below) + 1) >> 3)
+        longer = stops == 0
+        if longer.any():
+            self._longest_numbers(rows[longer], begin[longer], value[longer], raw)
+
+    def _longest_numbers(self, rows: Ints, begin: Ints, value: Words, raw: Words) -> None:
+        """Nine and ten bytes: all that 64 bits can take."""
+        data = self.chunk.data
+        ninth = data.take(begin + 8, mode="clip").astype(np.uint64)
+        tenth = data.take(begin + 9, mode="clip").astype(np.uint64)
+        is_ten = ninth >= _MORE
+        value |= (ninth & np.uint64(0x7F)) << np.uint64(56)
+        raw[rows] = value | np.where(is_ten, tenth << np.uint64(63), np.uint64(0))
+        self.at[rows] = begin + 9 + is_ten
+        wrong = np.zeros(len(self), bool)
+        wrong[rows] = is_ten & (tenth > 1)
+        self.fail(wrong)

@@ -1,0 +1,76 @@
+"""Decimals of a column: Avro's two's complement, big-endian, as short as it goes or of one size;
+Arrow's of 16 or 32 bytes, little-endian.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.codec.cursor import Bytes, Ints, Mask
+
+
+def read(data: Bytes, ends: Ints, lengths: Ints, arrow: pa.DataType) -> tuple[pa.Array, Mask]:
+    """(the decimals whose bytes end at `ends` in `data`, which are too long or too large).
+
+    No bytes at all are a zero.
+    """
+    width = arrow.bit_width // 8
+    back = np.arange(width)
+    found: Bytes = data.take(ends[:, None] - 1 - back, mode="clip")
+    first = data.take(ends - lengths, mode="clip")
+    sign = np.where((first >= 0x80) & (lengths > 0), 0xFF, 0).astype(np.uint8)
+    found = np.where(back < lengths[:, None], found, sign[:, None])
+    wrong = (lengths > width) | _exceeds(found, 10**arrow.precision)
+    return _array(found, arrow), wrong
+
+
+def encode(array: pa.Array, size: int | None) -> tuple[Bytes, Ints]:
+    """(all bytes, the length of each) of decimals without nulls; `size`: that of the fixed."""
+    width = array.type.bit_width // 8
+    raw = np.frombuffer(array.buffers()[1], np.uint8)
+    matrix = raw[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
+    big_endian = matrix[:, ::-1]
+    if size is not None:
+        return _resized(big_endian, size).ravel(), np.full(len(array), size, np.int64)
+    sign = np.where(big_endian[:, :1] >= 0x80, 0xFF, 0).astype(np.uint8)
+    says_nothing = (big_endian[:, :-1] == sign) & ((big_endian[:, 1:] ^ sign) < 0x80)
+    dropped = np.logical_and.accumulate(says_nothing, axis=1).sum(axis=1)
+    return big_endian[np.arange(width) >= dropped[:, None]], width - dropped
+
+
+def _resized(big_endian: Bytes, size: int) -> Bytes:
+    """The lowest `size` bytes; the precision was checked against the size of the fixed."""
+    width = big_endian.shape[1]
+    if size <= width:
+        return big_endian[:, width - size :]
+    sign = np.where(big_endian[:, :1] >= 0x80, 0xFF, 0).astype(np.uint8)
+    return np.hstack([np.repeat(sign, size - width, axis=1), big_endian])
+
+
+def _exceeds(little_endian: Bytes, limit: int) -> Mask:
+    """Which numbers are not between -limit and limit, both excluded."""
+    words = np.ascontiguousarray(little_endian).view("<u8")
+    high = words[:, -1].view(np.int64)
+    return ~_less(words, high, limit) | _less(words, high, 1 - limit)
+
+
+def _less(words: Any, high: Ints, limit: int) -> Mask:
+    """Which numbers are below `limit`: the highest word that differs decides."""
+    count = words.shape[1]
+    parts = [(limit >> (64 * at)) & (2**64 - 1) for at in range(count)]
+    less: Mask = np.zeros(len(words), bool)
+    for at in range(count - 1):
+        part = np.uint64(parts[at])
+        less = (words[:, at] < part) | ((words[:, at] == part) & less)
+    top = np.uint64(parts[-1]).view(np.int64)
+    less &= high == top
+    less |= high < top
+    return less
+
+
+def _array(little_endian: Bytes, arrow: pa.DataType) -> pa.Array:
+    buffer = pa.py_buffer(np.ascontiguousarray(little_endian))
+    return pa.Array.from_buffers(arrow, len(little_endian), [None, buffer])

@@ -1,0 +1,276 @@
+"""Where the items of arrays and maps begin, for all rows of a chunk at once.
+
+An item's place is known only when the one before it has been passed. Numbers are passed by the
+bytes that end them (one look over the whole chunk), items of a fixed size by arithmetic; of all
+others the first items of all rows are passed together, then the second ones, and so on; blocks
+likewise. That pays while many rows take part: rows with so many items or blocks that fewer than
+`ROWS_MIN` are left go to the reader of single datums.
+
+No count is believed: a row's items need at least as many bytes as they are times the least that
+one takes, and may claim no more memory than `schemas.bounds` allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.avro_schema import Array, AvroType, Fixed, Map, Record, Union
+from schemas.bounds import CLAIM_MAX, least_bytes
+from schemas.codec.arrow import column_bytes
+from schemas.codec.cursor import Cursor, Ints, Mask
+
+ROWS_MIN: Final = 32
+"""Rows for which one more round of items costs less than reading their datums one by one."""
+EMPTY_ITEMS_FEW: Final = 32
+"""Items without bytes that a block may have here; what has more is read by itself."""
+_KEY_BYTES: Final = 4
+
+_SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
+_NUMBERS: Final = ("int", "long", "enum")
+
+Skip = Callable[[Cursor], None]
+Finder = Callable[[Cursor, Ints], Ints]
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The items of all rows: `cursor` stands at each, `rows` says whose it is, `offsets` are those
+    of the list."""
+
+    cursor: Cursor
+    rows: Ints
+    offsets: np.ndarray[Any, np.dtype[np.int32]]
+
+
+def locator(
+    avro: AvroType, arrow: pa.DataType, *, is_map: bool = False
+) -> Callable[[Cursor], Located]:
+    """Finds all items of arrays of `avro` (of maps: key and value) and passes the arrays."""
+    blocks = _Blocks(avro, column_bytes(arrow), is_map)
+
+    def locate(cursor: Cursor) -> Located:
+        found = blocks.over(cursor)
+        if len(found) == 1:
+            ((rows, counts, starts),) = found
+            owners = np.repeat(rows, counts)
+        else:
+            owners, starts = _in_order(found)
+        offsets = np.zeros(len(cursor) + 1, np.int32)
+        np.cumsum(np.bincount(owners, minlength=len(cursor)), out=offsets[1:])
+        items = Cursor(cursor.chunk, starts, cursor.end[owners], cursor.bad[owners])
+        items.fail(items.bad.copy())
+        return Located(items, owners, offsets)
+
+    return locate
+
+
+Blocks = list[tuple[Ints, Ints, Ints]]
+"""For each round of blocks: the rows that have one, how many items, where these begin."""
+
+
+class _Blocks:
+    """Passes arrays of a type (or maps of it), block by block."""
+
+    def __init__(self, avro: AvroType, column_bytes: int, is_map: bool) -> None:
+        self._least = least_bytes(avro) + is_map
+        self._width = column_bytes + (_KEY_BYTES if is_map else 0)
+        self._find = _finder(avro, is_map)
+
+    def over(self, cursor: Cursor) -> Blocks:
+        """Leaves the cursor behind the arrays."""
+        found: Blocks = []
+        begin, totals = cursor.at.copy(), np.zeros(len(cursor), np.int64)
+        rows, part = np.arange(len(cursor)), cursor
+        while len(rows):
+            counts, ends = self._header(part, totals[rows], begin[rows])
+            going_on = np.flatnonzero(counts)
+            if part is not cursor:
+                cursor.merge(rows, part)
+            rows, part = rows[going_on], part.select(going_on)
+            counts, ends = counts[going_on], ends[going_on]
+            if found and len(rows) < ROWS_MIN:
+                part.fail(np.ones(len(rows), bool))
+                cursor.merge(rows, part)
+                break
+            starts = self._find(part, counts)
+            part.fail((ends >= 0) & (part.at != ends))
+            totals[rows] += counts
+            found.append((rows, counts, starts))
+        return found
+
+    def _header(self, cursor: Cursor, before: Ints, begin: Ints) -> tuple[Ints, Ints]:
+        """(items of the next block, zero behind the last; where it says it ends, or -1)."""
+        counts = cursor.number()
+        ends = np.full(len(cursor), -1, np.int64)
+        sized = np.flatnonzero(counts < 0)
+        if len(sized):
+            part = cursor.select(sized)
+            sizes = part.length()
+            ends[sized] = part.at + sizes
+            cursor.merge(sized, part)
+            counts[sized] = -counts[sized]
+        cursor.fail(self._claims(counts, before, cursor, begin))
+        counts[cursor.bad] = 0
+        return counts, ends
+
+    def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
+        """Rows with more items than their bytes allow (the least negative number among them)."""
+        room = cursor.end - cursor.at
+        if not self._least:
+            return (counts < 0) | (counts > EMPTY_ITEMS_FEW)
+        wrong: Mask = (counts < 0) | (counts > room // self._least)
+        if self._width > CLAIM_MAX * self._least:
+            wrong |= (before + counts) > (cursor.end - begin) * CLAIM_MAX // self._width
+        return wrong
+
+
+def _in_order(found: Blocks) -> tuple[Ints, Ints]:
+    """(owners, starts) of all items, row after row."""
+    if not found:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    owners = np.concatenate([np.repeat(rows, counts) for rows, counts, _ in found])
+    order = np.argsort(owners, kind="stable")
+    return owners[order], np.concatenate([starts for _, _, starts in found])[order]
+
+
+def _finder(avro: AvroType, is_map: bool) -> Finder:
+    """(cursor at the first items, how many each row has) -> where each begins, row after row."""
+    if is_map:
+        value = _skipper(avro)
+
+        def pair(cursor: Cursor) -> None:
+            _skip_sized(cursor)
+            value(cursor)
+
+        return _by_rounds(pair)
+    if avro.kind in _NUMBERS:
+        return _numbers
+    size = _fixed_size(avro)
+    return _by_rounds(_skipper(avro)) if size is None else _by_size(size)
+
+
+def _by_size(size: int) -> Finder:
+    def find(cursor: Cursor, counts: Ints) -> Ints:
+        starts = np.repeat(cursor.at, counts) + _ranks(counts) * size
+        cursor.at = cursor.at + counts * size
+        return starts
+
+    return find
+
+
+def _ranks(counts: Ints) -> Ints:
+    """0, 1, 2, ... in each row."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) - np.repeat(ends - counts, counts)
+
+
+def _numbers(cursor: Cursor, counts: Ints) -> Ints:
+    """A number begins behind the byte that ends the one before."""
+    stops = cursor.chunk.last_bytes
+    first = np.searchsorted(stops, cursor.at)
+    last = np.minimum(first + counts, len(stops)) - 1  # the padding has more stops than any row
+    places = np.repeat(first, counts) + _ranks(counts) - 1
+    ranks = _ranks(counts)
+    behind = stops[np.clip(places, 0, len(stops) - 1)] + 1
+    starts = np.where(ranks == 0, np.repeat(cursor.at, counts), behind)
+    cursor.at = stops[last] + 1
+    return starts
+
+
+def _by_rounds(skip: Skip) -> Finder:
+    def find(cursor: Cursor, counts: Ints) -> Ints:
+        first = np.cumsum(counts) - counts
+        starts = np.full(int(counts.sum()), cursor.chunk.sink, np.int64)
+        rows, part, taken = np.arange(len(counts)), cursor.select(np.arange(len(counts))), 0
+        while len(rows):
+            starts[first[rows] + taken] = part.at
+            skip(part)
+            taken += 1
+            going_on = (counts[rows] > taken) & ~part.bad
+            if not going_on.all():
+                cursor.merge(rows, part)
+                rows, part = rows[going_on], part.select(np.flatnonzero(going_on))
+            if 0 < len(rows) < ROWS_MIN:
+                part.fail(np.ones(len(rows), bool))
+                cursor.merge(rows, part)
+                break
+        return starts
+
+    return find
+
+
+def _fixed_size(avro: AvroType) -> int | None:
+    """Bytes that each value of the type takes, if all take the same."""
+    if isinstance(avro, Fixed):
+        return avro.size
+    if not isinstance(avro, Record):
+        return _SIZES.get(avro.kind)
+    sizes = [_fixed_size(each.type) for each in avro.fields]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _skipper(avro: AvroType) -> Skip:
+    size = _fixed_size(avro)
+    if size is not None:
+        return _skip_size(size)
+    if isinstance(avro, Record):
+        return _skip_all([_skipper(each.type) for each in avro.fields])
+    if isinstance(avro, Union):
+        return _skip_union([_skipper(each) for each in avro.branches])
+    if isinstance(avro, Array):
+        return _skip_items(avro.items, is_map=False)
+    if isinstance(avro, Map):
+        return _skip_items(avro.values, is_map=True)
+    return _skip_number if avro.kind in _NUMBERS else _skip_sized
+
+
+def _skip_size(size: int) -> Skip:
+    def skip(cursor: Cursor) -> None:
+        cursor.at = cursor.at + size
+        cursor.fail(cursor.at > cursor.end)
+
+    return skip
+
+
+def _skip_number(cursor: Cursor) -> None:
+    cursor.number()
+
+
+def _skip_sized(cursor: Cursor) -> None:
+    cursor.at = cursor.at + cursor.length()
+
+
+def _skip_all(skips: list[Skip]) -> Skip:
+    def skip(cursor: Cursor) -> None:
+        for each in skips:
+            each(cursor)
+
+    return skip
+
+
+def _skip_union(skips: list[Skip]) -> Skip:
+    def skip(cursor: Cursor) -> None:
+        branch = cursor.index(len(skips))
+        for at, each in enumerate(skips):
+            rows = np.flatnonzero(branch == at)
+            if len(rows):
+                part = cursor.select(rows)
+                each(part)
+                cursor.merge(rows, part)
+
+    return skip
+
+
+def _skip_items(avro: AvroType, *, is_map: bool) -> Skip:
+    blocks = _Blocks(avro, 0, is_map)
+
+    def skip(cursor: Cursor) -> None:
+        blocks.over(cursor)
+
+    return skip

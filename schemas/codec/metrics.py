@@ -1,0 +1,42 @@
+"""What the codec counts: which path each schema took, and how many datums each path did.
+
+Paths: `pyruhvro` (flat records), `columns` (any schema, numpy and Arrow), `fastavro` (single datums
+that neither of them vouches for).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import Counter
+
+PYRUHVRO: Final = "pyruhvro"
+COLUMNS: Final = "columns"
+FASTAVRO: Final = "fastavro"
+
+_MADE = Counter(
+    "skidway_schemas_codecs_total", "Codecs made, by the path of their schema.", ["path"]
+)
+_DATUMS = Counter(
+    "skidway_schemas_datums_total", "Datums encoded and decoded.", ["direction", "path"]
+)
+_REFUSED = Counter(
+    "skidway_schemas_refused_datums_total", "Rows and datums set apart.", ["direction"]
+)
+
+
+def made(path: str) -> None:
+    """A codec was made; its schema takes `path`."""
+    _MADE.labels(path).inc()
+
+
+def datums(direction: str, path: str, count: int) -> None:
+    """`count` datums came out of `path`; direction is `encode` or `decode`."""
+    if count:
+        _DATUMS.labels(direction, path).inc(count)
+
+
+def refused(direction: str, count: int) -> None:
+    """`count` rows or datums were set apart."""
+    if count:
+        _REFUSED.labels(direction).inc(count)

@@ -1,0 +1,277 @@
+"""Datums to columns, all datums of a chunk at once: numpy over positions, no object per record.
+
+The schema is compiled into readers once. A reader moves a cursor over one type and gives that
+type's column. Where rows part ways (the branches of a union, arrays that are empty or not) a
+selection of them goes on by itself and is merged again. Items of arrays and maps are first located
+(`schemas.codec.items`), then read like rows of their own.
+
+A row is marked bad when its bytes are no datum, and also when they are of a rare form that is left
+to `schemas.codec.rows`: many more items or blocks than most rows have, decimals with padding.
+`rows` decides about every one that is marked, so nothing is refused here for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Record, Union
+from schemas.codec import decimals
+from schemas.codec.arrow import branches_of, decimal_type, is_nullable
+from schemas.codec.cursor import Chunk, Cursor, Ints, Mask
+from schemas.codec.items import Located, locator
+from schemas.codec.text import repeated_keys, utf8_faults
+
+Reader = Callable[[Cursor], pa.Array]
+
+_FLOATS: Final = {"float": ("<f4", 4), "double": ("<f8", 8)}
+
+
+def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa.Array], Mask]:
+    """(a column per reader, which rows are bad). No datum may be null; bad rows mean nothing."""
+    cursor = Cursor.over(Chunk(datums))
+    columns = [reader(cursor) for reader in readers]
+    cursor.finish()
+    return columns, cursor.bad
+
+
+def reader_of(avro: AvroType, arrow: pa.DataType) -> Reader:
+    """Reads values of that type into arrays of exactly its Arrow type."""
+    if isinstance(avro, Union):
+        return _union(avro, arrow)
+    if isinstance(avro, Record):
+        return _record(avro, arrow)
+    if isinstance(avro, Array):
+        return _array(avro, arrow)
+    if isinstance(avro, Map):
+        return _map(avro, arrow)
+    if isinstance(avro, Enum):
+        return _enum(avro)
+    decimal = decimal_type(avro)
+    if isinstance(avro, Fixed):
+        return _fixed(avro.size, arrow) if decimal is None else _fixed_decimal(avro.size, arrow)
+    if decimal is not None:
+        return _decimal(arrow)
+    return _primitive(avro.kind, arrow)
+
+
+def _primitive(kind: str, arrow: pa.DataType) -> Reader:
+    if kind in _FLOATS:
+        return _float(*_FLOATS[kind], arrow)
+    return {
+        "null": lambda cursor: pa.nulls(len(cursor)),
+        "boolean": _boolean,
+        "int": lambda cursor: _viewed(_int(cursor), arrow),
+        "long": lambda cursor: _viewed(cursor.number(), arrow),
+        "bytes": _bytes,
+        "string": _string,
+    }[kind]
+
+
+def _viewed(numbers: Any, arrow: pa.DataType) -> pa.Array:
+    array = pa.array(numbers)
+    return array if array.type == arrow else array.view(arrow)
+
+
+def _boolean(cursor: Cursor) -> pa.Array:
+    found = cursor.byte()
+    cursor.fail(found > 1)
+    return pa.array(found == 1)
+
+
+def _int(cursor: Cursor) -> Any:
+    found = cursor.number()
+    narrow = found.astype(np.int32)
+    cursor.fail(narrow != found)
+    return narrow
+
+
+def _float(dtype: str, size: int, arrow: pa.DataType) -> Reader:
+    return lambda cursor: pa.array(cursor.fixed(size).view(dtype)[:, 0], arrow)
+
+
+def _bytes(cursor: Cursor) -> pa.BinaryArray:
+    lengths = cursor.length()
+    starts = cursor.at
+    cursor.at = starts + lengths
+    return cursor.chunk.slices(starts, lengths)
+
+
+def _string(cursor: Cursor) -> pa.StringArray:
+    found = _bytes(cursor).view(pa.string())
+    faults = utf8_faults(found)
+    if faults is None:
+        return found
+    cursor.fail(faults)
+    return found.filter(pa.array(~faults)).take(_spread_places(~faults)).fill_null("")
+
+
+def _enum(avro: Enum) -> Reader:
+    symbols = pa.array(avro.symbols, pa.string())
+    return lambda cursor: symbols.take(pa.array(cursor.index(len(symbols))))
+
+
+def _fixed(size: int, arrow: pa.DataType) -> Reader:
+    def read(cursor: Cursor) -> pa.Array:
+        if pa.types.is_fixed_size_binary(arrow):
+            found = np.ascontiguousarray(cursor.fixed(size))
+            return pa.FixedSizeBinaryArray.from_buffers(
+                arrow, len(cursor), [None, pa.py_buffer(found)]
+            )
+        cursor.fail(cursor.end - cursor.at < size)
+        lengths = np.where(cursor.bad, 0, size)
+        starts = cursor.at
+        cursor.at = starts + lengths
+        return cursor.chunk.slices(starts, lengths)
+
+    return read
+
+
+def _fixed_decimal(size: int, arrow: pa.DataType) -> Reader:
+    def read(cursor: Cursor) -> pa.Array:
+        cursor.fail(cursor.end - cursor.at < size)
+        lengths = np.where(cursor.bad, 0, size)
+        return _decimals(cursor, lengths, arrow)
+
+    return read
+
+
+def _decimal(arrow: pa.DataType) -> Reader:
+    return lambda cursor: _decimals(cursor, cursor.length(), arrow)
+
+
+def _decimals(cursor: Cursor, lengths: Ints, arrow: pa.DataType) -> pa.Array:
+    cursor.at = cursor.at + lengths
+    found, wrong = decimals.read(cursor.chunk.data, cursor.at, lengths, arrow)
+    cursor.fail(wrong)
+    return found
+
+
+def _record(record: Record, arrow: pa.StructType) -> Reader:
+    readers = [
+        reader_of(each.type, field.type) for each, field in zip(record.fields, arrow, strict=True)
+    ]
+
+    def read(cursor: Cursor) -> pa.StructArray:
+        if not readers:
+            return pa.StructArray.from_buffers(arrow, len(cursor), [None])
+        children = [reader(cursor) for reader in readers]
+        return pa.StructArray.from_arrays(children, fields=list(arrow))
+
+    return read
+
+
+def _union(union: Union, arrow: pa.DataType) -> Reader:
+    members = branches_of(union)
+    if not members:
+        return _nulls_only(union)
+    if len(members) > 1:
+        return _members(union, arrow)
+    (member,) = members
+    inner = reader_of(union.branches[member], arrow)
+    if not is_nullable(union):
+        return lambda cursor: _after_branch(cursor, inner)
+
+    def read(cursor: Cursor) -> pa.Array:
+        return _chosen(cursor, cursor.index(2) == member, inner, arrow)
+
+    return read
+
+
+def _nulls_only(union: Union) -> Reader:
+    def read(cursor: Cursor) -> pa.Array:
+        cursor.index(len(union.branches))
+        return pa.nulls(len(cursor))
+
+    return read
+
+
+def _after_branch(cursor: Cursor, inner: Reader) -> pa.Array:
+    cursor.index(1)
+    return inner(cursor)
+
+
+def _members(union: Union, arrow: pa.StructType) -> Reader:
+    """Each branch by itself; the other members are null there."""
+    places = branches_of(union)
+    readers = [
+        reader_of(union.branches[at], field.type) for at, field in zip(places, arrow, strict=True)
+    ]
+
+    def read(cursor: Cursor) -> pa.StructArray:
+        branch = cursor.index(len(union.branches))
+        children = [
+            _chosen(cursor, branch == at, reader, field.type)
+            for at, reader, field in zip(places, readers, arrow, strict=True)
+        ]
+        mask = None
+        if is_nullable(union):
+            mask = pa.array(~np.isin(branch, places))
+        return pa.StructArray.from_arrays(children, fields=list(arrow), mask=mask)
+
+    return read
+
+
+def _chosen(cursor: Cursor, mask: Mask, inner: Reader, arrow: pa.DataType) -> pa.Array:
+    """What `inner` reads where `mask` is true; null elsewhere, where nothing is read."""
+    rows = np.flatnonzero(mask)
+    if len(rows) == len(cursor):
+        return inner(cursor)
+    part = cursor.select(rows)
+    column = inner(part) if len(rows) else pa.nulls(0, arrow)
+    cursor.merge(rows, part)
+    return _spread(column, mask)
+
+
+def _spread(column: pa.Array, mask: Mask) -> pa.Array:
+    """`column` at the rows where `mask` is true, null at the others."""
+    if not pa.types.is_struct(column.type):
+        return column.take(_spread_places(mask))
+    absent = pa.array([None], column.type)  # what is not nullable inside has a value even here
+    places = np.where(mask, np.cumsum(mask) - 1, len(column))
+    return pa.concat_arrays([column, absent]).take(pa.array(places))
+
+
+def _spread_places(mask: Mask) -> pa.Array:
+    """Where in an array of the chosen rows each row finds its value; null for the others."""
+    return pa.array(np.cumsum(mask) - 1, mask=~mask)
+
+
+def _array(avro: Array, arrow: pa.ListType) -> Reader:
+    locate = locator(avro.items, arrow.value_type)
+    item = reader_of(avro.items, arrow.value_type)
+
+    def read(cursor: Cursor) -> pa.ListArray:
+        located = locate(cursor)
+        items = item(located.cursor)
+        _settle(cursor, located)
+        return pa.ListArray.from_arrays(pa.array(located.offsets), items, type=arrow)
+
+    return read
+
+
+def _map(avro: Map, arrow: pa.MapType) -> Reader:
+    locate = locator(avro.values, arrow.item_type, is_map=True)
+    value = reader_of(avro.values, arrow.item_type)
+
+    def read(cursor: Cursor) -> pa.MapArray:
+        located = locate(cursor)
+        keys = _string(located.cursor)
+        located.cursor.fail(repeated_keys(keys, located.rows))
+        items = value(located.cursor)
+        _settle(cursor, located)
+        offsets = pa.array(located.offsets)
+        made = pa.MapArray.from_arrays(offsets, keys, items)
+        return made if made.type == arrow else made.cast(arrow)
+
+    return read
+
+
+def _settle(cursor: Cursor, located: Located) -> None:
+    """A row with a bad item is bad."""
+    wrong = np.zeros(len(cursor), bool)
+    wrong[located.rows[located.cursor.bad]] = True
+    cursor.fail(wrong)

@@ -1,0 +1,186 @@
+"""One datum at a time, through fastavro: the last word on datums that nobody else vouches for.
+
+It tells good datums from bad ones, each with its reason. fastavro sees the schema without logical
+types: dates, times and timestamps travel as numbers, which Arrow converts for whole columns and
+without the limits of Python's own dates. Branches of a union are told apart by how they are
+wrapped: `{"member1": value}`, as a struct column takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from schemas.avro_schema import Array, AvroType, Map, Record, Union, default_fault
+from schemas.bounds import CLAIM_MAX, item_types, least_bytes
+from schemas.codec.arrow import (
+    arrow_type,
+    branches_of,
+    column_bytes,
+    decimal_type,
+    member,
+    unwrapped,
+)
+from schemas.datum import MALFORMED, malformed_reason, plain_schema, read_datum
+from schemas.strict import check_datum
+
+Convert = Callable[[Any], Any]
+Faults = dict[int, str]
+
+
+class Rows:
+    """Decodes row by row. Holds no state."""
+
+    def __init__(self, record: Record, schema: pa.Schema) -> None:
+        self._record = record
+        self._schema = schema
+        self._plain = plain_schema(record, tagged=True)
+        self._incoming = {each.name: _incoming(each.type) for each in record.fields}
+        self._weights = _weights(record)
+
+    def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
+        """(columns of the good datums, reason by index of the others)."""
+        rows: dict[int, dict[str, Any]] = {}
+        faults: Faults = {}
+        for index, datum in enumerate(datums):
+            try:
+                rows[index] = self._read(datum)
+            except MALFORMED as error:
+                faults[index] = malformed_reason(error)
+        return self._columns(rows, faults), faults
+
+    def _read(self, datum: bytes) -> dict[str, Any]:
+        if self._weights:
+            check_datum(self._record, datum, lambda avro: self._weights.get(id(avro), 0))
+        row: dict[str, Any] = read_datum(self._record, self._plain, datum)
+        return {
+            name: value if (convert := self._incoming[name]) is None else convert(value)
+            for name, value in row.items()
+        }
+
+    def _columns(self, rows: dict[int, dict[str, Any]], faults: Faults) -> list[pa.Array]:
+        """Arrow columns of `rows`; rows that Arrow cannot take move to `faults`."""
+        try:
+            return [_array(rows, field) for field in self._schema]
+        except (pa.ArrowInvalid, OverflowError):
+            for index, row in list(rows.items()):
+                fault = _unfit(row, self._schema)
+                if fault:
+                    faults[index] = fault
+                    del rows[index]
+        return [_array(rows, field) for field in self._schema]
+
+
+def default_value(avro: AvroType, value: Any) -> Any:
+    """What Arrow takes for the JSON default `value` of a checked schema."""
+    if isinstance(avro, Union) and len(branches_of(avro)) > 1:
+        return _default_member(avro, value)
+    inner, _ = unwrapped(avro)
+    if value is None:
+        return None
+    if isinstance(inner, Record):
+        return {
+            each.name: default_value(each.type, value.get(each.name, each.default))
+            for each in inner.fields
+        }
+    if isinstance(inner, Array):
+        return [default_value(inner.items, each) for each in value]
+    if isinstance(inner, Map):
+        return [(key, default_value(inner.values, each)) for key, each in value.items()]
+    if inner.kind in ("bytes", "fixed"):
+        raw = value.encode("latin-1")
+        return raw if decimal_type(inner) is None else _to_decimal(raw, decimal_type(inner))
+    return value
+
+
+def _default_member(union: Union, value: Any) -> Any:
+    """The first branch that takes the value, as the specification of defaults wants it."""
+    if value is None:
+        return None
+    for number, at in enumerate(branches_of(union)):
+        if default_fault(union.branches[at], value) is None:
+            return {member(number): default_value(union.branches[at], value)}
+    raise ValueError(f"{value} fits no branch")  # the parser lets none through
+
+
+def _weights(record: Record) -> dict[int, int]:
+    """Bytes in columns of those items that could claim out of proportion; all, or none at all."""
+    every = {
+        id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
+    }
+    is_harmless = all(least and width <= CLAIM_MAX * least for width, least in every.values())
+    return {} if is_harmless else {key: max(width, 1) for key, (width, _) in every.items()}
+
+
+def _array(rows: dict[int, dict[str, Any]], field: pa.Field) -> pa.Array:
+    return pa.array([row[field.name] for row in rows.values()], field.type)
+
+
+def _unfit(row: dict[str, Any], schema: pa.Schema) -> str | None:
+    for field in schema:
+        try:
+            pa.array([row[field.name]], field.type)
+        except (pa.ArrowInvalid, OverflowError) as error:
+            return f"field {field.name}: {error}"
+    return None
+
+
+def _incoming(avro: AvroType) -> Convert | None:
+    """From fastavro's Python value to one that Arrow takes; None where they are the same."""
+    if isinstance(avro, Union) and len(branches_of(avro)) > 1:
+        return _to_member(avro)
+    inner, _ = unwrapped(avro)
+    decimal = decimal_type(inner)
+    if decimal is not None:
+        return _unless_none(lambda value: _to_decimal(value, decimal))
+    if isinstance(inner, Map):
+        return _unless_none(_to_pairs(_incoming(inner.values)))
+    return _nested(inner)
+
+
+def _nested(avro: AvroType) -> Convert | None:
+    if isinstance(avro, Array):
+        item = _incoming(avro.items)
+        return None if item is None else _unless_none(lambda values: [item(v) for v in values])
+    if isinstance(avro, Record):
+        fields = {f.name: made for f in avro.fields if (made := _incoming(f.type)) is not None}
+        if not fields:
+            return None
+        return _unless_none(
+            lambda row: {**row, **{name: made(row[name]) for name, made in fields.items()}}
+        )
+    return None
+
+
+def _to_member(union: Union) -> Convert:
+    converts = {
+        member(number): _incoming(union.branches[at])
+        for number, at in enumerate(branches_of(union))
+    }
+
+    def convert(tagged: dict[str, Any]) -> dict[str, Any]:
+        ((name, value),) = tagged.items()
+        made = converts[name]
+        return {name: value if made is None else made(value)}
+
+    return _unless_none(convert)
+
+
+def _unless_none(convert: Convert) -> Convert:
+    return lambda value: None if value is None else convert(value)
+
+
+def _to_pairs(convert: Convert | None) -> Convert:
+    return lambda values: [
+        (key, value if convert is None else convert(value)) for key, value in values.items()
+    ]
+
+
+def _to_decimal(raw: bytes, arrow: pa.DataType) -> Decimal:
+    digits = str(abs(unscaled := int.from_bytes(raw, "big", signed=True)))
+    if len(digits) > arrow.precision:
+        raise ValueError(f"a decimal has {len(digits)} digits, more than {arrow.precision}")
+    return Decimal((unscaled < 0, tuple(map(int, digits)), -arrow.scale))

@@ -1,0 +1,39 @@
+"""Texts of whole columns: are they UTF-8 (each by itself), are keys of a map there twice?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def utf8_faults(array: pa.Array) -> Mask | None:
+    """Which elements of a string array are not UTF-8; None if all are. Nulls are good."""
+    raw = array.view(pa.binary())
+    try:
+        raw.cast(pa.string())
+    except pa.ArrowInvalid:
+        faults = np.fromiter((not _is_utf8(each) for each in raw.to_pylist()), bool, len(raw))
+        return faults if faults.any() else None
+    return None
+
+
+def repeated_keys(keys: pa.StringArray, rows: Any) -> Mask:
+    """Which pairs have a key that stands before them in the same map; `rows`: whose pair it is."""
+    codes = keys.dictionary_encode()
+    number = codes.indices.fill_null(0).to_numpy().astype(np.int64)
+    joint = rows.astype(np.int64) * max(len(codes.dictionary), 1) + number
+    mask: Mask = np.ones(len(joint), bool)
+    mask[np.unique(joint, return_index=True)[1]] = False
+    mask &= np.asarray(keys.is_valid())
+    return mask
+
+
+def _is_utf8(data: bytes | None) -> bool:
+    try:
+        return data is None or data.decode() is not None
+    except UnicodeDecodeError:
+        return False
