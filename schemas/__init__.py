@@ -7,7 +7,9 @@ Reading order:
 - `codec`: Arrow columns <-> Avro datums; `datum` and `strict`: one datum, read and checked;
   `bounds`: what a datum may claim
 - `client`: asks a registry (ours or Confluent's); `second_opinion`: what Apache's library says
-- `compatibility`: may this schema follow that one?
+- `compatibility`: may this schema follow that one? `advice`: what to do where it may not;
+  `differences`: two schemas side by side
+- `inference`: proposes a schema for a log that has none
 - `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic
 - `registry`: the registry service itself, on ZooKeeper; `cli`: its commands; `commands`: those on
   schemas

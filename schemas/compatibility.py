@@ -9,7 +9,7 @@ The verdicts are those of Avro Java's `SchemaCompatibility`, which Confluent's r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum as Enumeration
 from typing import Final
 
@@ -57,22 +57,32 @@ class Level(Enumeration):
 
 @dataclass(frozen=True, slots=True)
 class Incompatibility:
-    """One thing that does not fit. `path` as in `/fields/1/type`; `detail` as Avro Java words it.
+    """One thing that does not fit. `path` and `detail` as Avro Java has them.
 
-    `reader` and `writer` say which schema is which: "new" or "old".
+    `reader` and `writer` say which schema is which: "new" or "old". `reader_place` and
+    `writer_place` point to the two types that do not fit, each in its own schema, as in
+    `/fields/1/type/0` (the first branch of a union); named types are followed to what they name.
+    `path` differs from `reader_place` where it names what is inside the type: a field, `/name`,
+    `/size`, `/symbols`, or the branch of the writer's union that the reader's lacks.
     """
 
     kind: str
     path: str
     detail: str
     reader: str = "new"
+    reader_place: str = ""
+    writer_place: str = ""
+
+    @property
+    def writer(self) -> str:
+        """The other one."""
+        return "old" if self.reader == "new" else "new"
 
     @property
     def description(self) -> str:
         """One sentence for people."""
-        writer = "old" if self.reader == "new" else "new"
         return _SENTENCES[self.kind].format(
-            detail=self.detail, path=self.path, reader=self.reader, writer=writer
+            detail=self.detail, path=self.path or "/", reader=self.reader, writer=self.writer
         )
 
     def __str__(self) -> str:
@@ -80,6 +90,15 @@ class Incompatibility:
         return (
             f"{{errorType:'{self.kind}', description:'{self.description}', "
             f"additionalInfo:'{self.detail}'}}"
+        )
+
+    def inside(self, reader_step: str, writer_step: str) -> Incompatibility:
+        """The same, seen from the types that have these two at those steps."""
+        return replace(
+            self,
+            path=f"{reader_step}{self.path}",
+            reader_place=f"{reader_step}{self.reader_place}",
+            writer_place=f"{writer_step}{self.writer_place}",
         )
 
 
@@ -90,20 +109,20 @@ PAIRS_MAX: Final = 200_000
 """Pairs of types in one comparison: large unions would otherwise stop the registry for hours."""
 
 _SENTENCES: Final = {
-    "NAME_MISMATCH": "The name of the type at {path} in the {reader} schema is not that of the "
-    "{writer} one ({detail})",
-    "FIXED_SIZE_MISMATCH": "The size of the fixed at {path} in the {reader} schema is not that of "
-    "the {writer} one ({detail})",
-    "MISSING_ENUM_SYMBOLS": "The {reader} schema lacks the symbols {detail} of the {writer} one "
-    "at {path}, and the enum has no default",
-    "READER_FIELD_MISSING_DEFAULT_VALUE": "The field {detail} at {path} in the {reader} schema has "
-    "no default value and is missing in the {writer} schema",
-    "READER_FIELD_AMBIGUOUS": "The field at {path} in the {reader} schema is several fields of the "
-    "{writer} one by its name and aliases ({detail})",
-    "TYPE_MISMATCH": "The type at {path} in the {reader} schema cannot be read from that of the "
-    "{writer} one ({detail})",
-    "MISSING_UNION_BRANCH": "The union at {path} in the {reader} schema lacks a type of the "
-    "{writer} one ({detail})",
+    "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "
+    "the {writer} schema",
+    "FIXED_SIZE_MISMATCH": "The size of the fixed type at path '{path}' in the {reader} schema is "
+    "not that of the {writer} schema",
+    "MISSING_ENUM_SYMBOLS": "The enum at path '{path}' in the {reader} schema has no default and "
+    "lacks the symbols '{detail}' of the {writer} schema",
+    "READER_FIELD_MISSING_DEFAULT_VALUE": "The field '{detail}' at path '{path}' in the {reader} "
+    "schema has no default value and is missing in the {writer} schema",
+    "READER_FIELD_AMBIGUOUS": "The field at path '{path}' in the {reader} schema is, by its name "
+    "and aliases, several fields of the {writer} schema",
+    "TYPE_MISMATCH": "The type at path '{path}' in the {reader} schema cannot be read from the "
+    "type in the {writer} schema",
+    "MISSING_UNION_BRANCH": "The union at path '{path}' in the {reader} schema lacks a type of the "
+    "{writer} schema",
 }
 
 _PROMOTIONS: Final = {
@@ -132,46 +151,50 @@ def check(
 
 
 def incompatibilities(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
-    """What hinders `reader` from reading all that `writer` writes; nothing if it can."""
+    """What hinders `reader` from reading all that `writer` writes; nothing if it can.
+
+    Raises `SchemaInvalid` where they are nested too deeply or have too many types.
+    """
     try:
-        return _Comparison().of(reader, writer, "")
+        found = _Comparison().of(reader, writer)
     except RecursionError:
         raise SchemaInvalid("The schemas are nested too deeply to be compared.") from None
+    return [each if each.path else replace(each, path="/") for each in found]
 
 
 def _differences(new: AvroType, old: AvroType, level: Level) -> list[Incompatibility]:
     found = incompatibilities(new, old) if level.new_reads_old else []
     if level.old_reads_new:
-        found += [
-            Incompatibility(each.kind, each.path, each.detail, reader="old")
-            for each in incompatibilities(old, new)
-        ]
+        found += [replace(each, reader="old") for each in incompatibilities(old, new)]
     return found
 
 
 class _Comparison:
-    """Walks two schemas together; remembers pairs, so that cycles end and nothing is done twice."""
+    """Walks two schemas together; remembers pairs, so that cycles end and nothing is done twice.
+
+    What it remembers of a pair is as seen from there: each place that has the pair adds its own.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], list[Incompatibility]] = {}
         self._good: list[tuple[int, int]] = []
         self._compared = 0
 
-    def of(self, reader: AvroType, writer: AvroType, path: str) -> list[Incompatibility]:
+    def of(self, reader: AvroType, writer: AvroType) -> list[Incompatibility]:
         pair = (id(reader), id(writer))
         if pair not in self._known:
             self._compared += 1
             if self._compared > PAIRS_MAX:
                 raise SchemaInvalid("The schemas have too many types to be compared.")
             self._known[pair] = []  # while it is being compared, a cycle finds nothing wrong
-            self._known[pair] = self._compare_pair(pair, reader, writer, path)
+            self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
 
     def _compare_pair(
-        self, pair: tuple[int, int], reader: AvroType, writer: AvroType, path: str
+        self, pair: tuple[int, int], reader: AvroType, writer: AvroType
     ) -> list[Incompatibility]:
         inside = len(self._good)
-        found = self._compare(reader, writer, path)[:REPORTED_MAX]
+        found = self._compare(reader, writer)[:REPORTED_MAX]
         if not found:
             self._good.append(pair)
             return []
@@ -180,41 +203,47 @@ class _Comparison:
         del self._good[inside:]
         return found
 
-    def _compare(self, reader: AvroType, writer: AvroType, path: str) -> list[Incompatibility]:
+    def _compare(self, reader: AvroType, writer: AvroType) -> list[Incompatibility]:
         if isinstance(writer, Union):
-            return self._from_union(reader, writer, path)
+            return self._from_union(reader, writer)
         if isinstance(reader, Union):
-            if any(not self.of(branch, writer, path) for branch in reader.branches):
+            if any(not self.of(branch, writer) for branch in reader.branches):
                 return []
-            return [_lacking(writer, path)]
+            return [_lacking(writer)]
         if isinstance(reader, Array) and isinstance(writer, Array):
-            return self.of(reader.items, writer.items, f"{path}/items")
+            return self._below(reader.items, writer.items, "/items", "/items")
         if isinstance(reader, Map) and isinstance(writer, Map):
-            return self.of(reader.values, writer.values, f"{path}/values")
+            return self._below(reader.values, writer.values, "/values", "/values")
         if isinstance(reader, Record) and isinstance(writer, Record):
-            return _name(reader, writer, path) + self._fields(reader, writer, path)
-        return _leaf(reader, writer, path)
+            return _name(reader, writer) + self._fields(reader, writer)
+        return _leaf(reader, writer)
 
-    def _from_union(self, reader: AvroType, writer: Union, path: str) -> list[Incompatibility]:
+    def _below(
+        self, reader: AvroType, writer: AvroType, reader_step: str, writer_step: str
+    ) -> list[Incompatibility]:
+        return [each.inside(reader_step, writer_step) for each in self.of(reader, writer)]
+
+    def _from_union(self, reader: AvroType, writer: Union) -> list[Incompatibility]:
         found: list[Incompatibility] = []
         for at, branch in enumerate(writer.branches):
-            inside = self.of(reader, branch, path)
+            inside = self._below(reader, branch, "", f"/{at}")
             if inside and isinstance(reader, Union):
-                found.append(_lacking(branch, f"{path}/{at}"))
-            else:
-                found += inside
+                inside = [replace(_lacking(branch), path=f"/{at}", writer_place=f"/{at}")]
+            found += inside
         return found
 
-    def _fields(self, reader: Record, writer: Record, path: str) -> list[Incompatibility]:
-        written = {each.name: each for each in writer.fields}
+    def _fields(self, reader: Record, writer: Record) -> list[Incompatibility]:
+        written = {each.name: at for at, each in enumerate(writer.fields)}
         found: list[Incompatibility] = []
         for at, field in enumerate(reader.fields):
-            here, sources = f"{path}/fields/{at}", _sources(field, written)
+            here, sources = f"/fields/{at}", _sources(field, written)
             if len(sources) > 1:
-                names = ", ".join(each.name for each in sources)
+                names = ", ".join(writer.fields[each].name for each in sources)
                 found.append(Incompatibility("READER_FIELD_AMBIGUOUS", here, names))
             elif sources:
-                found += self.of(field.type, sources[0].type, f"{here}/type")
+                source = writer.fields[sources[0]].type
+                there = f"/fields/{sources[0]}/type"
+                found += self._below(field.type, source, f"{here}/type", there)
             elif not field.has_default:
                 found.append(
                     Incompatibility("READER_FIELD_MISSING_DEFAULT_VALUE", here, field.name)
@@ -222,49 +251,49 @@ class _Comparison:
         return found
 
 
-def _sources(field: Field, written: dict[str, Field]) -> list[Field]:
+def _sources(field: Field, written: dict[str, int]) -> list[int]:
     """The writer's fields that this one is read from by name or alias; Java reads no two as one."""
     names = dict.fromkeys((field.name, *field.aliases))
     return [written[name] for name in names if name in written]
 
 
-def _leaf(reader: AvroType, writer: AvroType, path: str) -> list[Incompatibility]:
+def _leaf(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
     if isinstance(reader, Fixed) and isinstance(writer, Fixed):
-        return _name(reader, writer, path) + _size(reader, writer, path)
+        return _name(reader, writer) + _size(reader, writer)
     if isinstance(reader, Enum) and isinstance(writer, Enum):
-        return _name(reader, writer, path) + _symbols(reader, writer, path)
+        return _name(reader, writer) + _symbols(reader, writer)
     both_primitive = isinstance(reader, Primitive) and isinstance(writer, Primitive)
     if both_primitive and writer.kind in (reader.kind, *_PROMOTIONS.get(reader.kind, ())):
         return []
     detail = (
         f"reader type: {reader.kind.upper()} not compatible with writer type: {writer.kind.upper()}"
     )
-    return [Incompatibility("TYPE_MISMATCH", path or "/", detail)]
+    return [Incompatibility("TYPE_MISMATCH", "", detail)]
 
 
-def _name(reader: Named, writer: Named, path: str) -> list[Incompatibility]:
+def _name(reader: Named, writer: Named) -> list[Incompatibility]:
     """Unqualified names count, as in Avro Java; an alias counts with its namespace."""
     same = reader.name.rpartition(".")[2] == writer.name.rpartition(".")[2]
     if same or writer.name in reader.aliases:
         return []
-    return [Incompatibility("NAME_MISMATCH", f"{path}/name", f"expected: {writer.name}")]
+    return [Incompatibility("NAME_MISMATCH", "/name", f"expected: {writer.name}")]
 
 
-def _size(reader: Fixed, writer: Fixed, path: str) -> list[Incompatibility]:
+def _size(reader: Fixed, writer: Fixed) -> list[Incompatibility]:
     if reader.size == writer.size:
         return []
     detail = f"expected: {writer.size}, found: {reader.size}"
-    return [Incompatibility("FIXED_SIZE_MISMATCH", f"{path}/size", detail)]
+    return [Incompatibility("FIXED_SIZE_MISMATCH", "/size", detail)]
 
 
-def _symbols(reader: Enum, writer: Enum, path: str) -> list[Incompatibility]:
+def _symbols(reader: Enum, writer: Enum) -> list[Incompatibility]:
     known = set(reader.symbols)
     missing = [each for each in writer.symbols if each not in known]
     if not missing or reader.default is not None:
         return []
-    return [Incompatibility("MISSING_ENUM_SYMBOLS", f"{path}/symbols", f"[{', '.join(missing)}]")]
+    return [Incompatibility("MISSING_ENUM_SYMBOLS", "/symbols", f"[{', '.join(missing)}]")]
 
 
-def _lacking(writer: AvroType, path: str) -> Incompatibility:
+def _lacking(writer: AvroType) -> Incompatibility:
     detail = f"reader union lacking writer type: {writer.kind.upper()}"
-    return Incompatibility("MISSING_UNION_BRANCH", path or "/", detail)
+    return Incompatibility("MISSING_UNION_BRANCH", "", detail)

@@ -87,7 +87,12 @@ def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> No
     registry.register("s", A)
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": AC})
     assert (status, document["error_code"]) == (409, 409)
-    for words in ('for subject "s"', "READER_FIELD_MISSING_DEFAULT_VALUE", "/fields/1", "field c"):
+    for words in (
+        'for subject "s"',
+        "READER_FIELD_MISSING_DEFAULT_VALUE",
+        "/fields/1",
+        "field 'c'",
+    ):
         assert words in document["message"]
     assert registry.good("GET", "/subjects/s/versions") == [1]
 
@@ -99,7 +104,7 @@ def test_the_compatibility_check_says_why_when_asked(registry: Registry) -> None
     assert registry.good("POST", path, {"schema": AB}) == {"is_compatible": True}
     assert registry.good("POST", path, {"schema": AC}) == {"is_compatible": False}
     verbose = registry.good("POST", f"{path}?verbose=True&normalize=False", {"schema": AC})
-    assert "field c" in verbose["messages"][0]
+    assert "field 'c'" in verbose["messages"][0]
     every = registry.good("POST", "/compatibility/subjects/s/versions", {"schema": AC})
     assert every == {"is_compatible": False}
 

@@ -1,0 +1,100 @@
+"""A schema that is being edited: types taken from, and put at, places as `/fields/1/type/0`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from schemas.avro_schema import Array, AvroType, Field, Map, Named, Record, Union
+
+
+class PlaceMissing(LookupError):
+    """There is no such place, or it belongs to a referenced schema, which is not ours to edit."""
+
+
+class Draft:
+    """Owns its types: `root` must be of a parse that nobody else looks at."""
+
+    def __init__(self, root: AvroType, known: Collection[str] = ()) -> None:
+        self.root = root
+        self._known = known
+
+    def type_at(self, place: str) -> AvroType:
+        """The type there. Raises `PlaceMissing`."""
+        at = self.root
+        for step in _steps(place):
+            at = _inside(at, step)
+            if isinstance(at, Named) and at.name in self._known:
+                raise PlaceMissing(place)
+        return at
+
+    def put(self, place: str, avro: AvroType) -> None:
+        """Puts a type there. Raises `PlaceMissing`."""
+        steps = [*_steps(place)]
+        if not steps:
+            self.root = avro
+            return
+        last = steps.pop()
+        at = self.type_at("/".join(["", *steps]))
+        if isinstance(at, Record):
+            at.fields[_number(last, len(at.fields))].type = avro
+        elif isinstance(at, Union):
+            branches = [*at.branches]
+            branches[_number(last, len(branches))] = avro
+            at.branches = tuple(branches)
+        elif isinstance(at, Array):
+            at.items = avro
+        elif isinstance(at, Map):
+            at.values = avro
+        else:
+            raise PlaceMissing(place)
+
+    def record_at(self, place: str) -> Record:
+        """The record there. Raises `PlaceMissing`."""
+        found = self.type_at(place)
+        if not isinstance(found, Record):
+            raise PlaceMissing(place)
+        return found
+
+    def field_at(self, path: str) -> Field:
+        """The field of a path that ends in `/fields/N`. Raises `PlaceMissing`."""
+        place, _, last = path.rpartition("/fields/")
+        record = self.record_at(place)
+        return record.fields[_number(last, len(record.fields))]
+
+
+def place_name(root: AvroType, path: str) -> str:
+    """A path as people say it: `order.lines[].price`; what stands inside a type is left out."""
+    at, name = root, ""
+    for step in _steps(path):
+        if isinstance(at, Record) and step.isdigit() and int(step) < len(at.fields):
+            name += f".{at.fields[int(step)].name}"
+        elif isinstance(at, Array | Map):
+            name += "[]" if isinstance(at, Array) else "{}"
+        try:
+            at = _inside(at, step)
+        except PlaceMissing:
+            break
+    return name.removeprefix(".")
+
+
+def _steps(place: str) -> Iterator[str]:
+    """One step for each type on the way: a field's number, a branch's, `items` or `values`."""
+    return (step for step in place.split("/") if step not in ("", "fields", "type"))
+
+
+def _inside(avro: AvroType, step: str) -> AvroType:
+    if isinstance(avro, Record):
+        return avro.fields[_number(step, len(avro.fields))].type
+    if isinstance(avro, Union):
+        return avro.branches[_number(step, len(avro.branches))]
+    if isinstance(avro, Array) and step == "items":
+        return avro.items
+    if isinstance(avro, Map) and step == "values":
+        return avro.values
+    raise PlaceMissing(step)
+
+
+def _number(step: str, count: int) -> int:
+    if not step.isdigit() or int(step) >= count:
+        raise PlaceMissing(step)
+    return int(step)

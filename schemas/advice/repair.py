@@ -1,0 +1,95 @@
+"""Edits a schema until it may follow: a bounded search, each step judged by the checker itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.advice.draft import Draft, PlaceMissing
+from schemas.advice.edits import Edit, edits
+from schemas.avro_schema import AvroType, Named, SchemaInvalid, parse
+from schemas.canonical import canonical
+from schemas.compatibility import Incompatibility, Level, check
+
+TRIES_MAX: Final = 200
+"""Edits that are tried: a schema that needs more is another schema."""
+EDITS_MAX: Final = 50
+"""Edits in one suggestion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A schema that may follow, near the author's own. `edits`: what was changed, in sentences."""
+
+    schema: str
+    edits: tuple[str, ...]
+
+
+def repair(
+    new: AvroType,
+    earlier: Sequence[tuple[int, AvroType]],
+    level: Level,
+    known: Mapping[str, Named] | None = None,
+) -> Suggestion | None:
+    """A schema near `new` that may follow `earlier` at that level; None where none was found."""
+    return _Search(earlier, level, known or {}).of(canonical(new, known or {}), ())
+
+
+class _Search:
+    """Depth first: of the edits that mend the first fault the one that leaves the fewest others."""
+
+    def __init__(
+        self,
+        earlier: Sequence[tuple[int, AvroType]],
+        level: Level,
+        known: Mapping[str, Named],
+    ) -> None:
+        self._earlier, self._level, self._known = earlier, level, known
+        self._versions = dict(earlier)
+        self._seen: set[str] = set()
+        self._tries = 0
+
+    def of(self, text: str, words: tuple[str, ...]) -> Suggestion | None:
+        new = parse(text, self._known)
+        failed = check(new, self._earlier, self._level)
+        if failed is None:
+            return Suggestion(text, words)
+        if len(words) == EDITS_MAX:
+            return None
+        version, faults = failed
+        old = self._versions[version]
+        mended = [
+            (len(left), edited, edit.words)
+            for edit in edits(faults[0], new, old)
+            if (edited := self._edited(text, edit)) is not None
+            and faults[0] not in (left := self._faults(edited, version))
+        ]
+        for _, edited, said in sorted(mended, key=lambda each: each[0]):
+            found = self.of(edited, (*words, said))
+            if found is not None:
+                return found
+        return None
+
+    def _edited(self, text: str, edit: Edit) -> str | None:
+        """The text behind an edit; None for what is no schema or was tried before."""
+        if self._tries == TRIES_MAX:
+            return None
+        self._tries += 1
+        draft = Draft(parse(text, self._known), self._known)
+        try:
+            edit.change(draft)
+            edited = canonical(draft.root, self._known)
+            parse(edited, self._known)
+        except (PlaceMissing, SchemaInvalid):
+            return None
+        if edited in self._seen:
+            return None
+        self._seen.add(edited)
+        return edited
+
+    def _faults(self, edited: str, version: int) -> list[Incompatibility]:
+        """What is still wrong with it as the successor of that version."""
+        versions = [(version, self._versions[version])]
+        after = check(parse(edited, self._known), versions, self._level)
+        return [] if after is None else after[1]

@@ -1,0 +1,108 @@
+"""Why a schema may not follow, in the words of its author: which field, version and level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from schemas.advice.draft import Draft, place_name
+from schemas.advice.repair import Suggestion, repair
+from schemas.avro_schema import AvroType, Named
+from schemas.compatibility import Incompatibility, Level, check
+from schemas.differences import type_name
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One reason. `place`: the field, as in `order.lines[].price`; empty: the schema itself."""
+
+    version: int
+    place: str
+    sentence: str
+    incompatibility: Incompatibility
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """About a schema that may not follow.
+
+    `version` is the newest version that it fails against; `allowing` are the levels under which it
+    might follow all the same; `suggestion` has been checked, and is None where nothing was found.
+    """
+
+    level: Level
+    version: int
+    faults: tuple[Fault, ...]
+    allowing: tuple[Level, ...]
+    suggestion: Suggestion | None
+
+
+def advise(
+    new: AvroType,
+    earlier: Sequence[tuple[int, AvroType]],
+    level: Level,
+    known: Mapping[str, Named] | None = None,
+) -> Advice | None:
+    """What to say of `new` as the next version behind `earlier`; None where it may follow.
+
+    `earlier`: (version, schema) in ascending order; `known`: types of the schemas that `new`
+    references. Raises `SchemaInvalid` where the schemas are too large to be compared.
+    """
+    failed = check(new, earlier, level)
+    if failed is None:
+        return None
+    version, found = failed
+    old = dict(earlier)[version]
+    return Advice(
+        level,
+        version,
+        tuple(_fault(version, each, new, old) for each in found),
+        tuple(each for each in Level if check(new, earlier, each) is None),
+        repair(new, earlier, level, known),
+    )
+
+
+_SENTENCES: Final = {
+    ("READER_FIELD_MISSING_DEFAULT_VALUE", "new"): "{place}: version {version} does not have this "
+    "field, and the new schema has no default for it",
+    ("READER_FIELD_MISSING_DEFAULT_VALUE", "old"): "{place}: version {version} reads this field "
+    "and has no default for it, and the new schema does not have it",
+    ("READER_FIELD_AMBIGUOUS", "new"): "{place}: by its name and aliases this field is several "
+    "fields of version {version}: {detail}",
+    ("READER_FIELD_AMBIGUOUS", "old"): "{place}: by its name and aliases this field of version "
+    "{version} is several fields of the new schema: {detail}",
+    ("TYPE_MISMATCH", "new"): "{place}: {reader} cannot read {writer}, which version {version} "
+    "wrote",
+    ("TYPE_MISMATCH", "old"): "{place}: {reader}, as which version {version} reads it, cannot read "
+    "{writer}",
+    ("MISSING_UNION_BRANCH", "new"): "{place}: {reader} cannot read {writer}, which version "
+    "{version} wrote",
+    ("MISSING_UNION_BRANCH", "old"): "{place}: {reader}, as which version {version} reads it, "
+    "cannot read {writer}",
+    ("MISSING_ENUM_SYMBOLS", "new"): "{place}: {reader} has no default and lacks the symbols "
+    "{detail}, which version {version} wrote",
+    ("MISSING_ENUM_SYMBOLS", "old"): "{place}: {reader} of version {version} has no default and "
+    "does not know the symbols {detail}",
+    ("NAME_MISMATCH", "new"): "{place}: {reader} has neither the name nor an alias of {writer}, "
+    "which version {version} wrote",
+    ("NAME_MISMATCH", "old"): "{place}: {reader}, as which version {version} reads it, has neither "
+    "the name nor an alias of {writer}",
+    ("FIXED_SIZE_MISMATCH", "new"): "{place}: {reader} has another size than in version {version} "
+    "({detail})",
+    ("FIXED_SIZE_MISMATCH", "old"): "{place}: {reader} has another size in version {version} "
+    "({detail})",
+}
+
+
+def _fault(version: int, each: Incompatibility, new: AvroType, old: AvroType) -> Fault:
+    reader, writer = (new, old) if each.reader == "new" else (old, new)
+    place = place_name(reader, each.path)
+    sentence = _SENTENCES[each.kind, each.reader].format(
+        place=place or "the schema",
+        version=version,
+        detail=each.detail,
+        reader=type_name(Draft(reader).type_at(each.reader_place)),
+        writer=type_name(Draft(writer).type_at(each.writer_place)),
+    )
+    return Fault(version, place, sentence, each)

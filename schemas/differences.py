@@ -1,0 +1,272 @@
+"""Two schemas side by side, as a developer reads them: what became of each field.
+
+Unlike `compatibility` this judges nothing: a changed doc is a difference and hinders nobody. Fields
+are found by name, else by the aliases of the new one. Places are names joined by dots, `[]` for
+the items of an array, `{}` for the values of a map, as in `order.lines[].price`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum as Enumeration
+from typing import Any, Final
+
+from schemas.avro_schema import (
+    Array,
+    AvroType,
+    Enum,
+    Field,
+    Fixed,
+    Map,
+    Named,
+    Record,
+    Union,
+    logical_type,
+)
+from schemas.avro_schema.model import shown
+
+DIFFERENCES_MAX: Final = 10_000
+
+
+class Change(Enumeration):
+    """What became of a place."""
+
+    FIELD_ADDED = "field added"
+    FIELD_REMOVED = "field removed"
+    FIELD_RENAMED = "field renamed"
+    FIELD_MOVED = "field moved"
+    TYPE = "type changed"
+    DEFAULT = "default changed"
+    DOC = "doc changed"
+    ORDER = "sort order changed"
+    ALIASES = "aliases changed"
+    PROPERTY = "property changed"
+    NAME = "type renamed"
+    SIZE = "size changed"
+    SYMBOL_ADDED = "symbol added"
+    SYMBOL_REMOVED = "symbol removed"
+    SYMBOLS_MOVED = "symbols in another order"
+    BRANCH_ADDED = "type added to the union"
+    BRANCH_REMOVED = "type removed from the union"
+    BRANCHES_MOVED = "types of the union in another order"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference. `old` and `new` are texts to set side by side; None: there is nothing."""
+
+    change: Change
+    place: str
+    old: str | None
+    new: str | None
+
+    def __str__(self) -> str:
+        """One line for people."""
+        where = self.place or "the schema"
+        if self.old is None:
+            return f"{where}: {self.change.value}: {self.new}"
+        if self.new is None:
+            return f"{where}: {self.change.value}: {self.old}"
+        return f"{where}: {self.change.value} from {self.old} to {self.new}"
+
+
+def differences(old: AvroType, new: AvroType) -> list[Difference]:
+    """What differs, in the order of the new schema, removed fields at the end of their record.
+
+    At most `DIFFERENCES_MAX`; schemas with more have little in common.
+    """
+    walk = _Walk()
+    found = []
+    for each in walk.types(old, new, ""):
+        found.append(each)
+        if len(found) == DIFFERENCES_MAX:
+            break
+    return found
+
+
+def type_name(avro: AvroType) -> str:
+    """A type in a word or two: `int`, `enum n.Level`, `array of string`, `null or long`."""
+    if isinstance(avro, Union):
+        return " or ".join(map(type_name, avro.branches)) or "union of nothing"
+    if isinstance(avro, Array):
+        return f"array of {type_name(avro.items)}"
+    if isinstance(avro, Map):
+        return f"map of {type_name(avro.values)}"
+    if isinstance(avro, Named):
+        return f"{avro.kind} {avro.name}"
+    logical = logical_type(avro)
+    return avro.kind if logical is None else f"{avro.kind} ({logical})"
+
+
+class _Walk:
+    """Walks both schemas together; each pair of named types once, for they may be recursive."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[int, int]] = set()
+
+    def types(self, old: AvroType, new: AvroType, place: str) -> Iterator[Difference]:
+        if isinstance(old, Union) and isinstance(new, Union):
+            yield from self._unions(old, new, place)
+        elif isinstance(old, Array) and isinstance(new, Array):
+            yield from self.types(old.items, new.items, f"{place}[]")
+            yield from _properties(old.properties, new.properties, f"{place}[]")
+        elif isinstance(old, Map) and isinstance(new, Map):
+            yield from self.types(old.values, new.values, f"{place}{{}}")
+            yield from _properties(old.properties, new.properties, f"{place}{{}}")
+        elif old.kind != new.kind or logical_type(old) != logical_type(new):
+            yield Difference(Change.TYPE, place, type_name(old), type_name(new))
+            yield from self._beside_null(old, new, place)
+        elif isinstance(old, Named) and isinstance(new, Named):
+            yield from self._named(old, new, place)
+        else:
+            yield from _properties(old.properties, new.properties, place)
+
+    def _beside_null(self, old: AvroType, new: AvroType, place: str) -> Iterator[Difference]:
+        """Where one is a union and the other one of its types: what became of that."""
+        for before in old.branches if isinstance(old, Union) else [old]:
+            for after in new.branches if isinstance(new, Union) else [new]:
+                if isinstance(before, Named) and _key(before) == _key(after):
+                    yield from self.types(before, after, place)
+
+    def _named(self, old: Named, new: Named, place: str) -> Iterator[Difference]:
+        if (id(old), id(new)) in self._seen:
+            return
+        self._seen.add((id(old), id(new)))
+        if old.name != new.name:
+            yield Difference(Change.NAME, place, old.name, new.name)
+        yield from _texts(Change.DOC, place, old.doc, new.doc)
+        yield from _aliases(old.aliases, new.aliases, place)
+        if isinstance(old, Record) and isinstance(new, Record):
+            yield from self._fields(old, new, f"{place}." if place else "")
+        elif isinstance(old, Enum) and isinstance(new, Enum):
+            yield from _symbols(old, new, place)
+        elif isinstance(old, Fixed) and isinstance(new, Fixed) and old.size != new.size:
+            yield Difference(Change.SIZE, place, str(old.size), str(new.size))
+        yield from _properties(old.properties, new.properties, place)
+
+    def _fields(self, old: Record, new: Record, prefix: str) -> Iterator[Difference]:
+        former = _former(old, new)
+        kept = [former[each.name].name for each in new.fields if each.name in former]
+        moved = _moved([each.name for each in old.fields if each.name in set(kept)], kept)
+        ranks = {each.name: at for at, each in enumerate(old.fields, 1)}
+        for at, each in enumerate(new.fields, 1):
+            place = f"{prefix}{each.name}"
+            before = former.get(each.name)
+            if before is None:
+                yield Difference(Change.FIELD_ADDED, place, None, _declared(each))
+                continue
+            if before.name != each.name:
+                yield Difference(Change.FIELD_RENAMED, place, before.name, each.name)
+            if before.name in moved:
+                was, now = f"place {ranks[before.name]}", f"place {at}"
+                yield Difference(Change.FIELD_MOVED, place, was, now)
+            yield from self.types(before.type, each.type, place)
+            yield from _field(before, each, place)
+        for each in old.fields:
+            if each.name not in set(kept):
+                place = f"{prefix}{each.name}"
+                yield Difference(Change.FIELD_REMOVED, place, _declared(each), None)
+
+    def _unions(self, old: Union, new: Union, place: str) -> Iterator[Difference]:
+        before = {_key(each): each for each in old.branches}
+        after = {_key(each): each for each in new.branches}
+        for key, branch in after.items():
+            if key not in before:
+                yield Difference(Change.BRANCH_ADDED, place, None, type_name(branch))
+            else:
+                yield from self.types(before[key], branch, place)
+        for key, branch in before.items():
+            if key not in after:
+                yield Difference(Change.BRANCH_REMOVED, place, type_name(branch), None)
+        if [key for key in before if key in after] != [key for key in after if key in before]:
+            yield Difference(Change.BRANCHES_MOVED, place, type_name(old), type_name(new))
+
+
+def _former(old: Record, new: Record) -> dict[str, Field]:
+    """For each new field that was there before: as what. A name comes before any alias."""
+    left = {each.name: each for each in old.fields}
+    found = {each.name: left.pop(each.name) for each in new.fields if each.name in left}
+    for each in new.fields:
+        if each.name not in found:
+            alias = next((name for name in each.aliases if name in left), None)
+            if alias is not None:
+                found[each.name] = left.pop(alias)
+    return found
+
+
+def _moved(before: list[str], after: list[str]) -> set[str]:
+    """The fewest names that have to move to make one order the other; the rest keeps its order."""
+    rank = {name: at for at, name in enumerate(before)}
+    ends: list[int] = []  # the lowest rank on which a rising run of each length ends
+    lengths: list[int] = []
+    for name in after:
+        length = bisect_left(ends, rank[name])
+        ends[length : length + 1] = [rank[name]]
+        lengths.append(length)
+    stay, wanted = set(), len(ends) - 1
+    for name, length in zip(reversed(after), reversed(lengths), strict=True):
+        if length == wanted:
+            stay.add(name)
+            wanted -= 1
+    return set(after) - stay
+
+
+def _field(old: Field, new: Field, place: str) -> Iterator[Difference]:
+    before = shown(old.default) if old.has_default else None
+    after = shown(new.default) if new.has_default else None
+    same = old.has_default == new.has_default and old.default == new.default
+    if not same:
+        yield Difference(Change.DEFAULT, place, before or "none", after or "none")
+    yield from _texts(Change.DOC, place, old.doc, new.doc)
+    if old.order != new.order:
+        yield Difference(Change.ORDER, place, old.order, new.order)
+    yield from _aliases(old.aliases, new.aliases, place)
+    yield from _properties(old.properties, new.properties, place)
+
+
+def _symbols(old: Enum, new: Enum, place: str) -> Iterator[Difference]:
+    before, after = dict.fromkeys(old.symbols), dict.fromkeys(new.symbols)
+    for symbol in after:
+        if symbol not in before:
+            yield Difference(Change.SYMBOL_ADDED, place, None, symbol)
+    for symbol in before:
+        if symbol not in after:
+            yield Difference(Change.SYMBOL_REMOVED, place, symbol, None)
+    if [each for each in before if each in after] != [each for each in after if each in before]:
+        yield Difference(Change.SYMBOLS_MOVED, place, ", ".join(before), ", ".join(after))
+    if old.default != new.default:
+        yield Difference(Change.DEFAULT, place, old.default or "none", new.default or "none")
+
+
+def _texts(change: Change, place: str, old: str | None, new: str | None) -> Iterator[Difference]:
+    if old != new:
+        before, after = (None if each is None else shown(each) for each in (old, new))
+        yield Difference(change, place, before or "none", after or "none")
+
+
+def _aliases(old: tuple[str, ...], new: tuple[str, ...], place: str) -> Iterator[Difference]:
+    if old != new:
+        before, after = (", ".join(each) or "none" for each in (old, new))
+        yield Difference(Change.ALIASES, place, before, after)
+
+
+def _properties(old: Mapping[str, Any], new: Mapping[str, Any], place: str) -> Iterator[Difference]:
+    for key in dict.fromkeys([*old, *new]):
+        if key not in old:
+            yield Difference(Change.PROPERTY, place, None, f"{key} = {shown(new[key])}")
+        elif key not in new:
+            yield Difference(Change.PROPERTY, place, f"{key} = {shown(old[key])}", None)
+        elif old[key] != new[key]:
+            before, after = (f"{key} = {shown(each[key])}" for each in (old, new))
+            yield Difference(Change.PROPERTY, place, before, after)
+
+
+def _declared(field: Field) -> str:
+    default = f", default {shown(field.default)}" if field.has_default else ""
+    return f"{type_name(field.type)}{default}"
+
+
+def _key(avro: AvroType) -> str:
+    return avro.name if isinstance(avro, Named) else avro.kind

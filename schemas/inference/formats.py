@@ -1,0 +1,214 @@
+"""A line to its values: JSON objects, CSV rows, logfmt pairs; and which of them a sample is.
+
+logfmt is `key=value key="some words"` (Brandur Leach, "logfmt", 2013); a bare key is true.
+CSV is RFC 4180 without line ends inside a value, for a log's record is a line.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Sequence
+from enum import Enum as Enumeration
+from typing import Any, Final, NoReturn, Protocol
+
+from skidway.errors import SkidwayError
+
+NESTING_MAX: Final = 16
+"""Objects and arrays inside one another; a deeper line does not fit."""
+DELIMITERS: Final = ",;\t|"
+_PAIR = re.compile(r'([^\s="]+)(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?(?:\s+|\Z)')
+_NAME = re.compile(r"\s*[^\W\d][\w .-]{0,63}\Z")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
+
+
+class Format(Enumeration):
+    """What the lines of a log can be."""
+
+    JSON = "json"
+    CSV = "csv"
+    LOGFMT = "logfmt"
+
+
+class FormatUnknown(SkidwayError):
+    """A sample that is none of them."""
+
+
+class Unfit(Exception):
+    """A line that is none of its format; the words say why, and are few, so that they count."""
+
+
+class Reader(Protocol):
+    """Reads the lines of one file, in order."""
+
+    typed: bool
+    """Whether values have types of their own; otherwise they are texts, to be recognised."""
+
+    def values(self, line: str) -> dict[str, Any] | None:
+        """The values by name; None for a line that is no record (a header). Raises `Unfit`."""
+
+
+def detect(sample: Sequence[str]) -> Format:
+    """The format that at least half of the sample's lines have. Raises `FormatUnknown`.
+
+    Words with commas look like CSV: that takes a first line of names and most lines.
+    """
+    lines = [line for line in sample if line.strip()]
+    for each, least in ((Format.JSON, 0.5), (Format.LOGFMT, 0.5), (Format.CSV, 0.7)):
+        if lines and _share(each, lines) >= least:
+            return each
+    raise FormatUnknown(
+        "Most lines are neither JSON objects nor logfmt pairs nor rows of CSV: name the format, or "
+        "describe the lines to the agent with a regular expression."
+    )
+
+
+def reader(kind: Format, sample: Sequence[str]) -> Reader:
+    """A reader for a file that begins with this sample."""
+    if kind is Format.JSON:
+        return JsonLines()
+    if kind is Format.LOGFMT:
+        return Logfmt()
+    return CsvRows(sample)
+
+
+class JsonLines:
+    """A JSON object a line."""
+
+    typed = True
+
+    def values(self, line: str) -> dict[str, Any]:
+        try:
+            value = _DECODER.decode(line)
+        except (ValueError, RecursionError):
+            raise Unfit("not JSON") from None
+        if not isinstance(value, dict):
+            raise Unfit("JSON, but no object")
+        if _depth(value) > NESTING_MAX:
+            raise Unfit(f"nested more than {NESTING_MAX} levels deep")
+        return value
+
+
+class Logfmt:
+    """Pairs of key and value; half of the words may be bare keys."""
+
+    typed = False
+
+    def values(self, line: str) -> dict[str, Any]:
+        text, at, pairs = line.strip(), 0, 0
+        found: dict[str, Any] = {}
+        while at < len(text):
+            pair = _PAIR.match(text, at)
+            if pair is None:
+                raise Unfit("not logfmt")
+            at, (key, value) = pair.end(), pair.groups()
+            pairs += value is not None
+            found[key] = "true" if value is None else _unquoted(value)
+        if pairs * 2 < len(found) or not pairs:
+            raise Unfit("not logfmt")
+        return found
+
+
+class CsvRows:
+    """Rows of as many values as the first line has; that may be their names."""
+
+    typed = False
+
+    def __init__(self, sample: Sequence[str]) -> None:
+        lines = [line for line in sample if line.strip()]
+        self._delimiter = _delimiter(lines)
+        first = next(filter(None, _rows(lines, self._delimiter)), [])
+        self._has_header = _is_header(first)
+        self._names = (
+            first if self._has_header else [f"column_{at + 1}" for at in range(len(first))]
+        )
+        self._is_first = True
+
+    def values(self, line: str) -> dict[str, Any] | None:
+        row = _row(line, self._delimiter)
+        is_header, self._is_first = self._is_first and self._has_header, False
+        if is_header:
+            return None
+        if len(row) != len(self._names):
+            raise Unfit(f"not {len(self._names)} columns")
+        return {name: value or None for name, value in zip(self._names, row, strict=True)}
+
+
+def _share(kind: Format, lines: Sequence[str]) -> float:
+    if kind is Format.CSV:
+        delimiter = _delimiter(lines)
+        if not delimiter or not all(map(_NAME.match, _rows(lines, delimiter)[0])):
+            return 0
+    made, good = reader(kind, lines), 0
+    for line in lines:
+        try:
+            made.values(line)
+        except Unfit:
+            continue
+        good += 1
+    return good / len(lines)
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _depth(value: Any) -> int:
+    deepest, level = 0, [value]
+    while level and deepest <= NESTING_MAX:
+        deepest += 1
+        inside = [
+            part
+            for each in level
+            if isinstance(each, dict | list)
+            for part in (each.values() if isinstance(each, dict) else each)
+        ]
+        level = [each for each in inside if isinstance(each, dict | list)]
+    return deepest
+
+
+def _unquoted(value: str) -> str | None:
+    if not value.startswith('"'):
+        return value or None
+    return re.sub(
+        r"\\(.)", lambda found: {"n": "\n", "t": "\t"}.get(found[1], found[1]), value[1:-1]
+    )
+
+
+def _row(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter or ",", strict=True), [])
+    except csv.Error:
+        raise Unfit("not CSV") from None
+
+
+def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """The values of each line; none of one that is no CSV."""
+    rows: list[list[str]] = []
+    for line in lines:
+        try:
+            rows.append(_row(line, delimiter))
+        except Unfit:
+            rows.append([])
+    return rows
+
+
+def _delimiter(lines: Sequence[str]) -> str:
+    """The one that gives most lines as many columns as the first, two at least; or nothing."""
+    best, most = "", len(lines) / 2
+    for delimiter in DELIMITERS:
+        counts = [len(row) for row in _rows(lines, delimiter)]
+        same = counts.count(counts[0]) if counts and counts[0] > 1 else 0
+        if same > most:
+            best, most = delimiter, same
+    return best
+
+
+def _is_header(row: Sequence[str]) -> bool:
+    """Whether these are names: all there, none twice, none a number."""
+    names = [each.strip() for each in row]
+    return all(names) and len(set(names)) == len(names) and not any(map(_NUMBER.match, names))

@@ -1,0 +1,134 @@
+"""`infer`: lines in, a proposal and its figures out. One pass, no I/O of its own."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, Final
+
+from schemas.avro_schema import Array, AvroType, Map, Record, Union, parse
+from schemas.canonical import canonical
+from schemas.differences import type_name
+from schemas.inference.formats import Format, Reader, Unfit, detect, reader
+from schemas.inference.lines import LINE_BYTES_MAX
+from schemas.inference.proposal import Proposal
+from schemas.inference.shapes import Budget, Shape
+
+SAMPLE_LINES: Final = 100
+"""Lines by which the format is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldFound:
+    """A field of the proposal. `place`: as in `order.lines[].price`, in the log's own names."""
+
+    place: str
+    type: str
+    lines: int
+    share: float
+    """Of the lines that fit, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """A proposal. `lines`: records that were read; `fitting`: those that it is made from."""
+
+    schema: dict[str, Any]
+    format: Format
+    lines: int
+    fitting: int
+    unfit: dict[str, int]
+    """Lines that are not of the format, by reason."""
+    fields: tuple[FieldFound, ...]
+    left_out: int
+    """Values that the proposal has no field for, because there were too many."""
+
+    @property
+    def text(self) -> str:
+        """The schema as JSON for people, which the registry takes."""
+        return json.dumps(self.schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def infer(
+    lines: Iterable[bytes],
+    *,
+    name: str,
+    namespace: str | None = None,
+    kind: Format | None = None,
+) -> Inference:
+    """A schema for these lines (`read_lines` gives them). `name`: of the record.
+
+    `kind`: their format; told by the first lines where it is None. Raises `FormatUnknown`, and
+    `SchemaInvalid` for a namespace that is none.
+    """
+    stream = iter(lines)
+    sample = [*islice(stream, SAMPLE_LINES)]
+    texts = [line.decode("utf-8", "replace") for line in sample if len(line) <= LINE_BYTES_MAX]
+    kind = kind or detect(texts)
+    count, made = _Count(), reader(kind, texts)
+    count.read(chain(sample, stream), made)
+    proposed = Proposal(name, namespace, typed=made.typed).of(count.shape, count.fitting)
+    avro = parse(proposed)
+    return Inference(
+        json.loads(canonical(avro)),
+        kind,
+        count.lines,
+        count.fitting,
+        dict(count.unfit.most_common()),
+        tuple(_fields(count.shape, avro, "", count.fitting)),
+        count.budget.refused,
+    )
+
+
+class _Count:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self.shape, self.budget = Shape(is_root=True), Budget()
+        self.lines = self.fitting = 0
+        self.unfit: Counter[str] = Counter()
+
+    def read(self, lines: Iterable[bytes], made: Reader) -> None:
+        """Merges every line; blank ones are no records."""
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                values = made.values(_text(line))
+            except Unfit as unfit:
+                self.unfit[str(unfit)] += 1
+                self.lines += 1
+                continue
+            if values is not None:
+                self.shape.add(values, self.lines, self.budget, typed=made.typed)
+                self.lines += 1
+                self.fitting += 1
+
+
+def _text(line: bytes) -> str:
+    if len(line) > LINE_BYTES_MAX:
+        raise Unfit(f"longer than {LINE_BYTES_MAX} bytes")
+    try:
+        return line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise Unfit("not UTF-8") from None
+
+
+def _fields(shape: Shape, avro: AvroType, place: str, lines: int) -> Iterator[FieldFound]:
+    """What was proposed for each place, beside how often it is there."""
+    if isinstance(avro, Union):
+        for branch in avro.branches:
+            yield from _fields(shape, branch, place, lines)
+    elif isinstance(avro, Record):
+        for (name, each), field in zip(shape.members.items(), avro.fields, strict=True):
+            here = f"{place}.{name}" if place else name
+            share = each.lines / lines if lines else 0.0
+            yield FieldFound(here, type_name(field.type), each.lines, share)
+            yield from _fields(each, field.type, here, lines)
+    elif isinstance(avro, Array) and shape.items is not None:
+        yield from _fields(shape.items, avro.items, f"{place}[]", lines)
+    elif isinstance(avro, Map) and "" in shape.members:
+        yield from _fields(shape.members[""], avro.values, f"{place}{{}}", lines)

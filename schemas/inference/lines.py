@@ -1,0 +1,26 @@
+"""Lines of a file, one at a time, in bounded memory however long they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, Final
+
+LINE_BYTES_MAX: Final = 1 << 20
+"""The agent's own largest line by default; a longer one does not fit."""
+
+
+def read_lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines without LF or CRLF. Of an over-long one only the beginning: `LINE_BYTES_MAX` + 1
+    bytes, which is how one knows it."""
+    while line := file.readline(LINE_BYTES_MAX + 1):
+        if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
+            _skip(file)
+            yield line
+        else:
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _skip(file: BinaryIO) -> None:
+    """Reads to the end of the line that is under way."""
+    while (rest := file.readline(LINE_BYTES_MAX)) and not rest.endswith(b"\n"):
+        pass

@@ -1,0 +1,29 @@
+"""Names that Avro takes, for names that it does not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_NO_NAME = re.compile(r"[^A-Za-z0-9_]")
+
+
+def avro_name(text: str) -> str:
+    """The nearest name: other characters become `_`, and a digit gets one before it."""
+    made = _NO_NAME.sub("_", text)
+    return made if made and not made[0].isdigit() else f"_{made}"
+
+
+def avro_names(texts: Iterable[str]) -> dict[str, str]:
+    """A name for each text, none twice; a text that is a name already keeps it."""
+    texts = [*texts]
+    taken = {text for text in texts if avro_name(text) == text}
+    names = {}
+    for text in texts:
+        name = made = avro_name(text)
+        number = 2
+        while name != text and name in taken:
+            name, number = f"{made}_{number}", number + 1
+        taken.add(name)
+        names[text] = name
+    return names

@@ -1,0 +1,101 @@
+"""A shape to an Avro schema: what the lines need, and no more."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from schemas.inference.naming import avro_name, avro_names
+from schemas.inference.shapes import INSTANTS, NUMBERS, Shape
+
+_ORDER: Final = ("boolean", *NUMBERS, *INSTANTS, "string", "array", "record")
+
+
+class Proposal:
+    """Makes one schema; owns the names of its records.
+
+    `typed`: whether the log's values have types of their own. Where all are texts, a field in
+    which not all are numbers is one of texts.
+    """
+
+    def __init__(self, name: str, namespace: str | None, *, typed: bool) -> None:
+        self._typed = typed
+        self._names: set[str] = set()
+        self._root = avro_name(name)
+        self._namespace = namespace
+
+    def of(self, shape: Shape, lines: int) -> dict[str, Any]:
+        """The record of a log of so many lines."""
+        made = self._record(shape, self._root, lines, top=True)
+        return made if self._namespace is None else {**made, "namespace": self._namespace}
+
+    def _record(self, shape: Shape, name: str, lines: int, *, top: bool = False) -> dict[str, Any]:
+        names, fields = avro_names(shape.members), []
+        for text, each in shape.members.items():
+            field: dict[str, Any] = {"name": names[text]}
+            is_optional = each.lines < lines or "null" in each.kinds or self._is_sparse(each, shape)
+            field["type"] = self._type(
+                each, f"{name}_{names[text]}", optional=is_optional, instants=top
+            )
+            if is_optional:
+                field["default"] = None
+            if names[text] != text:
+                field["doc"] = f"Written as {text!r}."
+                field["aliases"] = [text]
+            elif not set(each.kinds) - {"null"}:
+                field["doc"] = "Always null where the schema was proposed from."
+            fields.append(field)
+        return {"type": "record", "name": self._free(name), "fields": fields}
+
+    def _is_sparse(self, member: Shape, record: Shape) -> bool:
+        """Whether some of the record's values lack it, though each line has it."""
+        return sum(member.kinds.values()) < record.kinds.get("record", 0)
+
+    def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
+        """`instants`: whether times may be instants here: the agent's json parser makes these of
+        text in the fields of a line, and not further inside."""
+        kinds = _kinds(shape, instants=instants)
+        if not kinds or (len(kinds) > 1 and not self._typed):
+            kinds = ["string"]
+        made = [self._one(kind, shape, name) for kind in kinds]
+        if optional:
+            made.insert(0, "null")
+        return made[0] if len(made) == 1 else made
+
+    def _one(self, kind: str, shape: Shape, name: str) -> Any:
+        if kind in INSTANTS:
+            return {"type": "long", "logicalType": kind}
+        if kind == "array":
+            items = shape.items or Shape()
+            optional = "null" in items.kinds
+            return {"type": "array", "items": self._type(items, f"{name}_item", optional=optional)}
+        if kind == "record":
+            return self._object(shape, name)
+        return kind
+
+    def _object(self, shape: Shape, name: str) -> Any:
+        if not shape.members or shape.is_map:
+            values = shape.members.get("", Shape())
+            optional = "null" in values.kinds
+            inside = self._type(values, f"{name}_value", optional=optional)
+            return {"type": "map", "values": inside}
+        return self._record(shape, name, shape.lines)
+
+    def _free(self, name: str) -> str:
+        made, number = name, 2
+        while made in self._names:
+            made, number = f"{name}_{number}", number + 1
+        self._names.add(made)
+        return made
+
+
+def _kinds(shape: Shape, *, instants: bool) -> list[str]:
+    """The types that all values need, merged: one number, one kind of time."""
+    kinds = {each for each in shape.kinds if each != "null"}
+    numbers = [each for each in NUMBERS if each in kinds]
+    kinds -= set(numbers[:-1])  # the widest takes the others
+    times = kinds & set(INSTANTS)
+    if times:
+        kinds -= times
+        is_sure = instants and not kinds
+        kinds.add(max(times, key=INSTANTS.index) if is_sure else "string")
+    return [each for each in _ORDER if each in kinds]

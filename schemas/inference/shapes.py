@@ -1,0 +1,175 @@
+"""What was seen at one place of a log, merged over all its lines.
+
+A shape keeps no values: only which types they had, in how many lines, and for objects and arrays
+the shapes inside. A `Budget` bounds how many there are.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+SHAPES_MAX: Final = 10_000
+"""Places in one log: what comes beyond is counted and left out."""
+MEMBERS_MAX: Final = 200
+"""Names in one object; one with more is a map, for its names are data."""
+NAME_CHARACTERS_MAX: Final = 200
+
+_INT_MAX: Final = 2**31 - 1
+_LONG_MAX: Final = 2**63 - 1
+_WHOLE = re.compile(r"(?:0|-?[1-9]\d{0,18})\Z", re.ASCII)
+_DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}(?:[eE][+-]?\d{1,2})?\Z", re.ASCII)
+_RFC_3339 = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,6})?(?:[Zz]|[+-]\d\d:\d\d)\Z", re.ASCII
+)
+NUMBERS: Final = ("int", "long", "double")
+INSTANTS: Final = ("timestamp-millis", "timestamp-micros")
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many shapes may still be made; owned by one inference."""
+
+    left: int = SHAPES_MAX
+    refused: int = 0
+    """Values that had no place any more."""
+
+    def take(self) -> bool:
+        """Whether there is one more."""
+        if self.left:
+            self.left -= 1
+            return True
+        self.refused += 1
+        return False
+
+
+@dataclass(slots=True)
+class Shape:
+    """One place. `kinds`: how many values were of each type, `null` among them."""
+
+    lines: int = 0
+    """Lines in which the place is."""
+    kinds: dict[str, int] = field(default_factory=dict)
+    members: dict[str, Shape] = field(default_factory=dict)
+    is_map: bool = False
+    """Whether the names in it are data; its one member is then the shape of all values."""
+    items: Shape | None = None
+    is_root: bool = False
+    """Of a whole line, which is a record and never a map."""
+    _last_line: int = -1
+
+    def add(self, value: Any, line: int, budget: Budget, *, typed: bool) -> None:
+        """Merges one value of that line."""
+        if line != self._last_line:
+            self._last_line = line
+            self.lines += 1
+        kind = kind_of(value) if typed or not isinstance(value, str) else kind_of_text(value)
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        if kind == "record":
+            self._add_members(value, line, budget, typed=typed)
+        elif kind == "array":
+            for each in value:
+                if self.items is None:
+                    if not budget.take():
+                        break
+                    self.items = Shape()
+                self.items.add(each, line, budget, typed=typed)
+
+    def merge(self, other: Shape) -> None:
+        """Takes in what another place was seen to hold. Lines of both may be the same: counted as
+        the larger number, which is a lower bound."""
+        self.lines = max(self.lines, other.lines)
+        for kind, count in other.kinds.items():
+            self.kinds[kind] = self.kinds.get(kind, 0) + count
+        for name, shape in other.members.items():
+            if self.is_map or other.is_map:
+                self._as_map()
+                name = ""
+            if name in self.members:
+                self.members[name].merge(shape)
+            else:
+                self.members[name] = shape
+        if other.items is not None:
+            if self.items is None:
+                self.items = other.items
+            else:
+                self.items.merge(other.items)
+
+    def _add_members(
+        self, value: dict[str, Any], line: int, budget: Budget, *, typed: bool
+    ) -> None:
+        for name, each in value.items():
+            if len(name) > NAME_CHARACTERS_MAX or not _is_utf8(name):
+                budget.refused += 1
+                continue
+            key = "" if self.is_map else name
+            if key not in self.members:
+                if len(self.members) >= MEMBERS_MAX and not self.is_root:
+                    self._as_map()
+                    key = ""
+                elif not budget.take():
+                    continue
+                else:
+                    self.members[key] = Shape()
+            self.members[key].add(each, line, budget, typed=typed)
+
+    def _as_map(self) -> None:
+        """From now on all names are data: one shape for all values."""
+        if self.is_map:
+            return
+        merged = Shape()
+        for each in self.members.values():
+            merged.merge(each)
+        self.members, self.is_map = {"": merged}, True
+
+
+def kind_of(value: Any) -> str:
+    """The type of a JSON value; `double` for a whole number that is no long."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        if -_INT_MAX - 1 <= value <= _INT_MAX:
+            return "int"
+        return "long" if -_LONG_MAX - 1 <= value <= _LONG_MAX else "double"
+    if isinstance(value, float):
+        return "double"
+    if isinstance(value, str):
+        return instant(value) or "string"
+    return "array" if isinstance(value, list) else "record"
+
+
+def kind_of_text(value: str) -> str:
+    """The type of a value that is written as text, where it is sure: `007` is no number."""
+    if _WHOLE.match(value):
+        kind = kind_of(int(value))
+        return "string" if kind == "double" else kind
+    if _DECIMAL.match(value):
+        return "double"
+    if value in ("true", "false"):
+        return "boolean"
+    return instant(value) or "string"
+
+
+def instant(value: str) -> str | None:
+    """The logical type of a time in RFC 3339 with its zone; None for any other text."""
+    found = _RFC_3339.match(value)
+    if found is None:
+        return None
+    try:
+        datetime.fromisoformat(value.upper())
+    except ValueError:
+        return None
+    return INSTANTS[len(found[1] or "") > 4]
+
+
+def _is_utf8(name: str) -> bool:
+    """Whether it can be written; JSON can hold half of a surrogate pair."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,253 @@
+"""A schema for a log that has none: what the lines need, and how often each field is there."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.avro_schema import SchemaInvalid, parse
+from schemas.inference import Format, FormatUnknown, Inference, infer, read_lines
+from schemas.inference.lines import LINE_BYTES_MAX
+from schemas.inference.shapes import MEMBERS_MAX, SHAPES_MAX
+from schemas.second_opinion import second_opinion
+
+LOGS = Path(__file__).parents[3] / "data" / "logs"
+
+
+def of(*values: Any, **more: Any) -> Inference:
+    """From JSON lines."""
+    lines = [json.dumps(each).encode() for each in values]
+    return infer(lines, name="Log", kind=Format.JSON, **more)
+
+
+def types(found: Inference) -> dict[str, Any]:
+    return {each["name"]: each["type"] for each in found.schema["fields"]}
+
+
+@pytest.mark.parametrize(
+    ("values", "avro"),
+    [
+        ([1, 2**31 - 1], "int"),
+        ([1, 2**31], "long"),
+        ([1, 2**63], "double"),
+        ([1, 2**40, 1.5], "double"),
+        ([True, False], "boolean"),
+        (["a", ""], "string"),
+        ([1, None], ["null", "int"]),
+        ([None], ["null", "string"]),
+        ([1, "a"], ["int", "string"]),
+        ([[1], [2**40], []], {"type": "array", "items": "long"}),
+        ([[1, None]], {"type": "array", "items": ["null", "int"]}),
+        ([[]], {"type": "array", "items": "string"}),
+        ([{}], {"type": "map", "values": "string"}),
+        (
+            ["2024-01-01T00:00:00Z", "2024-01-01T00:00:00.25+01:00"],
+            {"type": "long", "logicalType": "timestamp-millis"},
+        ),
+        (
+            ["2024-01-01T00:00:00Z", "2024-01-01T00:00:00.123456Z"],
+            {"type": "long", "logicalType": "timestamp-micros"},
+        ),
+        (["2024-01-01T00:00:00Z", "later"], "string"),
+        (["2024-01-01T00:00:00"], "string"),
+        (["2024-13-01T00:00:00Z"], "string"),
+        (["2024-01-01T00:00:00Z", 7], ["int", "string"]),
+    ],
+)
+def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
+    """The narrowest type that takes them all; a time only where every value is one for sure."""
+    assert types(of(*({"x": each} for each in values)))["x"] == avro
+
+
+def test_objects_inside_are_records_and_say_what_may_be_missing() -> None:
+    """Also in arrays, where each line has the field but not each item."""
+    found = of({"o": {"a": 1, "t": "2024-01-01T00:00:00Z"}, "l": [{"x": 1}, {"x": 2, "y": "z"}]})
+    record = {"type": "record", "name": "Log_o", "fields": [
+        {"name": "a", "type": "int"}, {"name": "t", "type": "string"},
+    ]}  # fmt: skip
+    item = {"type": "record", "name": "Log_l_item", "fields": [
+        {"name": "x", "type": "int"}, {"name": "y", "type": ["null", "string"], "default": None},
+    ]}  # fmt: skip
+    assert types(found) == {"o": record, "l": {"type": "array", "items": item}}
+
+
+def test_each_field_has_its_share_of_the_lines() -> None:
+    """Lines, not values: two in one array count once. Blank lines are none."""
+    found = infer(
+        [b'{"a": 1, "l": [{"x": 1}, {"x": 2}]}', b"", b'{"a": 2, "b": null}', b'{"a": 3}', b"?"],
+        name="Log",
+    )
+    assert [(each.place, each.lines) for each in found.fields] == [
+        ("a", 3), ("l", 1), ("l[].x", 1), ("b", 1),
+    ]  # fmt: skip
+    assert [round(each.share, 2) for each in found.fields] == [1.0, 0.33, 0.33, 0.33]
+    assert found.fields[1].type == "null or array of record Log_l_item"
+
+
+def test_lines_that_do_not_fit_are_counted_by_reason() -> None:
+    """And the proposal is made of the others."""
+    lines = [b'{"a":1}'] * 4 + [b"{", b"[1]", b"\xff", b'{"a":NaN}', b"x" * (LINE_BYTES_MAX + 1)]
+    deep = b'{"a":' + b"[" * 20 + b"]" * 20 + b"}"
+    found = infer([*lines, deep], name="Log", kind=Format.JSON)
+    assert (found.lines, found.fitting) == (10, 4)
+    assert found.unfit == {
+        "not JSON": 2,
+        "JSON, but no object": 1,
+        "not UTF-8": 1,
+        f"longer than {LINE_BYTES_MAX} bytes": 1,
+        "nested more than 16 levels deep": 1,
+    }
+
+
+def test_names_that_avro_does_not_take_are_made_valid() -> None:
+    """With the written one as alias and in the doc; a name that is taken stays its owner's."""
+    found = of({"user-agent": "x", "user_agent": 1, "1st": True, "": 0, "é": 0})
+    by_name = {each["name"]: each for each in found.schema["fields"]}
+    assert list(by_name) == ["user_agent_2", "user_agent", "_1st", "_", "__2"]
+    assert by_name["user_agent_2"]["aliases"] == ["user-agent"]
+    assert "'user-agent'" in by_name["user_agent_2"]["doc"]
+    assert "aliases" not in by_name["user_agent"]
+
+
+def test_csv_is_read_with_its_names() -> None:
+    """Values are recognised where that is sure: 007 and +1 are texts; nothing is null."""
+    found = infer(
+        [
+            b"time;status;code;bytes;ok;note",
+            b'2024-01-01T00:00:00Z;200;007;;true;"a;b"',
+            b"2024-01-01T00:00:01Z;404;100;1.5;false;+1",
+            b"one;two",
+            b"2024-01-01T00:00:01Z;-1;100;2;false;x",
+        ],
+        name="access-log",
+    )
+    assert (found.format, found.lines, found.unfit) == (Format.CSV, 4, {"not 6 columns": 1})
+    assert found.schema["name"] == "access_log"
+    assert types(found) == {
+        "time": {"type": "long", "logicalType": "timestamp-millis"},
+        "status": "int",
+        "code": "string",
+        "bytes": ["null", "double"],
+        "ok": "boolean",
+        "note": "string",
+    }
+
+
+def test_csv_without_names_has_numbered_columns() -> None:
+    """If one says that it is CSV: words with commas are no table."""
+    lines = [b"1,a", b"2,b"]
+    with pytest.raises(FormatUnknown):
+        infer(lines, name="Log")
+    assert types(infer(lines, name="Log", kind=Format.CSV)) == {
+        "column_1": "int",
+        "column_2": "string",
+    }
+
+
+def test_a_first_line_that_is_no_csv_is_one_that_does_not_fit() -> None:
+    """The columns are those of the next one."""
+    found = infer([b'"open', b"1,2", b"3,4"], name="Log", kind=Format.CSV)
+    assert (found.lines, found.fitting, found.unfit) == (3, 2, {"not CSV": 1})
+
+
+def test_logfmt_is_read() -> None:
+    """Quoted values, bare keys, and lines of prose among them."""
+    found = infer(
+        [
+            b'at=info path="/a b" status=200 cached',
+            b'at=error msg="say \\"no\\"" status=503',
+            b"just some words",
+        ],
+        name="Log",
+    )
+    assert (found.format, found.unfit) == (Format.LOGFMT, {"not logfmt": 1})
+    assert types(found) == {
+        "at": "string",
+        "path": ["null", "string"],
+        "status": "int",
+        "cached": ["null", "boolean"],
+        "msg": ["null", "string"],
+    }
+
+
+@pytest.mark.parametrize(
+    "log", ["apache", "hadoop", "hdfs", "linux", "openssh", "spark", "zookeeper"]
+)
+def test_logs_of_prose_are_told_apart(log: str) -> None:
+    """No table is made of sentences with commas."""
+    with (LOGS / f"{log}.log").open("rb") as file, pytest.raises(FormatUnknown, match="regular"):
+        infer(read_lines(file), name=log)
+
+
+def test_a_real_table() -> None:
+    """Names, numbers and texts of a table of real log lines."""
+    with (LOGS / "openssh.truth.csv").open("rb") as file:
+        found = infer(read_lines(file), name="openssh")
+    assert (found.format, found.unfit) == (Format.CSV, {})
+    assert types(found)["Pid"] == "int"
+    assert types(found)["Content"] == "string"
+    assert {each.share for each in found.fields} == {1.0}
+
+
+def test_names_that_are_data_make_a_map() -> None:
+    """An object with more names than a record has: its values have one type."""
+    found = of({"users": {f"u{at}": at for at in range(MEMBERS_MAX + 1)}, "other": 1})
+    assert types(found)["users"] == {"type": "map", "values": "int"}
+
+
+def test_memory_is_bounded_whatever_the_lines_hold() -> None:
+    """More places than the bound are counted, not kept."""
+    found = of(
+        *({f"f{line}_{at}": 1 for at in range(100)} for line in range(SHAPES_MAX // 100 + 1))
+    )
+    assert len(found.schema["fields"]) == SHAPES_MAX
+    assert found.left_out == 100
+
+
+def test_a_file_is_read_line_by_line() -> None:
+    """LF and CRLF; of a line without end only the beginning."""
+    long = b"x" * (LINE_BYTES_MAX * 3)
+    made = [*read_lines(io.BytesIO(b"a\r\nb\n\n" + long + b"\nc"))]
+    assert [made[0], made[1], made[2], made[4]] == [b"a", b"b", b"", b"c"]
+    assert len(made[3]) == LINE_BYTES_MAX + 1
+
+
+def test_a_namespace_that_is_none_is_refused() -> None:
+    """In the parser's own words."""
+    assert of({"a": 1}, namespace="com.example").schema["namespace"] == "com.example"
+    with pytest.raises(SchemaInvalid, match="no name"):
+        of({"a": 1}, namespace="a-b")
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None)
+@given(st.lists(st.dictionaries(st.text(), VALUES, max_size=5), min_size=1, max_size=6))
+def test_every_proposal_is_a_schema(objects: list[dict[str, Any]]) -> None:
+    """For our parser and for Apache's; every line that is not counted as unfit is in it."""
+    found = of(*objects)
+    parse(found.schema)
+    assert second_opinion(found.text) is None
+    assert found.fitting + sum(found.unfit.values()) == len(objects)
+    assert parse(json.loads(found.text))
+
+
+@given(st.lists(st.binary(max_size=60), max_size=20), st.sampled_from(Format))
+def test_no_lines_break_it(lines: list[bytes], kind: Format) -> None:
+    """Whatever a file holds: a proposal that parses."""
+    parse(infer(lines, name="?", kind=kind).schema)

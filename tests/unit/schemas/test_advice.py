@@ -1,0 +1,212 @@
+"""Advice about a schema that may not follow: the place, the levels, and an edit that is good."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from schemas.advice import advise
+from schemas.avro_schema import named_types, parse
+from schemas.compatibility import Level, check
+from support.avro_schemas import mutated, schemas
+
+
+def record(*fields: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "R", "fields": list(fields), **more}
+
+
+def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": avro, **more}
+
+
+def enum(*symbols: str, **more: Any) -> dict[str, Any]:
+    return {"type": "enum", "name": "E", "symbols": list(symbols), **more}
+
+
+def fixed(size: int) -> dict[str, Any]:
+    return {"type": "fixed", "name": "F", "size": size}
+
+
+A, B, C = field("a", "int"), field("b", "string"), field("c", "long")
+
+
+@pytest.mark.parametrize(
+    ("level", "old", "new", "edits", "suggested"),
+    [
+        (
+            "BACKWARD",
+            record(A),
+            record(A, B),
+            ["let field b be null as well, with the default null"],
+            record(A, field("b", ["null", "string"], default=None)),
+        ),
+        (
+            "BACKWARD",
+            record(A),
+            record(A, field("b", ["int", "null"])),
+            ["give field b the default null"],
+            record(A, field("b", ["null", "int"], default=None)),
+        ),
+        (
+            "BACKWARD",
+            record(A, B),
+            record(A, field("z", "string")),
+            ["give field z the alias b, as which it was written before"],
+            record(A, field("z", "string", aliases=["b"])),
+        ),
+        ("BACKWARD", record(C), record(field("c", "int")), ["keep the type of c: long"], record(C)),
+        (
+            "BACKWARD",
+            record(B),
+            record(field("b", "int")),
+            ["let b be string as well, as it was before"],
+            record(field("b", ["int", "string"])),
+        ),
+        (
+            "BACKWARD",
+            record(field("a", ["null", "int"])),
+            record(A),
+            ["let a be null as well, as it was before"],
+            record(field("a", ["int", "null"])),
+        ),
+        ("BACKWARD", enum("A", "B"), enum("A"), ["keep the symbols [B] of enum E"], enum("A", "B")),
+        (
+            "BACKWARD",
+            record(A),
+            record(A, name="S"),
+            ["give record S the alias R, its former name"],
+            record(A, name="S", aliases=["R"]),
+        ),
+        ("BACKWARD", fixed(2), fixed(3), ["keep the size of fixed F: 2"], fixed(2)),
+        (
+            "BACKWARD",
+            record(A, B),
+            record(field("a", "int", aliases=["b"])),
+            ["give field a no alias that is a field too"],
+            record(A),
+        ),
+        ("FORWARD", record(A, B), record(A), ["keep field b: string"], record(A, B)),
+        ("FORWARD", record(A), record(field("a", "long")), ["keep the type of a: int"], record(A)),
+        (
+            "FORWARD",
+            record(A),
+            record(field("a", ["null", "int"])),
+            ["let a not be null"],
+            record(A),
+        ),
+        ("FORWARD", record(A), record(A, name="S"), ["keep the name R"], record(A)),
+        ("FORWARD", fixed(2), fixed(3), ["keep the size of fixed F: 2"], fixed(2)),
+        ("FULL", record(B), record(field("b", "int")), ["keep the type of b: string"], record(B)),
+        (
+            "FULL",
+            record(A, B),
+            record(A, C),
+            ["let field c be null as well, with the default null", "keep field b: string"],
+            record(A, field("c", ["null", "long"], default=None), B),
+        ),
+    ],
+)
+def test_the_suggested_edit(
+    level: str, old: Any, new: Any, edits: list[str], suggested: Any
+) -> None:
+    """What keeps most of the author's schema, and may follow."""
+    versions = [(7, parse(old))]
+    advice = advise(parse(new), versions, Level(level))
+    assert advice is not None
+    assert advice.suggestion is not None
+    assert [*advice.suggestion.edits] == edits
+    assert json.loads(advice.suggestion.schema) == suggested
+    assert check(parse(advice.suggestion.schema), versions, Level(level)) is None
+
+
+def test_new_symbols_for_readers_without_a_default_are_left_out() -> None:
+    """And it is said how they may come in."""
+    advice = advise(parse(enum("A", "B")), [(1, parse(enum("A")))], Level.FORWARD)
+    assert advice is not None
+    assert advice.suggestion is not None
+    assert json.loads(advice.suggestion.schema) == enum("A")
+    assert "default first, in a version of its own" in advice.suggestion.edits[0]
+
+
+def test_field_version_and_levels_are_named() -> None:
+    """Deep inside: as people write it."""
+    line = {"type": "record", "name": "L", "fields": [A]}
+    more = {"type": "record", "name": "L", "fields": [A, B]}
+    old = record(field("lines", {"type": "array", "items": ["null", line]}))
+    new = record(field("lines", {"type": "array", "items": ["null", more]}))
+    advice = advise(parse(new), [(1, parse(old)), (2, parse(old))], Level.BACKWARD_TRANSITIVE)
+    assert advice is not None
+    assert advice.version == 2
+    (fault,) = advice.faults
+    # A union of records: Avro names the union's branch, not the field inside it.
+    assert (fault.place, fault.version) == ("lines[]", 2)
+    assert advice.allowing == (Level.NONE, Level.FORWARD, Level.FORWARD_TRANSITIVE)
+
+
+def test_reasons_are_sentences() -> None:
+    """Which field, which version, and who cannot read what."""
+    advice = advise(
+        parse(record(A, B, field("x", "int"))),
+        [(3, parse(record(A, field("x", "string"))))],
+        Level.FULL,
+    )
+    assert advice is not None
+    assert [each.sentence for each in advice.faults] == [
+        "b: version 3 does not have this field, and the new schema has no default for it",
+        "x: int cannot read string, which version 3 wrote",
+        "x: string, as which version 3 reads it, cannot read int",
+    ]
+
+
+def test_all_versions_count_where_the_level_says_so() -> None:
+    """An edit that mends the latest and not the first is no suggestion."""
+    versions = [(1, parse(record(A))), (2, parse(record(A, field("c", "string", default=""))))]
+    advice = advise(parse(record(A, field("c", "string"))), versions, Level.FULL_TRANSITIVE)
+    assert advice is not None
+    assert (advice.version, advice.allowing) == (
+        1, (Level.NONE, Level.BACKWARD, Level.FORWARD, Level.FORWARD_TRANSITIVE, Level.FULL),
+    )  # fmt: skip
+    assert advice.suggestion is not None
+    assert json.loads(advice.suggestion.schema)["fields"][1] == field("c", "string", default="")
+
+
+def test_types_of_other_schemas_are_not_edited() -> None:
+    """A referenced schema has an author of its own."""
+    known = named_types(parse({"type": "record", "name": "P", "fields": [A, B]}))
+    before = {"type": "record", "name": "P", "fields": [A]}
+    advice = advise(
+        parse(record(field("p", "P")), known),
+        [(1, parse(record(field("p", before))))],
+        Level.BACKWARD,
+        known,
+    )
+    assert advice is not None
+    assert advice.suggestion is None or '"name":"P"' not in advice.suggestion.schema
+
+
+def test_who_may_follow_needs_no_advice() -> None:
+    """Nothing is said."""
+    assert advise(parse(record(A)), [(1, parse(record(A)))], Level.FULL) is None
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from([each for each in Level if each is not Level.NONE]))
+def test_what_is_suggested_may_follow(data: st.DataObject, level: Level) -> None:
+    """Whatever the schemas: the levels named allow the change, the schema offered is good."""
+    old = data.draw(schemas())
+    new = data.draw(mutated(old))
+    versions = [(1, parse(old))]
+    advice = advise(parse(new), versions, level)
+    assume(advice is not None)
+    assert advice is not None
+    assert advice.faults
+    assert level not in advice.allowing
+    for each in advice.allowing:
+        assert check(parse(new), versions, each) is None
+    if advice.suggestion is not None:
+        assert check(parse(advice.suggestion.schema), versions, level) is None
+        assert advice.suggestion.edits

@@ -1,0 +1,148 @@
+"""Two schemas side by side: what a developer reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.avro_schema import parse
+from schemas.differences import Change, differences
+from support.avro import records
+
+
+def record(*fields: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "R", "fields": list(fields), **more}
+
+
+def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": avro, **more}
+
+
+def enum(*symbols: str, **more: Any) -> dict[str, Any]:
+    return {"type": "enum", "name": "E", "symbols": list(symbols), **more}
+
+
+def fixed(size: int) -> dict[str, Any]:
+    return {"type": "fixed", "name": "F", "size": size}
+
+
+A, B, C = field("a", "int"), field("b", "string"), field("c", "long")
+TIME = {"type": "long", "logicalType": "timestamp-millis"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        (record(A), record(A, B), ["b: field added: string"]),
+        (record(A), record(A, field("b", "int", default=0)), ["b: field added: int, default 0"]),
+        (record(A, B), record(A), ["b: field removed: string"]),
+        (record(A), record(field("a", "long")), ["a: type changed from int to long"]),
+        (
+            record(C),
+            record(field("c", TIME)),
+            ["c: type changed from long to long (timestamp-millis)"],
+        ),
+        (
+            record(A),
+            record(field("z", "int", aliases=["a"])),
+            ["z: field renamed from a to z", "z: aliases changed from none to a"],
+        ),
+        (record(A, B, C), record(C, A, B), ["c: field moved from place 3 to place 1"]),
+        (record(A), record(field("a", "int", default=1)), ["a: default changed from none to 1"]),
+        (
+            record(field("a", "null", default=None)),
+            record(field("a", "null")),
+            ["a: default changed from null to none"],
+        ),
+        (record(A), record(field("a", "int", doc="D")), ['a: doc changed from none to "D"']),
+        (record(A), record(A, doc="D"), ['the schema: doc changed from none to "D"']),
+        (
+            record(A),
+            record(field("a", "int", order="ignore")),
+            ["a: sort order changed from ascending to ignore"],
+        ),
+        (record(A), record(field("a", "int", p=1)), ["a: property changed: p = 1"]),
+        (record(A), record(A, name="S"), ["the schema: type renamed from R to S"]),
+        (
+            enum("A", "B"),
+            enum("A", "C"),
+            ["the schema: symbol added: C", "the schema: symbol removed: B"],
+        ),
+        (
+            enum("A", "B"),
+            enum("B", "A"),
+            ["the schema: symbols in another order from A, B to B, A"],
+        ),
+        (enum("A"), enum("A", default="A"), ["the schema: default changed from none to A"]),
+        (fixed(1), fixed(2), ["the schema: size changed from 1 to 2"]),
+        (
+            ["null", "int"],
+            ["null", "string"],
+            [
+                "the schema: type added to the union: string",
+                "the schema: type removed from the union: int",
+            ],
+        ),
+        (
+            ["null", "int"],
+            ["int", "null"],
+            [
+                "the schema: types of the union in another order from null or int to int or null",
+            ],
+        ),
+        (
+            record(field("a", {"type": "array", "items": {"type": "map", "values": "int"}})),
+            record(field("a", {"type": "array", "items": {"type": "map", "values": "long"}})),
+            ["a[]{}: type changed from int to long"],
+        ),
+        (
+            record(field("r", record(A, name="S"))),
+            record(field("r", ["null", record(A, B, name="S")])),
+            ["r: type changed from record S to null or record S", "r.b: field added: string"],
+        ),
+    ],
+)
+def test_each_change_in_a_line(old: Any, new: Any, lines: list[str]) -> None:
+    """One line for each thing that somebody changed, and none besides."""
+    assert [str(each) for each in differences(parse(old), parse(new))] == lines
+
+
+def test_both_sides_can_be_set_beside_each_other() -> None:
+    """What was not there has no text."""
+    added, removed = differences(parse(record(A)), parse(record(B)))
+    assert (added.change, added.old, added.new) == (Change.FIELD_ADDED, None, "string")
+    assert (removed.change, removed.old, removed.new) == (Change.FIELD_REMOVED, "int", None)
+
+
+def test_recursive_schemas_end() -> None:
+    """A list of itself is compared once."""
+    old = record(field("next", ["null", "R"]), A)
+    new = record(field("next", ["null", "R"]), field("a", "long"))
+    assert [str(each) for each in differences(parse(old), parse(new))] == [
+        "a: type changed from int to long"
+    ]
+
+
+@given(st.permutations("abcdef"))
+def test_no_more_fields_are_said_to_move_than_have_to(order: list[str]) -> None:
+    """Putting the moved ones aside, the rest has kept its order; of any larger rest not."""
+    old = parse(record(*(field(name, "int") for name in "abcdef")))
+    new = parse(record(*(field(name, "int") for name in order)))
+    moved = {each.place for each in differences(old, new)}
+    rest = [name for name in order if name not in moved]
+    assert rest == sorted(rest)
+    best = max(
+        len(run)
+        for at in range(64)
+        if (run := [name for bit, name in enumerate(order) if at >> bit & 1]) == sorted(run)
+    )
+    assert len(rest) == best
+
+
+@given(records(flat=False))
+def test_a_schema_does_not_differ_from_itself(case: tuple[Any, Any]) -> None:
+    """Nothing is said where nothing changed."""
+    assert differences(parse(case[0]), parse(case[0])) == []
