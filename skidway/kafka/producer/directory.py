@@ -1,6 +1,7 @@
 """Topics as the producer knows them: partitions, and how large a batch may be.
 
-Asked on the thread of whoever sends, over a connection of its own: the sender's must not wait.
+Asked on the thread of whoever sends, over a connection of its own: the sender's must not wait. One
+asks at a time, the others wait for what it learns, each for as long as it may (`max.block.ms`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from dataclasses import dataclass
 
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
-from skidway.kafka.client import Client
-from skidway.kafka.errors import ErrorCode, KafkaError, error_for
+from skidway.kafka.client import Client, Topic
+from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError, error_for
 
 LOOK_AGAIN_S = 0.1
 
@@ -37,9 +38,10 @@ class Directory:
         self._clock = clock
         self._topics: dict[str, KnownTopic] = {}
         self._lock = threading.Lock()
+        self._closed = False
 
     def topic(self, name: str, timeout_s: float, partition: int = 0) -> KnownTopic:
-        """A topic. KafkaError where there is none after so long, BrokerUnreachable.
+        """A topic. KafkaError where there is none after so long, Unreachable where nobody tells.
 
         A `partition` that it did not have may have been added: it is asked for again.
         """
@@ -49,28 +51,43 @@ class Directory:
             age_max_s = self._age_max_s if partition < known.partitions else LOOK_AGAIN_S
             if now - known.asked_at < age_max_s:
                 return known
-        with self._lock:
-            try:
-                return self._ask(name, now + timeout_s)
-            except SkidwayError:
-                if known is None:
-                    raise
-                return known  # old, but better than none
+        try:
+            return self._learn(name, known, now + timeout_s)
+        except SkidwayError:
+            if known is None:
+                raise
+            return known  # old, but better than none
 
     def close(self) -> None:
-        """Closes the connection."""
-        with self._lock:
+        """Closes the connection; does not wait for who asks now: that one closes it then."""
+        self._closed = True
+        if self._lock.acquire(blocking=False):
+            self._release()
+
+    def _learn(self, name: str, before: KnownTopic | None, until: float) -> KnownTopic:
+        """Asks, or has what another thread has learned meanwhile."""
+        if not self._lock.acquire(timeout=max(until - self._clock.monotonic(), 0.0)):
+            raise Unreachable(f"no broker has told anything of topic {name} in time")
+        try:
+            known = self._topics.get(name)
+            return self._ask(name, until) if known is None or known is before else known
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        if self._closed:
             self._client.close()
+        self._lock.release()
 
     def _ask(self, name: str, until: float) -> KnownTopic:
         while True:
-            topic = self._client.metadata([name]).topics.get(name)
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
-            if topic is not None and code is ErrorCode.NONE and topic.partitions:
+            try:
+                topic = self._look(name)
                 break
-            error = error_for(code, f"topic {name}")
-            if not error.retriable or self._clock.monotonic() >= until:
-                raise error
+            except (BrokerUnreachable, KafkaError) as error:
+                final = isinstance(error, KafkaError) and not error.retriable
+                if final or self._closed or self._clock.monotonic() >= until:
+                    raise
             self._client.pause(LOOK_AGAIN_S)
         leaders = tuple(each.index for each in topic.partitions if each.leader >= 0)
         found = KnownTopic(
@@ -81,6 +98,14 @@ class Directory:
         )
         self._topics[name] = found
         return found
+
+    def _look(self, name: str) -> Topic:
+        """The topic as it is now. KafkaError where there is none yet, BrokerUnreachable."""
+        topic = self._client.metadata([name]).topics.get(name)
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
+        if topic is None or code is not ErrorCode.NONE or not topic.partitions:
+            raise error_for(code, f"topic {name}")
+        return topic
 
     def _max_message_bytes(self, name: str) -> int:
         """Where the broker does not tell it, a batch that is too large is halved later."""

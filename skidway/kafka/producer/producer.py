@@ -58,7 +58,7 @@ class Producer:
         self._abandoned = 0
         self._closed = False
         self._directory = Directory(
-            self._client(),
+            self._client(asked_within_ms=max(self._settings.max_block_ms, ASKED_LEAST_MS)),
             batch_size=self._settings.batch_size,
             age_max_s=self._settings.metadata_max_age_ms / 1000,
             clock=self._clock,
@@ -106,7 +106,8 @@ class Producer:
         `timestamp_ms`: now, if not given.
 
         Waits while the buffer is full; BufferFull after max_block_ms. KafkaError for a topic or
-        partition that does not exist, UsageError for what is no message.
+        partition that does not exist, Unreachable where no broker tells of it, both after
+        max_block_ms as well. UsageError for what is no message.
         """
         if self._end is not None:
             raise SkidwayError(f"the producer has ended: {self._end}")
@@ -298,11 +299,12 @@ class Producer:
         for sending in left:
             sending.abandon(SkidwayError(why))
 
-    def _client(self) -> core.Client:
+    def _client(self, *, asked_within_ms: int | None = None) -> core.Client:
+        timeout_ms = self._settings.request_timeout_ms
         return core.Client(
             self._bootstrap,
             client_id=self._settings.client_id,
-            request_timeout_ms=self._settings.request_timeout_ms,
+            request_timeout_ms=min(timeout_ms, asked_within_ms or timeout_ms),
             clock=self._clock,
         )
 
@@ -320,6 +322,8 @@ class Producer:
 
 
 _UNBOUNDED = 1 << 62
+ASKED_LEAST_MS = 100
+"""How long a broker has for an answer about a topic, however short `max.block.ms` is."""
 
 
 def _settings(options: ProducerOptions) -> ProducerSettings:

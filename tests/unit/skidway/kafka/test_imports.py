@@ -7,6 +7,8 @@ import sys
 
 import skidway.kafka
 
+OURS = {"agent", "audit", "bench", "broker", "loader", "pyspark_skidway", "schemas", "skidway"}
+
 
 def test_names_for_applications_are_loaded_when_asked_for() -> None:
     """Neither NumPy nor Arrow comes with the package itself: brokers import it."""
@@ -17,6 +19,20 @@ def test_names_for_applications_are_loaded_when_asked_for() -> None:
         "sys.exit(not light)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+KERNEL = {"", ".clock", ".coordination", ".errors", ".kafka", ".log"}
+
+
+def test_producer_and_consumer_need_nothing_else_of_skidway() -> None:
+    """No agent, broker, loader, audit or schemas, nor settings and command line: an application has
+    the client, and of the kernel what it stands on."""
+    code = "import sys; from skidway.kafka import Producer, Consumer; print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = {name for name in found.stdout.split() if name.partition(".")[0] in OURS}
+    kafka = {name for name in loaded if name.startswith("skidway.kafka.")}
+    assert kafka >= {"skidway.kafka.producer.producer", "skidway.kafka.consumer.consumer"}
+    assert {name.removeprefix("skidway") for name in loaded - kafka} == KERNEL
 
 
 def test_every_name_is_there() -> None:

@@ -159,3 +159,23 @@ def test_a_send_that_is_interrupted_is_waited_for_by_nobody(
             with pytest.raises(KeyboardInterrupt):
                 producer.send("t", bytes(800))
         producer.flush(0)
+
+
+@pytest.mark.usefixtures("known")
+def test_memory_is_bounded_whatever_is_sent() -> None:
+    """What is not delivered never exceeds buffer_memory, sets larger than it included."""
+    producer = Producer(NOBODY, buffer_memory=20_000, max_block_ms=20, batch_size=1_000)
+    held: list[int] = []
+    refused = 0
+    try:
+        for size, count in ((10, 1), (500, 30), (3_000, 2), (1, 4_000), (19_000, 1), (10, 50)):
+            try:
+                producer.send("t", [bytes(size)] * count)
+            except BufferFull:
+                refused += 1
+            held.append(producer._buffered_bytes)
+    finally:
+        with pytest.raises(Unreachable):
+            producer.close(20)
+    assert refused >= 3
+    assert max(held) <= 20_000

@@ -1,0 +1,89 @@
+"""A producer whose broker is dead: nobody waits longer than was said."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka import Producer
+from skidway.kafka.producer.directory import KnownTopic
+
+pytestmark = pytest.mark.conformance
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture(params=["nobody listens", "nobody answers"])
+def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A port that refuses, and one that takes connections and says nothing."""
+    if request.param == "nobody listens":
+        yield NOBODY
+        return
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
+    """All of several threads at once: each is told in its own time, none waits for the others'."""
+    took_s: list[float] = []
+    with Producer(dead_broker, max_block_ms=300) as producer:
+
+        def send() -> None:
+            began_at = time.monotonic()
+            with pytest.raises(Unreachable):
+                producer.send("t", b"x")
+            took_s.append(time.monotonic() - began_at)
+
+        threads = [threading.Thread(target=send) for _ in range(6)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join(10)
+    assert len(took_s) == 6
+    assert min(took_s) >= 0.25
+    assert max(took_s) < 2
+
+
+def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> None:
+    """It does not wait for a thread that asks about a topic; that one gets its error later."""
+    producer = Producer(dead_broker, max_block_ms=2_000)
+    failed: list[SkidwayError] = []
+
+    def send() -> None:
+        try:
+            producer.send("t", b"x")
+        except SkidwayError as error:
+            failed.append(error)
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    lock = producer._directory._lock
+    while sending.is_alive() and not lock.locked():
+        os.sched_yield()
+    began_at = time.monotonic()
+    producer.close(100)
+    assert time.monotonic() - began_at < 1.5
+    assert sending.is_alive()
+    sending.join(10)
+    assert len(failed) == 1
+    assert producer._directory._client._closed
+
+
+def test_close_gives_up_what_a_dead_broker_does_not_take(
+    dead_broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic that was known before it died: in the time it is given, with every future failed."""
+    topic = KnownTopic(3, (0, 1, 2), 1_000, 0.0)
+    monkeypatch.setattr("skidway.kafka.producer.directory.Directory.topic", lambda *_, **__: topic)
+    producer = Producer(dead_broker)
+    sent = [producer.send("t", bytes(10)) for _ in range(100)]
+    began_at = time.monotonic()
+    with pytest.raises(Unreachable, match="100 sends not acknowledged after 300 ms"):
+        producer.close(300)
+    assert time.monotonic() - began_at < 2.5
+    assert all(isinstance(each.exception(0), SkidwayError) for each in sent)
