@@ -194,7 +194,7 @@ class Program:
 
     def _make_groups(self, session: Session, topics: Topics) -> Groups:
         loop = self.loop
-        desk = Desk(session.submit, loop.call_later, self._clock.monotonic, topics.is_known)
+        desk = Desk(session.submit, loop.call_later, self._clock.monotonic, topics.topic_id)
         return Groups(
             self._settings.broker_id,
             self._settings.group_limits(),

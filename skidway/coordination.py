@@ -6,12 +6,15 @@ means that nothing was lost. Callbacks run on kazoo's threads and must only hand
 the loop that owns the state.
 
 Every wait is bounded: what ZooKeeper does not answer in `session_timeout_s` raises Unreachable. Its
-outcome is then unknown: the request may still be carried out once the connection is back.
+outcome is then unknown: the request may still be carried out once the connection is back. That
+holds for kazoo's own calls on `client` as well (they raise what `UNANSWERED` names), and `close`
+takes `CLOSE_WITHIN_S` at most, whatever ZooKeeper does.
 """
 
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from enum import Enum
@@ -23,14 +26,15 @@ from kazoo.exceptions import (
     BadVersionError,
     ConnectionClosedError,
     ConnectionLoss,
+    KazooException,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
     OperationTimeoutError,
     SessionExpiredError,
 )
-from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.retry import KazooRetry
+from kazoo.handlers.threading import AsyncResult, KazooTimeoutError, SequentialThreadingHandler
+from kazoo.retry import KazooRetry, RetryFailedError
 
 from skidway import log
 from skidway.errors import ConfigurationRefused, Unreachable
@@ -38,11 +42,13 @@ from skidway.errors import ConfigurationRefused, Unreachable
 CONNECT_TIMEOUT_S = 15.0
 RECONNECT_DELAY_MAX_S = 2.0
 ASK_AGAIN_AFTER_S = 0.1
+CLOSE_WITHIN_S = 5.0
 UNANSWERED = (
     ConnectionClosedError,
     ConnectionLoss,
     KazooTimeoutError,
     OperationTimeoutError,
+    RetryFailedError,
     SessionExpiredError,
 )
 
@@ -216,9 +222,13 @@ class Coordinator:
         return True
 
     def close(self) -> None:
-        """Ends the session, so that ephemeral nodes go at once; harmless when closed already."""
+        """Ends the session, so that ephemeral nodes go at once; harmless when closed already.
+
+        Where ZooKeeper does not answer they go when the session is over.
+        """
         self._closing = True
-        _end(self.client)
+        if not _end(self.client):
+            _log.warning("zookeeper_not_closed", connect=self.connect, after_s=CLOSE_WITHIN_S)
 
     @contextlib.contextmanager
     def _started(self, client: Any, timeout_s: float) -> Iterator[Any]:
@@ -271,15 +281,50 @@ def check_connect(connect: str) -> tuple[str, str]:
     return addresses, slash + chroot
 
 
-def _end(client: Any) -> None:
-    client.stop()
-    client.close()
+class _BoundedResult(AsyncResult):  # type: ignore[misc]
+    """What a request brings; nobody waits for it for ever, as kazoo's own calls would."""
+
+    def __init__(self, handler: Any, within_s: float) -> None:
+        super().__init__(handler)
+        self._within_s = within_s
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        """KazooTimeoutError when it is not there in time."""
+        return super().get(block, self._within_s if timeout is None else timeout)
+
+
+class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
+    """kazoo's threads, with a bound on every wait for an answer."""
+
+    def __init__(self, within_s: float) -> None:
+        super().__init__()
+        self._within_s = within_s
+
+    def async_result(self) -> _BoundedResult:
+        """For one request."""
+        return _BoundedResult(self, self._within_s)
+
+
+def _end(client: Any) -> bool:
+    """Ends a session; whether that was done in time. kazoo waits for ZooKeeper's farewell."""
+    ending = threading.Thread(target=_stop, args=(client,), name="zookeeper-close", daemon=True)
+    ending.start()
+    ending.join(CLOSE_WITHIN_S)
+    return not ending.is_alive()
+
+
+def _stop(client: Any) -> None:
+    with contextlib.suppress(KazooException):  # its own bound, later than ours
+        client.stop()
+        client.close()
 
 
 def _client(connect: str, session_timeout_s: float) -> Any:
     return KazooClient(
         hosts=connect,
         timeout=session_timeout_s,
+        handler=_BoundedHandler(session_timeout_s),
+        command_retry=KazooRetry(max_tries=-1, deadline=session_timeout_s),
         connection_retry=KazooRetry(
             max_tries=-1, delay=0.1, backoff=2, max_delay=RECONNECT_DELAY_MAX_S
         ),

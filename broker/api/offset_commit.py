@@ -48,7 +48,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     def reply(code: ErrorCode) -> None:
         exchange.reply(_response(request, refused, code))
 
-    broker.groups.commit(
+    broker.groups.offsets.commit(
         request.group_id,
         request.member_id,
         request.group_instance_id,

@@ -41,7 +41,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
                 OffsetFetchResponse(topics=tuple(_topic(each, found) for each in wanted))
             )
 
-    broker.groups.fetch(request.group_id, reply)
+    broker.groups.offsets.fetch(request.group_id, reply)
 
 
 def _all(found: Offsets) -> tuple[OffsetFetchRequestTopic, ...]:

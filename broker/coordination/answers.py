@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from kazoo.retry import RetryFailedError
-
 from skidway.coordination import UNANSWERED, Coordinator
 from skidway.errors import Unreachable
 
@@ -17,5 +15,5 @@ def answered(coordinator: Coordinator) -> Iterator[Any]:
     """kazoo's client, whose silence becomes Unreachable."""
     try:
         yield coordinator.client
-    except (*UNANSWERED, RetryFailedError) as error:
+    except UNANSWERED as error:
         raise Unreachable(f"ZooKeeper at {coordinator.connect} does not answer") from error

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from broker.coordination.documents import DocumentRefused
 from skidway.kafka.group_nodes import split_offset
@@ -21,6 +23,13 @@ class Committed:
     metadata: str = ""
     leader_epoch: int = NO_EPOCH
     time_ms: int = 0
+
+
+class TopicOffset(NamedTuple):
+    """What was committed, and the id of the topic it is of: a name may be another's by now."""
+
+    topic_id: uuid.UUID
+    committed: Committed
 
 
 def partition_number(name: str) -> int | None:

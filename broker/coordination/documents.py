@@ -21,8 +21,6 @@ CONTROLLER = "/controller"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 
 
-
-
 class DocumentRefused(SkidwayError):
     """A node whose content is not what its path promises."""
 

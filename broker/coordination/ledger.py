@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from kazoo.exceptions import (
-    BadVersionError,
     KazooException,
     NodeExistsError,
     NoNodeError,
     NotEmptyError,
+    RolledBackError,
 )
 
 from broker.coordination import consumers
@@ -37,6 +37,8 @@ WRITTEN_AT_ONCE = 500
 WRITTEN_BYTES_AT_ONCE = 256 * 1024
 """ZooKeeper closes the connection of a request above 1 MB."""
 ANSWER_WITHIN_S = 10.0
+NOBODY_EVER = -1
+"""The version of a group's registrations where nobody ever registered."""
 _REMEMBERED_MAX = 200_000
 _LISTED_ABOVE = 10
 _ATTEMPTS_MAX = 5
@@ -54,14 +56,22 @@ class GroupGone(SkidwayError):
     """There is no such group."""
 
 
+class Record(NamedTuple):
+    """A group as it is to be stored; with members only where nobody registered in ZooKeeper."""
+
+    content: bytes
+    has_members: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Errand:
     """What the loop wants done at once, in this order."""
 
-    records: Mapping[str, bytes] = field(default_factory=dict)
+    records: Mapping[str, Record] = field(default_factory=dict)
     commits: Mapping[Offset, Committed] = field(default_factory=dict)
     loads: Sequence[str] = ()
     reads: Sequence[str] = ()
+    counts: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -71,6 +81,7 @@ class Report:
     records: dict[str, SkidwayError | None] = field(default_factory=dict)
     loads: dict[str, bytes | None] = field(default_factory=dict)
     reads: dict[str, Offsets] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
     transactions: int = 0
 
 
@@ -96,12 +107,13 @@ class Ledger:
         """All of an errand. Raises Unreachable: then anything may or may not have been done."""
         report = Report()
         with answered(coordinator) as client:
-            for group, content in errand.records.items():
-                report.records[group] = self._write_record(client, group, content)
+            for group, record in errand.records.items():
+                report.records[group] = self._write_record(client, group, record)
             report.transactions = self._write_offsets(client, errand.commits)
             report.loads = self._load(client, errand.loads)
             for group in errand.reads:
                 report.reads[group] = read_offsets(client, group)
+            report.counts = _count_native(client, errand.counts)
         return report
 
     def _load(self, client: Any, groups: Sequence[str]) -> dict[str, bytes | None]:
@@ -117,26 +129,42 @@ class Ledger:
                 self._remember(group, answer[1].version)
         return found
 
-    def _write_record(self, client: Any, group: str, content: bytes) -> SkidwayError | None:
-        path = group_nodes.record_path(group)
+    def _write_record(self, client: Any, group: str, record: Record) -> SkidwayError | None:
+        path, ids = group_nodes.record_path(group), group_nodes.ids_path(group)
         for _ in range(_ATTEMPTS_MAX):
-            version = self._versions.get(group)
-            try:
-                if version is None:
-                    _get(client.create_async(path, content, makepath=True))
-                    self._remember(group, 0)
-                else:
-                    status = _get(client.set_async(path, content, version))
-                    self._remember(group, status.version)
-            except NoNodeError:
-                self._versions.pop(group, None)
-            except (NodeExistsError, BadVersionError):
-                # An earlier write of ours, whose answer was lost; nobody else coordinates it.
-                with contextlib.suppress(NoNodeError):
-                    self._remember(group, _get(client.get_async(path))[1].version)
+            transaction, version = client.transaction(), self._versions.get(group)
+            if record.has_members:
+                # Who registers writes to this node in the same transaction: so one of us fails.
+                present = _get(client.exists_async(ids))
+                if present is None:
+                    _make(client, ids)
+                    continue
+                if present.numChildren:
+                    return _in_use(group, present.numChildren)
+                transaction.check(ids, present.version)
+            if version is None:
+                transaction.create(path, record.content)
             else:
+                transaction.set_data(path, record.content, version)
+            results = _get(transaction.commit_async())
+            refusal = next((each for each in results if _refuses(each)), None)
+            if refusal is None:
+                self._remember(group, 0 if version is None else results[-1].version)
                 return None
+            self._learn_version(client, group, path)
         return SkidwayError(f"ZooKeeper's node {path} changes too often to be written")
+
+    def _learn_version(self, client: Any, group: str, path: str) -> None:
+        """A write was refused: others made, changed or removed the node, or the one above it.
+
+        Or an earlier write of ours was done, whose answer was lost; nobody else coordinates it.
+        """
+        found = _get(client.exists_async(path))
+        if found is not None:
+            self._remember(group, found.version)
+        else:
+            self._versions.pop(group, None)
+            _make(client, _parent(path))
 
     def _remember(self, group: str, version: int) -> None:
         if len(self._versions) >= _REMEMBERED_MAX:
@@ -171,14 +199,41 @@ class Ledger:
         raise Unreachable("the offsets in ZooKeeper change too often to be written")
 
 
+def _make(client: Any, path: str) -> None:
+    with contextlib.suppress(NodeExistsError):
+        _get(client.create_async(path, b"", makepath=True))
+
+
+def _refuses(result: Any) -> bool:
+    return isinstance(result, Exception) and not isinstance(result, RolledBackError)
+
+
+def _in_use(group: str, consumers_: int) -> GroupInUse:
+    return GroupInUse(
+        f"group {group!r} has {consumers_} consumers that coordinate through ZooKeeper"
+    )
+
+
+def _count_native(client: Any, groups: Sequence[str]) -> dict[str, int]:
+    paths = [group_nodes.ids_path(group) for group in groups]
+    found = _each(client.exists_async, paths)
+    for each in found:
+        if isinstance(each, Exception):
+            raise each
+    return {
+        group: 0 if status is None else status.numChildren
+        for group, status in zip(groups, found, strict=True)
+    }
+
+
 def look(coordinator: Coordinator, group: str) -> Looked:
     """All of a group. Raises Unreachable."""
     with answered(coordinator) as client:
         found = coordinator.get(group_nodes.record_path(group))
         status = _get(client.exists_async(group_nodes.ids_path(group)))
-        native, version = (status.numChildren, status.cversion) if status else (0, -1)
+        native, version = (status.numChildren, status.cversion) if status else (0, 0)
         record = None if found is None else found.data
-        return Looked(record, read_offsets(client, group), native, version)
+        return Looked(record, read_offsets(client, group), native, version or NOBODY_EVER)
 
 
 def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
@@ -202,7 +257,9 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
             with contextlib.suppress(NoNodeError):
                 _get(client.delete_async(group_nodes.ids_path(group)))
         except NotEmptyError:
-            raise GroupInUse(f"group {group!r} has members, registered in ZooKeeper") from None
+            raise GroupInUse(
+                f"group {group!r} has consumers that coordinate through ZooKeeper"
+            ) from None
         with contextlib.suppress(NoNodeError):
             client.delete(path, recursive=True)
 
@@ -214,7 +271,7 @@ def require_unused(coordinator: Coordinator, group: str) -> None:
             raise GroupGone(f"there is no group {group!r}")
         ids = _get(client.exists_async(group_nodes.ids_path(group)))
         if ids is not None and ids.numChildren:
-            raise GroupInUse(f"group {group!r} has members, registered in ZooKeeper")
+            raise _in_use(group, ids.numChildren)
 
 
 def delete_offsets(

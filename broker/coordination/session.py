@@ -2,7 +2,8 @@
 
 The loop hands over jobs with `submit` and gets their outcomes by `post`. Jobs are done one after
 the other, so a topic is not created and deleted at once. While the session is not connected no job
-is taken: its caller is told at once, not after a timeout.
+is taken: its caller is told at once, not after a timeout. A job that is under way when ZooKeeper
+falls silent ends within the session's timeout: every wait in `skidway.coordination` is bounded.
 
 When the session was lost and a new one is there, the broker registers again and the catalog is read
 from the beginning; both are tried until they succeed.
@@ -10,6 +11,7 @@ from the beginning; both are tried until they succeed.
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
@@ -30,6 +32,7 @@ from skidway.kafka.types import TopicPartition
 
 JOBS_MAX = 1000
 TRY_AGAIN_S = 1.0
+CLOSE_WITHIN_S = 5.0
 T = TypeVar("T")
 _log = log.get(__name__)
 
@@ -127,12 +130,19 @@ class Session:
         self._post(lambda: done(refusal))
 
     def close(self) -> None:
-        """Ends the thread and the session; the registration goes at once."""
+        """Ends the thread and the session; the registration goes at once.
+
+        The job under way may end, in `CLOSE_WITHIN_S`; the others are not done, and their callers
+        not told. Bounded, whatever ZooKeeper does: closing the session ends what still waits.
+        """
         self._closing.set()
         if self._thread.is_alive():
-            self._jobs.put(None)
-            self._thread.join(TRY_AGAIN_S * 5)
+            with contextlib.suppress(queue.Full):  # then there is something to wake it
+                self._jobs.put_nowait(None)
+            self._thread.join(CLOSE_WITHIN_S if self.is_connected else 0)
         self._coordinator.close()
+        if self._thread.is_alive():
+            self._thread.join(CLOSE_WITHIN_S)
 
     def _work(self) -> None:
         while True:

@@ -9,7 +9,9 @@
     subscription    the topics in a consumer's metadata
     desk            what is wanted of ZooKeeper, gathered into errands
     cache           committed offsets of groups with members
-    coordinator     brings requests, time and answers to the state machines
+    hosting         the groups in memory: read, stored, timed, forgotten
+    offsets         what groups have committed
+    coordinator     what members ask
     administration  groups listed, described and deleted
     retention       offsets of groups that nobody is in go after a while
 
@@ -22,6 +24,11 @@ Members, generations and deadlines live in the loop's memory. What must survive 
   never has two assignments, and a commit of an older one than the group's is refused.
 * A commit is answered when its transaction is done. The nodes are those of Kafka 0.8, which our own
   consumers use too: a group can change from one kind to the other and goes on where it was.
+* A group has members of one kind at a time. Who registers in ZooKeeper (`skidway.kafka.consumer`)
+  does so in a transaction that fails while a generation with members is stored; a generation with
+  members is stored in one that fails while somebody is registered. Each writes to what the other
+  looks at, so of two at the same moment one is refused: stock clients with
+  INCONSISTENT_GROUP_PROTOCOL, ours with `GroupCoordinated`.
 
 Everything is bounded: members and their bytes per group, groups in memory, ids given out, requests
 that wait for a group to be read, offsets that wait for ZooKeeper.

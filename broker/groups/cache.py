@@ -11,7 +11,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
-from broker.coordination.consumers import Committed
+from broker.coordination.consumers import TopicOffset
 from broker.coordination.ledger import Offsets
 from skidway.kafka.types import TopicPartition
 
@@ -23,8 +23,7 @@ class OffsetCache:
 
     def __init__(self, topic_id: Callable[[str], uuid.UUID | None]) -> None:
         self._topic_id = topic_id
-        self._groups: OrderedDict[str, dict[TopicPartition, tuple[uuid.UUID, Committed]]]
-        self._groups = OrderedDict()
+        self._groups: OrderedDict[str, dict[TopicPartition, TopicOffset]] = OrderedDict()
         self._count = 0
 
     def __len__(self) -> int:
@@ -38,29 +37,31 @@ class OffsetCache:
         self._groups.move_to_end(group)
         current = {each.topic: self._topic_id(each.topic) for each in found}
         return {
-            partition: committed
-            for partition, (topic_id, committed) in found.items()
-            if current[partition.topic] == topic_id
+            partition: each.committed
+            for partition, each in found.items()
+            if current[partition.topic] == each.topic_id
         }
 
     def put(self, group: str, offsets: Offsets) -> None:
         """All offsets of a group, as they were read."""
         self.drop(group)
-        self._groups[group] = {}
-        self.update(group, offsets)
+        known: dict[TopicPartition, TopicOffset] = {}
+        for partition, committed in offsets.items():
+            topic_id = self._topic_id(partition.topic)
+            if topic_id is not None:
+                known[partition] = TopicOffset(topic_id, committed)
+        self._groups[group] = known
+        self._count += len(known)
         while self._count > OFFSETS_MAX:
             self.drop(next(iter(self._groups)))
 
-    def update(self, group: str, offsets: Mapping[TopicPartition, Committed]) -> None:
+    def update(self, group: str, offsets: Mapping[TopicPartition, TopicOffset]) -> None:
         """Offsets that were committed, if the group's are known."""
         known = self._groups.get(group)
         if known is None:
             return
         self._count -= len(known)
-        for partition, committed in offsets.items():
-            topic_id = self._topic_id(partition.topic)
-            if topic_id is not None:
-                known[partition] = (topic_id, committed)
+        known.update(offsets)
         self._count += len(known)
 
     def drop(self, group: str) -> None:

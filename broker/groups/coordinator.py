@@ -1,8 +1,4 @@
-"""The groups of this broker: brings requests, time and ZooKeeper's answers to their state machines.
-
-A group is read from ZooKeeper when somebody first asks for it, and forgotten when it has been
-without members for a while. While ZooKeeper is away groups that are in memory go on; whoever needs
-ZooKeeper is told COORDINATOR_LOAD_IN_PROGRESS, and tries again.
+"""What members ask of the groups of this broker: to join, to sync, to be heard of, to leave.
 
 One broker coordinates all groups for now: `coordinator_of` is where they will be spread.
 """
@@ -10,65 +6,31 @@ One broker coordinates all groups for now: `coordinator_of` is where they will b
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import cast
+from collections.abc import Callable, Iterable
 
-from broker.coordination.consumers import Committed
-from broker.coordination.ledger import Offsets
-from broker.groups.cache import OffsetCache
 from broker.groups.desk import Desk
-from broker.groups.group import Group, State
-from broker.groups.limits import (
-    CLIENT_WORDS_MAX,
-    GROUP_ID_BYTES_MAX,
-    GROUPS_MAX,
-    GroupLimits,
-)
+from broker.groups.group import Group
+from broker.groups.hosting import HostedGroups
+from broker.groups.limits import GroupLimits
 from broker.groups.member import Joining
-from broker.groups.outcomes import Answer, Joined, Synced
-from broker.groups.record import RecordRefused, decode, encode
-from broker.network.timers import Timer, Timers
+from broker.groups.offsets import GroupOffsets
+from broker.groups.outcomes import Joined, Synced
+from broker.network.timers import Timers
 from skidway import log
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.errors import ErrorCode
-from skidway.kafka.types import TopicPartition
 
-FORGET_AFTER_S = 60.0
-WAITING_MAX = 50_000
-"""Requests that wait for their group to be read."""
 _log = log.get(__name__)
 
-Use = Callable[[Group | ErrorCode], None]
+LOOKING_MAX = 50_000
+"""Joins that wait to know whether others have the group."""
+
 Code = Callable[[ErrorCode], None]
 
 
-@dataclass(slots=True)
-class Hosted:
-    """A group in memory."""
-
-    group: Group
-    used_at: float
-    timer: Timer | None = None
-    unstored: bool = False
-    empty_since_ms: int = 0
-
-
-@dataclass(slots=True)
-class GroupCounts:
-    """Work done since the start."""
-
-    joins: int = 0
-    rebalances: int = 0
-    expired_members: int = 0
-    commits_refused: dict[str, int] = field(default_factory=dict)
-    offsets_expired: int = 0
-    groups_expired: int = 0
-
-
-class Groups:
-    """Owned by the loop."""
+class Groups(HostedGroups):
+    """Owned by the loop; `offsets` has what they have committed."""
 
     def __init__(
         self,
@@ -80,61 +42,41 @@ class Groups:
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
         """broker_id: of this broker. topic_id: of the topic that has the name now."""
-        self.counts = GroupCounts()
-        self.desk = desk
-        self.cache = OffsetCache(topic_id)
-        self.hosted: dict[str, Hosted] = {}
+        super().__init__(limits, clock, timers, desk, topic_id)
+        self.offsets = GroupOffsets(self, topic_id)
         self._broker_id = broker_id
-        self._limits = limits
-        self._clock = clock
-        self._timers = timers
-        self._loading: dict[str, list[Use]] = {}
-        self._waiting = 0
-        self._stopping = False
-
-    @property
-    def members(self) -> int:
-        """Members of all groups in memory; from any thread."""
-        return sum(len(each.group.roster) for each in tuple(self.hosted.values()))
+        self._looking = 0
 
     def coordinator_of(self, _group_id: str) -> int:
         """The broker that coordinates a group: a function of the group and the live brokers."""
         return self._broker_id
 
-    def is_loading(self, group_id: str) -> bool:
-        """Whether the group is being read."""
-        return group_id in self._loading
-
-    def use(self, group_id: str, then: Use) -> None:
-        """Calls `then` with the group, now or when it was read; or with the error."""
-        if not group_id or len(group_id.encode()) > GROUP_ID_BYTES_MAX:
-            then(ErrorCode.INVALID_GROUP_ID)
-        elif self._stopping:
-            then(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        elif (hosted := self.hosted.get(group_id)) is not None:
-            hosted.used_at = self._clock.monotonic()
-            then(hosted.group)
-        elif self._waiting >= WAITING_MAX or len(self.hosted) + len(self._loading) >= GROUPS_MAX:
-            then(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        else:
-            waiting = self._loading.setdefault(group_id, [])
-            waiting.append(then)
-            self._waiting += 1
-            if len(waiting) == 1:
-                self.desk.load(group_id, lambda found: self._loaded(group_id, found))
-
-    # what members ask
-
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
-        """Answers when the next generation begins, or at once with an error."""
+        """Answers when the next generation begins, or at once with an error.
+
+        INCONSISTENT_GROUP_PROTOCOL while consumers have the group that coordinate through
+        ZooKeeper. Should one of them come after we have looked, the generation is not stored.
+        """
         self.counts.joins += 1
+
+        def refuse(error: ErrorCode) -> None:
+            reply(Joined(error=error, member_id=joining.member_id))
+
+        def enter(group: Group | ErrorCode) -> None:
+            if isinstance(group, ErrorCode):
+                refuse(group)
+                return
+            self.hosted[group_id].refused = False
+            group.join(self.clock.monotonic(), joining, reply)
+            self.settle(group)
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
-                reply(Joined(error=group, member_id=joining.member_id))
-                return
-            group.join(self._clock.monotonic(), joining, reply)
-            self._settle(group)
+                refuse(group)
+            elif len(group.roster):
+                enter(group)
+            else:
+                self._if_free(group_id, lambda: self.use(group_id, enter), refuse)
 
         self.use(group_id, then)
 
@@ -156,12 +98,12 @@ class Groups:
             if isinstance(group, ErrorCode):
                 reply(Synced(error=group))
                 return
-            now = self._clock.monotonic()
+            now = self.clock.monotonic()
             group.sync(
                 now, reply, member_id, instance_id, generation, assignments,
                 protocol_type=protocol_type, protocol=protocol,
             )  # fmt: skip
-            self._settle(group)
+            self.settle(group)
 
         self.use(group_id, then)
 
@@ -175,7 +117,7 @@ class Groups:
                 reply(group)
                 return
             # Deadlines only move away, so the timer stays: it looks again when it is due.
-            reply(group.heartbeat(self._clock.monotonic(), member_id, instance_id, generation))
+            reply(group.heartbeat(self.clock.monotonic(), member_id, instance_id, generation))
 
         self.use(group_id, then)
 
@@ -191,214 +133,35 @@ class Groups:
             if isinstance(group, ErrorCode):
                 reply(group)
                 return
-            now = self._clock.monotonic()
+            now = self.clock.monotonic()
             codes = [group.leave(now, member_id, instance) for member_id, instance in members]
-            self._settle(group)
+            self.settle(group)
             reply(codes)
 
         self.use(group_id, then)
 
-    # offsets
+    def _if_free(self, group_id: str, then: Callable[[], None], refuse: Code) -> None:
+        """Goes on where no consumer has registered in ZooKeeper for a group."""
 
-    def commit(
-        self,
-        group_id: str,
-        member_id: str,
-        instance_id: str | None,
-        generation: int,
-        offsets: Mapping[TopicPartition, Committed],
-        reply: Code,
-    ) -> None:
-        """Answers when ZooKeeper has the offsets."""
-
-        def then(group: Group | ErrorCode) -> None:
-            if isinstance(group, ErrorCode):
-                reply(group)
-                return
-            known = bool(group.generation) or group.state is not State.EMPTY
-            if generation >= 0 and not known:
-                reply(ErrorCode.ILLEGAL_GENERATION)
-                return
-            now = self._clock.monotonic()
-            error = group.commit_refusal(now, member_id, instance_id, generation)
-            if error is not None:
-                self._count_refused(error)
-                reply(error)
-                return
-            self._store_offsets(group_id, offsets, reply)
-
-        self.use(group_id, then)
-
-    def fetch(self, group_id: str, reply: Callable[[Offsets | ErrorCode], None]) -> None:
-        """Answers with all offsets of a group."""
-
-        def then(group: Group | ErrorCode) -> None:
-            if isinstance(group, ErrorCode):
-                reply(group)
-                return
-            known = self.cache.get(group_id)
-            if known is not None:
-                reply(known)
-                return
-            self.desk.read(group_id, read)
-
-        def read(outcome: Offsets | SkidwayError) -> None:
-            if isinstance(outcome, SkidwayError):
-                reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-                return
-            hosted = self.hosted.get(group_id)
-            if hosted is not None and hosted.group.state is not State.EMPTY:
-                self.cache.put(group_id, outcome)
-            reply(outcome)
-
-        self.use(group_id, then)
-
-    # what the program does
-
-    def forget_idle(self) -> None:
-        """Now and then: groups without members go from memory; what is not stored is, again."""
-        now = self._clock.monotonic()
-        for group_id, hosted in list(self.hosted.items()):
-            group = hosted.group
-            if group.state is not State.EMPTY or group.roster.given:
-                continue
-            if hosted.unstored:
-                self._store(hosted, None)
-            elif now - hosted.used_at >= FORGET_AFTER_S and not self.desk.is_busy_with(group_id):
-                self.drop(group_id)
-
-    def drop(self, group_id: str) -> None:
-        """A group goes from memory; it is read again when somebody asks for it."""
-        hosted = self.hosted.pop(group_id, None)
-        self.cache.drop(group_id)
-        if hosted is not None and hosted.timer is not None:
-            self._timers.cancel(hosted.timer)
-
-    def close(self) -> None:
-        """Answers everybody: the broker stops, another one will know the groups."""
-        self._stopping = True
-        self.desk.close(SkidwayError("the broker stops"))
-        for hosted in list(self.hosted.values()):
-            hosted.group.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            self._answer(hosted.group)
-        for group_id in list(self.hosted):
-            self.drop(group_id)
-
-    def _loaded(self, group_id: str, found: bytes | SkidwayError | None) -> None:
-        waiting = self._loading.pop(group_id)
-        self._waiting -= len(waiting)
-        outcome: Group | ErrorCode
-        if isinstance(found, SkidwayError):
-            outcome = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        else:
-            outcome = self._host(group_id, found)
-        for then in waiting:
-            if isinstance(outcome, ErrorCode) or self._hosts(outcome):
-                then(outcome)
-            else:  # one of those in front has deleted it: what ZooKeeper has by then counts
-                self.use(group_id, then)
-
-    def _hosts(self, group: Group) -> bool:
-        hosted = self.hosted.get(group.group_id)
-        return hosted is not None and hosted.group is group
-
-    def _host(self, group_id: str, content: bytes | None) -> Group | ErrorCode:
-        now = self._clock.monotonic()
-        group = Group(group_id, self._limits, _new_member_id)
-        hosted = Hosted(group, now)
-        if content is not None:
-            try:
-                record = decode(group_id, content)
-            except RecordRefused as error:
-                _log.error("group_refused", group=group_id, reason=str(error))
-                return ErrorCode.COORDINATOR_NOT_AVAILABLE
-            group.restore(now, record)
-            hosted.empty_since_ms = record.empty_since_ms
-        self.hosted[group_id] = hosted
-        self._set_timer(hosted)
-        return group
-
-    def _settle(self, group: Group) -> None:
-        """Says and stores what the group wants said and stored; sees to its next deadline."""
-        self._answer(group)
-        hosted = self.hosted.get(group.group_id)
-        if hosted is None:
-            return
-        if group.state is State.EMPTY:
-            self.cache.drop(group.group_id)
-        self._set_timer(hosted)
-
-    def _answer(self, group: Group) -> None:
-        outputs, group.outputs = group.outputs, []
-        for output in outputs:
-            if isinstance(output, Answer):
-                cast(Callable[[Joined | Synced], None], output.token)(output.content)
-            elif not self._stopping and (hosted := self.hosted.get(group.group_id)) is not None:
-                self._store(hosted, output.number)
-
-    def _store(self, hosted: Hosted, number: int | None) -> None:
-        group = hosted.group
-        if group.state is State.EMPTY:
-            hosted.empty_since_ms = self._clock.time_ms()
-        else:
-            hosted.empty_since_ms = 0
-            self.counts.rebalances += group.state is State.COMPLETING
-        record = replace(group.record(), empty_since_ms=hosted.empty_since_ms)
-        hosted.unstored = True
-
-        def told(error: SkidwayError | None) -> None:
-            if self.hosted.get(group.group_id) is not hosted:
-                return
-            hosted.unstored = error is not None
-            if error is not None:
-                _log.warning("group_not_stored", group=group.group_id, reason=str(error))
-            if number is not None:
-                code = None if error is None else ErrorCode.COORDINATOR_NOT_AVAILABLE
-                group.stored(self._clock.monotonic(), number, code)
-                self._settle(group)
-
-        self.desk.write(group.group_id, encode(record), told)
-
-    def _store_offsets(
-        self, group_id: str, offsets: Mapping[TopicPartition, Committed], reply: Code
-    ) -> None:
-        def told(error: SkidwayError | None) -> None:
-            if error is None:
-                self.cache.update(group_id, offsets)
-                reply(ErrorCode.NONE)
+        def counted(found: int | SkidwayError) -> None:
+            self._looking -= 1
+            if isinstance(found, SkidwayError):
+                refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            elif found:
+                self._say_refused(group_id, found)
+                refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             else:
-                self.cache.drop(group_id)  # whether ZooKeeper has them is not known
-                self._count_refused(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-                reply(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                then()
 
-        if offsets:
-            self.desk.commit(group_id, offsets, told)
+        if self._looking >= LOOKING_MAX:
+            refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         else:
-            reply(ErrorCode.NONE)
+            self._looking += 1
+            self.desk.count_native(group_id, counted)
 
-    def _set_timer(self, hosted: Hosted) -> None:
-        deadline = hosted.group.deadline()
-        timer = hosted.timer
-        if timer is not None:
-            if deadline is not None and timer.action is not None and timer.at == deadline:
-                return
-            self._timers.cancel(timer)
-            hosted.timer = None
-        if deadline is not None:
-            hosted.timer = self._timers.call_at(deadline, lambda: self._due(hosted))
-
-    def _due(self, hosted: Hosted) -> None:
-        group = hosted.group
-        hosted.timer = None
-        before = len(group.roster)
-        group.tick(self._clock.monotonic())
-        self.counts.expired_members += max(0, before - len(group.roster))
-        self._settle(group)
-
-    def _count_refused(self, error: ErrorCode) -> None:
-        refused = self.counts.commits_refused
-        refused[error.name] = refused.get(error.name, 0) + 1
-
-
-def _new_member_id(words: str) -> str:
-    return f"{words[:CLIENT_WORDS_MAX]}-{uuid.uuid4()}"
+    def _say_refused(self, group_id: str, consumers: int) -> None:
+        """Once, until somebody may join again."""
+        hosted = self.hosted.get(group_id)
+        if hosted is not None and not hosted.refused:
+            hosted.refused = True
+            _log.warning("group_has_zookeeper_consumers", group=group_id, consumers=consumers)

@@ -7,12 +7,13 @@ ones; so a thousand groups that commit at once cost a few transactions. Errands 
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from broker.coordination.consumers import Committed
-from broker.coordination.ledger import Errand, Ledger, Offset, Offsets, Report
+from broker.coordination.consumers import TopicOffset
+from broker.coordination.ledger import Errand, Ledger, Offset, Offsets, Record, Report
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
@@ -24,6 +25,7 @@ OFFSETS_WAITING_MAX = 200_000
 Told = Callable[[SkidwayError | None], None]
 Loaded = Callable[[bytes | SkidwayError | None], None]
 Read = Callable[[Offsets | SkidwayError], None]
+Counted = Callable[[int | SkidwayError], None]
 
 
 class Submit(Protocol):
@@ -40,15 +42,17 @@ class Submit(Protocol):
 class _Basket:
     """What one errand does, and who wants to know."""
 
-    records: dict[str, tuple[bytes, list[Told]]] = field(default_factory=dict)
-    commits: dict[Offset, Committed] = field(default_factory=dict)
+    records: dict[str, tuple[Record, list[Told]]] = field(default_factory=dict)
+    commits: dict[Offset, TopicOffset] = field(default_factory=dict)
     committing: list[Told] = field(default_factory=list)
     loads: dict[str, list[Loaded]] = field(default_factory=dict)
     reads: dict[str, list[Read]] = field(default_factory=dict)
+    counts: dict[str, list[Counted]] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.committing or self.loads or self.reads)
+        asked = self.loads or self.reads or self.counts
+        return bool(self.records or self.committing or asked)
 
 
 @dataclass(slots=True)
@@ -70,14 +74,14 @@ class Desk:
         submit: Submit,
         later: Callable[[float, Callable[[], None]], None],
         monotonic: Callable[[], float],
-        exists: Callable[[str], bool],
+        topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """exists: whether there is a topic of that name; offsets of others are dropped."""
+        """topic_id: of the topic that has the name now; offsets of others are dropped."""
         self.counts = DeskCounts()
         self._submit = submit
         self._later = later
         self._monotonic = monotonic
-        self._exists = exists
+        self._topic_id = topic_id
         self._ledger = Ledger()
         self._next = _Basket()
         self._away: _Basket | None = None
@@ -100,21 +104,32 @@ class Desk:
         self._next.reads.setdefault(group, []).append(done)
         self._go(group)
 
-    def write(self, group: str, content: bytes, done: Told) -> None:
-        """Stores a group's record; a newer one of the same group takes its place."""
-        _, waiting = self._next.records.get(group, (b"", []))
-        self._next.records[group] = (content, [*waiting, done])
+    def count_native(self, group: str, done: Counted) -> None:
+        """How many consumers have registered in ZooKeeper for a group."""
+        self._next.counts.setdefault(group, []).append(done)
         self._go(group)
 
-    def commit(self, group: str, offsets: Mapping[TopicPartition, Committed], done: Told) -> None:
-        """Stores offsets; `done` when ZooKeeper has these or newer ones."""
+    def write(self, group: str, record: Record, done: Told) -> None:
+        """Stores a group's record; a newer one of the same group takes its place.
+
+        GroupInUse where it has members and consumers have registered in ZooKeeper.
+        """
+        _, waiting = self._next.records.get(group, (record, []))
+        self._next.records[group] = (record, [*waiting, done])
+        self._go(group)
+
+    def commit(self, group: str, offsets: Mapping[TopicPartition, TopicOffset], done: Told) -> None:
+        """Stores offsets; `done` when ZooKeeper has these or newer ones.
+
+        Those of a topic that is gone by then, or was made again, are dropped.
+        """
         basket = self._next
         if len(basket.commits) + len(offsets) > OFFSETS_WAITING_MAX:
             done(Unreachable("too many offsets wait for ZooKeeper already; try again"))
             return
         self.counts.commits += 1
-        for partition, committed in offsets.items():
-            basket.commits[group, partition] = committed
+        for partition, offset in offsets.items():
+            basket.commits[group, partition] = offset
         basket.committing.append(done)
         self._go(group)
 
@@ -149,12 +164,15 @@ class Desk:
         basket, self._next = self._next, _Basket()
         self._away = basket
         errand = Errand(
-            records={group: content for group, (content, _) in basket.records.items()},
+            records={group: record for group, (record, _) in basket.records.items()},
             commits={
-                key: each for key, each in basket.commits.items() if self._exists(key[1].topic)
+                key: each.committed
+                for key, each in basket.commits.items()
+                if self._topic_id(key[1].topic) == each.topic_id
             },
             loads=tuple(basket.loads),
             reads=tuple(basket.reads),
+            counts=tuple(basket.counts),
         )
         self._submit(
             lambda coordinator: self._ledger.carry_out(coordinator, errand),
@@ -189,6 +207,9 @@ def _tell(basket: _Basket, report: Report) -> None:
     for group, readers in basket.reads.items():
         for read in readers:
             read(report.reads[group])
+    for group, asking in basket.counts.items():
+        for counted in asking:
+            counted(report.counts[group])
 
 
 def _fail(basket: _Basket, error: SkidwayError) -> None:
@@ -203,3 +224,6 @@ def _fail(basket: _Basket, error: SkidwayError) -> None:
     for readers in basket.reads.values():
         for read in readers:
             read(error)
+    for asking in basket.counts.values():
+        for counted in asking:
+            counted(error)

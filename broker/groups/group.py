@@ -181,7 +181,10 @@ class Group:
             self._complete_if_joined(now)
 
     def stored(self, now: float, number: int, error: ErrorCode | None) -> None:
-        """What `Store` asked for is durable, or failed."""
+        """What `Store` asked for is durable, or failed.
+
+        INCONSISTENT_GROUP_PROTOCOL: consumers have the group that coordinate through ZooKeeper.
+        """
         held = self._held.pop(number, None)
         if held is not None:
             token, answer = held
@@ -190,6 +193,9 @@ class Group:
         if number != self._storing:
             return
         self._storing = None
+        if error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
+            self._disband(error)
+            return
         if error is not None:
             self._prepare(now, error)
             self._complete_if_joined(now)
@@ -409,6 +415,16 @@ class Group:
         self.roster.remove(member)
         self._unsynced.discard(member.member_id)
         self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def _disband(self, error: ErrorCode) -> None:
+        """Others have the group, who coordinate without us: nobody stays."""
+        for member in self.roster:
+            self._fail_join(member, error)
+            self._fail_sync(member, error)
+            self.roster.remove(member)
+        self._unsynced.clear()
+        self.state = State.EMPTY
+        self._store()
 
     # small things
 

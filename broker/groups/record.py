@@ -25,6 +25,7 @@ class RecordRefused(SkidwayError):
 class GroupRecord:
     """Generation and members; `empty_since_ms` (wall clock) is 0 while there are members.
 
+    `omitted`: members that the document only counts, since it would have been too large.
     `ids_version` is the version of the children of the group's `ids` node when it was found empty:
     consumers that coordinate through ZooKeeper themselves register there.
     """
@@ -34,6 +35,7 @@ class GroupRecord:
     protocol: str | None = None
     leader: str | None = None
     members: tuple[Member, ...] = ()
+    omitted: int = 0
     empty_since_ms: int = 0
     ids_version: int = -1
 
@@ -57,6 +59,7 @@ def decode(path: str, data: bytes) -> GroupRecord:
             protocol=content.get("protocol"),
             leader=content.get("leader"),
             members=tuple(_member(each) for each in content.get("members", ())),
+            omitted=int(content.get("omitted", 0)),
             empty_since_ms=int(content.get("empty_since_ms", 0)),
             ids_version=int(content.get("ids_version", -1)),
         )
@@ -72,6 +75,7 @@ def _content(record: GroupRecord, members: tuple[Member, ...]) -> bytes:
         "protocol": record.protocol,
         "leader": record.leader,
         "members": [_document(each) for each in members],
+        "omitted": len(record.members) - len(members),
         "empty_since_ms": record.empty_since_ms,
         "ids_version": record.ids_version,
     }

@@ -50,7 +50,7 @@ def decide(record: GroupRecord | None, looked: Looked, now_ms: int, retention_ms
     """What becomes of a group that is not in memory."""
     if looked.native:
         return Verdict(Fate.KEPT)
-    if record is not None and record.members:
+    if record is not None and (record.members or record.omitted):
         return Verdict(Fate.WOKEN)  # its members have to be heard of, or time out
     if record is None or not record.empty_since_ms or record.ids_version != looked.ids_version:
         known = record or GroupRecord(generation=0)

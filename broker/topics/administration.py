@@ -155,10 +155,6 @@ class Topics:
         topic = self.catalog.topics.get(name)
         return None if topic is None else topic.topic_id
 
-    def is_known(self, name: str) -> bool:
-        """Whether there is a topic of that name."""
-        return name in self.catalog.topics
-
     def is_creating(self, name: str) -> bool:
         """Whether a topic's creation is under way here."""
         return name in self._creating

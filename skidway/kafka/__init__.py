@@ -35,13 +35,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from skidway.kafka.consumer import Consumer, NoOffset, NotOwned, Record, Stream
+    from skidway.kafka.consumer import (
+        Consumer,
+        GroupCoordinated,
+        NoOffset,
+        NotOwned,
+        Record,
+        Stream,
+    )
     from skidway.kafka.producer import BufferFull, Producer, RecordMetadata
     from skidway.kafka.types import TopicPartition
 
 _HOMES = {
     "BufferFull": "skidway.kafka.producer",
     "Consumer": "skidway.kafka.consumer",
+    "GroupCoordinated": "skidway.kafka.consumer",
     "NoOffset": "skidway.kafka.consumer",
     "NotOwned": "skidway.kafka.consumer",
     "Producer": "skidway.kafka.producer",
@@ -54,6 +62,7 @@ _HOMES = {
 __all__ = [
     "BufferFull",
     "Consumer",
+    "GroupCoordinated",
     "NoOffset",
     "NotOwned",
     "Producer",

@@ -207,7 +207,7 @@ class BrokerCore:
             above = logs.highest_producer_id()
             session.submit(lambda zk: store.producer_id_block(zk, own.broker_id, above), taken)
 
-        desk = Desk(session.submit, self.loop.call_later, self.clock.monotonic, topics.is_known)
+        desk = Desk(session.submit, self.loop.call_later, self.clock.monotonic, topics.topic_id)
         groups = Groups(
             own.broker_id, settings.group_limits(), self.clock, self.loop.timers, desk,
             topics.topic_id,

@@ -134,7 +134,8 @@ class MemoryZooKeeper:
             return NoNodeError() if parent and parent not in self.nodes else None
         if not exists:
             return NoNodeError()
-        wrong = kind == "set" and operation[3] not in (-1, self.nodes[path].version)
+        wanted = operation[3] if kind in ("check", "set") else -1
+        wrong = wanted != -1 and wanted != self.nodes[path].version
         return BadVersionError() if wrong else None
 
     def _fire(self, kind: str, path: str) -> None:
@@ -149,8 +150,7 @@ class Operations:
         self.operations: list[tuple[Any, ...]] = []
 
     def check(self, path: str, version: int) -> None:
-        assert version == -1
-        self.operations.append(("check", path))
+        self.operations.append(("check", path, None, version))
 
     def create(self, path: str, data: bytes, ephemeral: bool = False) -> None:
         self.operations.append(("create", path, data, ephemeral))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +35,27 @@ class ZooKeeper:
 
     def ready(self) -> bool:
         return answers(f"http://127.0.0.1:{self.metrics_port}/health")
+
+    def freeze(self) -> None:
+        """It holds its connections and says nothing (SIGSTOP of the server itself)."""
+        for pid in self._servers():
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """It goes on where it was."""
+        for pid in self._servers():
+            os.kill(pid, signal.SIGCONT)
+
+    def _servers(self) -> list[int]:
+        """The JVM, child of our program."""
+        pid = self.program.pid
+        found = [
+            int(each)
+            for task in Path(f"/proc/{pid}/task").iterdir()
+            for each in (task / "children").read_text().split()
+        ]
+        assert found, "a server that runs has a JVM"
+        return found
 
     def restart(self) -> None:
         """Stop it cleanly and start it again on the same data."""

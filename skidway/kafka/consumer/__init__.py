@@ -47,7 +47,16 @@ from __future__ import annotations
 from skidway.kafka.consumer.chunk import Record
 from skidway.kafka.consumer.consumer import Consumer
 from skidway.kafka.consumer.positions import NoOffset
+from skidway.kafka.consumer.registry import GroupCoordinated
 from skidway.kafka.consumer.settings import ConsumerSettings
 from skidway.kafka.consumer.stream import NotOwned, Stream
 
-__all__ = ["Consumer", "ConsumerSettings", "NoOffset", "NotOwned", "Record", "Stream"]
+__all__ = [
+    "Consumer",
+    "ConsumerSettings",
+    "GroupCoordinated",
+    "NoOffset",
+    "NotOwned",
+    "Record",
+    "Stream",
+]

@@ -40,8 +40,10 @@ def check_group(group: str) -> str:
 
 def coordinated_members(data: bytes) -> int:
     """How many members a group has by Kafka's group protocol, as its broker noted."""
-    members = _object(data).get("members")
-    return len(members) if isinstance(members, list) else 0
+    document = _object(data)
+    members, omitted = document.get("members"), document.get("omitted")
+    listed = len(members) if isinstance(members, list) else 0
+    return listed + (omitted if isinstance(omitted, int) and omitted > 0 else 0)
 
 
 def owner_path(group: str, tp: TopicPartition) -> str:

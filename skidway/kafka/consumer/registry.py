@@ -31,6 +31,13 @@ class Fenced(SkidwayError):
     """Our registration is gone: what we owned is others', and nothing of ours was written."""
 
 
+class GroupCoordinated(StateRefused):
+    """Stock clients have the group: their members coordinate through a broker, by Kafka's protocol.
+
+    A group has members of one kind at a time; its committed offsets serve both.
+    """
+
+
 class _Write(NamedTuple):
     path: str
     add: Callable[[Any], None]
@@ -58,15 +65,40 @@ class Registry:
         return f"{self._group}_{socket.gethostname()}-{now_ms}-{uuid.uuid4().hex[:8]}"
 
     def register(self, guard: Guard) -> None:
-        """Registers a consumer. StateRefused where brokers have members of the group."""
-        found = self._coordinator.get(group_nodes.record_path(self._group))
-        if found is not None and nodes.coordinated_members(found.data):
-            raise StateRefused(
+        """Registers a consumer. GroupCoordinated where a broker has members of the group.
+
+        In one transaction with a look at the broker's record, and with a write to the node above,
+        which the broker looks at when it stores members: so of the two only one is done.
+        """
+        path, data = f"{self._ids}/{guard.name}", guard.document(0)
+        for _ in range(_ATTEMPTS_MAX):
+            writes = [
+                *self._without_coordinated_members(),
+                _Write(self._ids, lambda do: do.set_data(self._ids, b"")),
+                _create(path, data, ephemeral=True),
+            ]
+            refusal = _refusal(writes, self._coordinator.transact(path, _all(writes)))
+            if refusal is None:
+                return
+            if refusal.path == self._ids:
+                self._coordinator.create_if_absent(self._ids)
+            elif refusal.path == path:
+                raise refusal.error
+        raise Unreachable(f"group {self._group} changes too often to be joined")
+
+    def _without_coordinated_members(self) -> list[_Write]:
+        """What fails if there are members at the broker by then. GroupCoordinated."""
+        path = group_nodes.record_path(self._group)
+        found = self._coordinator.get(path)
+        if found is None:  # what can be made and removed again is not there
+            self._coordinator.create_if_absent(self._ids)
+            return [_create(path, b""), _Write(path, lambda do: do.delete(path))]
+        if nodes.coordinated_members(found.data):
+            raise GroupCoordinated(
                 f"group {self._group} has members that coordinate through a broker: "
                 "choose another name, or stop them first"
             )
-        path = f"{self._ids}/{guard.name}"
-        self._coordinator.create_if_absent(path, guard.document(0), ephemeral=True)
+        return [_check(path, found.version)]
 
     def unregister(self, consumer: str) -> None:
         """Takes the registration back: the others see it at once."""
@@ -218,25 +250,34 @@ class Registry:
         token = guard.next_token()
         data, version = guard.document(token), guard.version
         everything = [_Write(path, lambda do: do.set_data(path, data, version)), *writes]
-
-        def build(transaction: Any) -> None:
-            for write in everything:
-                write.add(transaction)
-
         try:
-            results = self._coordinator.transact(path, build)
+            results = self._coordinator.transact(path, _all(everything))
         except Unreachable:
             guard.unanswered(token, what)
             raise
-        for write, result in zip(everything, results, strict=True):
-            if isinstance(result, Exception) and not isinstance(result, RolledBackError):
-                return _Refusal(write.path, result)
-        guard.succeeded()
-        return None
+        refusal = _refusal(everything, results)
+        if refusal is None:
+            guard.succeeded()
+        return refusal
 
 
-def _check(path: str) -> _Write:
-    return _Write(path, lambda do: do.check(path, -1))
+def _all(writes: Sequence[_Write]) -> Callable[[Any], None]:
+    def build(transaction: Any) -> None:
+        for write in writes:
+            write.add(transaction)
+
+    return build
+
+
+def _refusal(writes: Sequence[_Write], results: Sequence[Any]) -> _Refusal | None:
+    for write, result in zip(writes, results, strict=True):
+        if isinstance(result, Exception) and not isinstance(result, RolledBackError):
+            return _Refusal(write.path, result)
+    return None
+
+
+def _check(path: str, version: int = -1) -> _Write:
+    return _Write(path, lambda do: do.check(path, version))
 
 
 def _create(path: str, data: bytes, *, ephemeral: bool = False) -> _Write:

@@ -287,15 +287,9 @@ def test_two_members_share_and_commit(
 
 
 @pytest.mark.parametrize(
-    ("client", "start_again"),
-    [
-        (ConfluentMember, SkidwayBroker.crash),
-        (AioMember, SkidwayBroker.crash),
-        # After a crash partitions have a new leader epoch, about which it asks an API of its own.
-        (KafkaPythonMember, SkidwayBroker.restart),
-    ],
-    ids=["confluent", "aio", "kafkapython"],
+    "start_again", [SkidwayBroker.crash, SkidwayBroker.restart], ids=["crash", "restart"]
 )
+@all_clients
 def test_a_broker_that_starts_again_keeps_its_groups(
     tmp_path: Path,
     zookeeper: str,

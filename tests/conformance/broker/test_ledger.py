@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 from broker.coordination import ledger
 from broker.coordination.consumers import Committed
-from broker.coordination.ledger import Errand, GroupGone, GroupInUse, Ledger
+from broker.coordination.ledger import Errand, GroupGone, GroupInUse, Ledger, Record
 from broker.groups.coordinator import Groups
 from broker.groups.desk import Desk
 from broker.groups.limits import GroupLimits
@@ -17,14 +20,18 @@ from broker.groups.member import Member
 from broker.groups.record import GroupRecord, encode
 from broker.groups.retention import OffsetRetention
 from broker.network.timers import Timers
+from skidway.clock import SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
 from skidway.kafka import group_nodes
+from skidway.kafka.consumer.guard import Guard
+from skidway.kafka.consumer.registry import GroupCoordinated, Registry
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 
 pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
+ROUNDS = 200
 WEEK_S = 7 * 86_400
 
 
@@ -74,12 +81,14 @@ def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None
     """By one who wrote before, one who did not, and after somebody removed it."""
     book = Ledger()
     for content in (b"1", b"2"):
-        assert book.carry_out(coordinator, Errand(records={"g": content})).records == {"g": None}
-    Ledger().carry_out(coordinator, Errand(records={"g": b"3"}))
-    book.carry_out(coordinator, Errand(records={"g": b"4"}))
+        assert book.carry_out(
+            coordinator, Errand(records={"g": Record(content, has_members=True)})
+        ).records == {"g": None}
+    Ledger().carry_out(coordinator, Errand(records={"g": Record(b"3", has_members=False)}))
+    book.carry_out(coordinator, Errand(records={"g": Record(b"4", has_members=True)}))
     assert book.carry_out(coordinator, Errand(loads=["g"])).loads == {"g": b"4"}
     coordinator.delete(group_nodes.record_path("g"))
-    book.carry_out(coordinator, Errand(records={"g": b"5"}))
+    book.carry_out(coordinator, Errand(records={"g": Record(b"5", has_members=True)}))
     assert ledger.list_groups(coordinator) == {"g": b"5"}
 
 
@@ -96,6 +105,41 @@ def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -
     ledger.delete_group(coordinator, "g")
     with pytest.raises(GroupGone):
         ledger.delete_group(coordinator, "g")
+
+
+def test_of_two_kinds_of_members_at_once_one_is_refused(
+    zookeeper: str, coordinator: Coordinator
+) -> None:
+    """A generation with members and our own consumer race for each group: never both, and who was
+    refused was refused for that."""
+    book = Ledger()
+    outcomes: Counter[str] = Counter()
+    with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
+        for number in range(ROUNDS):
+            group = f"race-{number}"
+            if number % 2:
+                book.carry_out(coordinator, Errand(records={group: Record(b"{}", False)}))
+            registry, start = Registry(other, group, SystemClock()), Barrier(2)
+
+            def register(
+                registry: Registry = registry, start: Barrier = start
+            ) -> GroupCoordinated | None:
+                start.wait()
+                try:
+                    registry.register(Guard("ours", {"logs": 1}, 0))
+                except GroupCoordinated as error:
+                    return error
+                return None
+
+            ours = thread.submit(register)
+            record = Record(b'{"members":[{}]}', has_members=True)
+            start.wait()
+            stored = book.carry_out(coordinator, Errand(records={group: record})).records[group]
+            refused = ours.result()
+            assert isinstance(stored, GroupInUse) == (refused is None), (stored, refused)
+            assert bool(ledger.look(coordinator, group).native) == (refused is None)
+            outcomes["stored" if stored is None else "registered"] += 1
+    assert len(outcomes) == 2, outcomes
 
 
 def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
@@ -137,8 +181,8 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
         session_timeout_s=10, rebalance_timeout_s=10, protocols=(),
     )  # fmt: skip
     record = encode(GroupRecord(generation=4, protocol_type="consumer", members=(member,)))
-    Ledger().carry_out(coordinator, Errand(records={"left": record}))
-    desk = Desk(session.submit, lambda _delay, action: action(), clock.monotonic, lambda _: True)
+    Ledger().carry_out(coordinator, Errand(records={"left": Record(record, has_members=True)}))
+    desk = Desk(session.submit, lambda _delay, action: action(), clock.monotonic, lambda _: None)
     timers = Timers()
     groups = Groups(1, GroupLimits(), clock, timers, desk, lambda _topic: None)
     retention = OffsetRetention(groups, session, clock, WEEK_S * 1000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,9 @@ pytestmark = pytest.mark.crash
 TOPIC = "logs"
 PARTITIONS = 4
 GROUPS = 300
+SESSION_S = 10.0
+"""The broker's session with ZooKeeper: no request for it waits longer."""
+STOPS_WITHIN_S = 15.0
 RETRIABLE = {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
 
@@ -184,3 +189,54 @@ def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:
             eventually(lambda: commit(client, 3, member, generation) == ErrorCode.NONE)
             assert heartbeat(client, member, generation) == ErrorCode.NONE
             assert offsets(client, "g") == {0: 3}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("within_s", [0.0, 12.0])
+def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
+    tmp_path: Path, within_s: float
+) -> None:
+    """It holds its connections and answers nothing, as a hung machine: while requests for it wait,
+    members are answered, commits are refused in time, and SIGTERM ends the broker in order,
+    right after the silence began as well as when the session is thought lost."""
+    zookeeper = ZooKeeper(tmp_path)
+    with running(zookeeper.program, zookeeper.ready):
+        broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")
+        broker.settings["group.initial.rebalance.delay.ms"] = 0
+        broker.program.command[:] = broker.command()
+        with running(broker.program, broker.ready):
+            with RawClient(broker.port) as client, RawClient(broker.port) as other:
+                create(client)
+                member, generation = become_member(client)
+                zookeeper.freeze()
+                try:
+                    frozen_at = time.monotonic()
+                    committing = threading.Thread(
+                        target=lambda: codes.append(commit(other, 2, member, generation))
+                    )
+                    codes: list[int] = []
+                    committing.start()
+                    slowest_s = 0.0
+                    while True:
+                        asked_at = time.monotonic()
+                        assert heartbeat(client, member, generation) == ErrorCode.NONE
+                        slowest_s = max(slowest_s, time.monotonic() - asked_at)
+                        if time.monotonic() >= frozen_at + within_s:
+                            break
+                    if within_s:
+                        committing.join(SESSION_S)
+                        assert set(codes) == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+                    stopped_at = time.monotonic()
+                    assert broker.program.stop(within_s=30) == 0
+                    took_s = time.monotonic() - stopped_at
+                    committing.join(SESSION_S)
+                finally:
+                    zookeeper.thaw()
+            assert slowest_s < 2
+            assert took_s < STOPS_WITHIN_S
+            assert not committing.is_alive()
+            assert '"clean": true' in broker.program.output()
+            broker.start()
+            with RawClient(broker.port) as client:
+                assert heartbeat(client, member, generation) == ErrorCode.NONE
+            assert broker.program.stop() == 0

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from broker.coordination.consumers import Committed
+from broker.coordination.consumers import Committed, TopicOffset
 from broker.groups import cache
 from broker.groups.cache import OffsetCache
 from skidway.kafka.types import TopicPartition
@@ -15,10 +15,10 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 def test_only_what_was_read_whole_is_known() -> None:
     """A commit alone does not make the group's other offsets known."""
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
-    known.update("g", {LOGS: Committed(1)})
+    known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(1))})
     assert known.get("g") is None
     known.put("g", {LOGS: Committed(1)})
-    known.update("g", {LOGS: Committed(2)})
+    known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(2))})
     assert known.get("g") == {LOGS: Committed(2)}
     known.drop("g")
     assert known.get("g") is None

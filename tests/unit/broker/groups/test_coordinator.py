@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from broker.coordination.consumers import Committed
-from broker.groups import coordinator
-from broker.groups.coordinator import FORGET_AFTER_S, Groups
+from broker.coordination.consumers import Committed, TopicOffset
+from broker.coordination.ledger import GroupInUse, Record
+from broker.groups import hosting
+from broker.groups.coordinator import Groups
 from broker.groups.group import State
+from broker.groups.hosting import FORGET_AFTER_S
 from broker.groups.limits import GROUP_ID_BYTES_MAX, GroupLimits
 from broker.groups.member import Joining, Protocol
 from broker.groups.outcomes import Joined, Synced
@@ -31,7 +33,8 @@ class FakeDesk:
         self.loads: list[Callable[[Any], None]] = []
         self.reads: list[Callable[[Any], None]] = []
         self.writes: list[tuple[bytes, Callable[[Any], None]]] = []
-        self.commits: list[Callable[[Any], None]] = []
+        self.commits: list[tuple[Mapping[Any, Any], Callable[[Any], None]]] = []
+        self.native: int | SkidwayError = 0
 
     def load(self, _group: str, done: Callable[[Any], None]) -> None:
         self.loads.append(done)
@@ -39,11 +42,14 @@ class FakeDesk:
     def read(self, _group: str, done: Callable[[Any], None]) -> None:
         self.reads.append(done)
 
-    def write(self, _group: str, content: bytes, done: Callable[[Any], None]) -> None:
-        self.writes.append((content, done))
+    def count_native(self, _group: str, done: Callable[[Any], None]) -> None:
+        done(self.native)
 
-    def commit(self, _group: str, _offsets: Mapping[Any, Any], done: Callable[[Any], None]) -> None:
-        self.commits.append(done)
+    def write(self, _group: str, record: Record, done: Callable[[Any], None]) -> None:
+        self.writes.append((record.content, done))
+
+    def commit(self, _group: str, offsets: Mapping[Any, Any], done: Callable[[Any], None]) -> None:
+        self.commits.append((offsets, done))
 
     def is_busy_with(self, _group: str) -> bool:
         return False
@@ -58,9 +64,8 @@ class World:
         self.clock, self.timers, self.desk = ManualClock(), Timers(), FakeDesk()
         limits = GroupLimits(initial_rebalance_delay_s=0)
         desk: Any = self.desk
-        self.groups = Groups(
-            1, limits, self.clock, self.timers, desk, {"logs": uuid.UUID(int=1)}.get
-        )
+        self.topics = {"logs": uuid.UUID(int=1)}
+        self.groups = Groups(1, limits, self.clock, self.timers, desk, self.topics.get)
         self.said: list[Any] = []
 
     def loaded(self, group: str = "g", record: GroupRecord | None = None) -> None:
@@ -93,7 +98,7 @@ class World:
 
     def commit(self, member: str = "", generation: int = -1) -> None:
         offsets = {LOGS: Committed(5)}
-        self.groups.commit("g", member, None, generation, offsets, self.said.append)
+        self.groups.offsets.commit("g", member, None, generation, offsets, self.said.append)
 
 
 def test_a_group_is_read_once_for_all_who_wait() -> None:
@@ -137,10 +142,10 @@ def test_a_long_client_id_makes_no_long_member_id() -> None:
 def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
     """For a group that has to be read; the next request tries to."""
     world = World()
-    world.groups.fetch("g", world.said.append)
+    world.groups.offsets.fetch("g", world.said.append)
     world.desk.loads.pop()(AWAY)
     assert world.said == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
-    world.groups.fetch("g", world.said.append)
+    world.groups.offsets.fetch("g", world.said.append)
     assert len(world.desk.loads) == 1
 
 
@@ -148,17 +153,17 @@ def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
 def test_names_that_no_group_can_have(group: str) -> None:
     """INVALID_GROUP_ID, and ZooKeeper is not asked."""
     world = World()
-    world.groups.fetch(group, world.said.append)
+    world.groups.offsets.fetch(group, world.said.append)
     assert world.said == [ErrorCode.INVALID_GROUP_ID]
     assert not world.desk.loads
 
 
 def test_who_waits_for_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """More are told to try again."""
-    monkeypatch.setattr(coordinator, "WAITING_MAX", 2)
+    monkeypatch.setattr(hosting, "WAITING_MAX", 2)
     world = World()
     for group in "abc":
-        world.groups.fetch(group, world.said.append)
+        world.groups.offsets.fetch(group, world.said.append)
     assert world.said == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
 
 
@@ -178,8 +183,8 @@ def test_a_commit_is_answered_when_it_is_stored() -> None:
     world.commit(member, 1)
     world.commit(member, 1)
     assert world.said == []
-    world.desk.commits.pop(0)(None)
-    world.desk.commits.pop(0)(AWAY)
+    world.desk.commits.pop(0)[1](None)
+    world.desk.commits.pop(0)[1](AWAY)
     assert world.said == [ErrorCode.NONE, ErrorCode.COORDINATOR_NOT_AVAILABLE]
     world.commit(member, 0)
     assert world.said[-1] is ErrorCode.ILLEGAL_GENERATION
@@ -198,14 +203,14 @@ def test_offsets_of_a_group_with_members_are_read_once() -> None:
     """What it commits is known; when the last member has left, others may write: nothing is."""
     world = World()
     member = world.stable()
-    world.groups.fetch("g", world.said.append)
+    world.groups.offsets.fetch("g", world.said.append)
     world.desk.reads.pop()({LOGS: Committed(1)})
     world.commit(member, 1)
-    world.desk.commits.pop()(None)
-    world.groups.fetch("g", world.said.append)
+    world.desk.commits.pop()[1](None)
+    world.groups.offsets.fetch("g", world.said.append)
     assert world.said == [{LOGS: Committed(1)}, ErrorCode.NONE, {LOGS: Committed(5)}]
     world.groups.leave("g", [(member, None)], world.said.append)
-    world.groups.fetch("g", world.said.append)
+    world.groups.offsets.fetch("g", world.said.append)
     assert len(world.desk.reads) == 1
 
 
@@ -248,10 +253,81 @@ def test_a_stop_answers_everybody() -> None:
         protocols=(Protocol("range", b""),),
     )  # fmt: skip
     world.groups.join("g", joining, world.said.append)
-    world.groups.fetch("other", world.said.append)
+    world.groups.offsets.fetch("other", world.said.append)
     world.groups.close()
-    world.groups.fetch("g", world.said.append)
+    world.groups.offsets.fetch("g", world.said.append)
     joined = next(each for each in world.said if isinstance(each, Joined))
     assert joined.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert len(world.said) == 3
     assert world.timers.seconds_left(world.clock.monotonic()) is None
+
+
+def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFixture) -> None:
+    """INCONSISTENT_GROUP_PROTOCOL, one line in the log; when they have gone the next may join."""
+    world = World()
+    world.loaded()
+    world.desk.native = 2
+    for _ in range(3):
+        world.join()
+    refused = [each.error for each in world.said]
+    assert refused == [ErrorCode.INCONSISTENT_GROUP_PROTOCOL] * 3
+    assert not len(world.groups.hosted["g"].group.roster)
+    assert caplog.text.count("group_has_zookeeper_consumers") == 1
+    world.said.clear()
+    world.desk.native = AWAY
+    world.join()
+    assert world.said.pop().error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    world.desk.native = 0
+    world.join()
+    world.timers.run_due(world.clock.monotonic())
+    assert world.said.pop().error is ErrorCode.NONE
+
+
+def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
+    """They registered after we had looked: nobody gets an assignment, and all may ask again."""
+    world = World()
+    world.loaded()
+    world.join()
+    world.timers.run_due(world.clock.monotonic())
+    member = world.said.pop().member_id
+    world.groups.sync(
+        "g", world.said.append, member, None, 1, {member: b"all"},
+        protocol_type=None, protocol=None,
+    )  # fmt: skip
+    world.desk.writes.pop()[1](GroupInUse("taken"))
+    assert world.said.pop().error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert world.groups.hosted["g"].group.state is State.EMPTY
+    world.groups.heartbeat("g", member, None, 1, world.said.append)
+    assert world.said.pop() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
+    """Also where it waited for its group, and in what is remembered of the group's offsets."""
+    world = World()
+    world.commit()
+    world.topics["logs"] = uuid.UUID(int=2)
+    world.desk.loads.pop()(None)
+    offsets, done = world.desk.commits.pop()
+    assert offsets == {LOGS: TopicOffset(uuid.UUID(int=1), Committed(5))}
+    done(None)
+    assert world.said.pop() is ErrorCode.NONE
+    world.groups.drop("g")
+    member = world.stable()
+    world.groups.offsets.fetch("g", world.said.append)
+    world.desk.reads.pop()({})
+    world.commit(member, 1)
+    world.topics["logs"] = uuid.UUID(int=3)
+    world.desk.commits.pop()[1](None)
+    world.said.clear()
+    world.groups.offsets.fetch("g", world.said.append)
+    assert world.said == [{}]
+
+
+def test_a_group_stored_without_its_members_is_stored_again() -> None:
+    """Too many to be kept: nobody may take them for active for ever."""
+    world = World()
+    world.groups.use("g", lambda _group: None)
+    world.desk.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')
+    world.groups.forget_idle()
+    [(content, _)] = world.desk.writes
+    assert b'"omitted":0' in content

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
-from broker.coordination.consumers import Committed
-from broker.coordination.ledger import Errand, Report
+import pytest
+
+from broker.coordination.consumers import Committed, TopicOffset
+from broker.coordination.ledger import Errand, Record, Report
 from broker.groups import desk as desk_module
 from broker.groups.desk import Desk
 from skidway.errors import SkidwayError, Unreachable
@@ -12,6 +16,7 @@ from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 
 LOGS = TopicPartition("logs", 0)
+FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class World:
@@ -21,12 +26,12 @@ class World:
         self.clock = ManualClock()
         self.timers: list[tuple[float, Callable[[], None]]] = []
         self.errands: list[tuple[Errand, Callable[[Any], None]]] = []
-        self.topics = {"logs"}
+        self.topics = {"logs": FIRST}
         self.desk = Desk(
             self.submit,
             lambda delay_ms, action: self.timers.append((delay_ms, action)),
             self.clock.monotonic,
-            self.topics.__contains__,
+            self.topics.get,
         )
         self.told: list[SkidwayError | None] = []
 
@@ -51,7 +56,9 @@ class World:
         return [delay_ms for delay_ms, _ in due]
 
     def commit(self, group: str, offset: int, partition: TopicPartition = LOGS) -> None:
-        self.desk.commit(group, {partition: Committed(offset)}, self.told.append)
+        self.desk.commit(
+            group, {partition: TopicOffset(FIRST, Committed(offset))}, self.told.append
+        )
 
     def answer(self, outcome: Report | SkidwayError) -> Errand:
         errand, done = self.errands.pop(0)
@@ -101,19 +108,77 @@ def test_errands_keep_a_pace() -> None:
     assert round(delay_ms, 3) == desk_module.PACE_S * 1000 - 4
 
 
+@pytest.mark.parametrize("answer_s", [0.001, 0.02, 0.25])
+def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
+    """Each commits once a second, whenever it likes; ZooKeeper has 1 / PACE_S errands a second at
+    most, and fewer the slower it answers. Nobody is told before it has answered, nobody waits for
+    more than two errands, and no more offsets wait than were committed in that time."""
+    world, seconds, groups, partitions = World(), 3, 1000, 4
+    random = Random(1)
+    beginnings = [random.random() for _ in range(groups)]
+    coming = sorted((start + turn, g) for g, start in enumerate(beginnings) for turn in range(3))
+    committed_at: dict[tuple[int, int], float] = {}
+    delays_s: list[float] = []
+    sizes: list[int] = []
+    due: list[tuple[float, Callable[[], None]]] = []
+    waited_most = 0
+
+    def happen(until: float) -> None:
+        """Timers and answers, in their order."""
+        while True:
+            while world.timers:
+                delay_ms, action = world.timers.pop()
+                due.append((world.clock.monotonic() + delay_ms / 1000, action))
+            while world.errands:
+                errand, done = world.errands.pop()
+                sizes.append(len(errand.commits))
+                due.append((world.clock.monotonic() + answer_s, lambda done=done: done(Report())))
+            if not due or min(due, key=lambda each: each[0])[0] > until:
+                break
+            at, action = due.pop(due.index(min(due, key=lambda each: each[0])))
+            world.clock.advance(max(at - world.clock.monotonic(), 0))
+            action()
+        world.clock.advance(max(until - world.clock.monotonic(), 0))
+
+    begin = world.clock.monotonic()
+    for number, (at, group) in enumerate(coming):
+        happen(begin + at)
+        committed_at[group, number] = world.clock.monotonic()
+
+        def told(error: SkidwayError | None, key: tuple[int, int] = (group, number)) -> None:
+            assert error is None
+            delays_s.append(world.clock.monotonic() - committed_at[key])
+
+        offset = TopicOffset(FIRST, Committed(number))
+        world.desk.commit(
+            f"g{group}", {TopicPartition("logs", p): offset for p in range(partitions)}, told
+        )
+        waited_most = max(waited_most, world.desk.waiting)
+    happen(begin + seconds + 2)
+    assert len(delays_s) == groups * seconds
+    assert min(delays_s) >= answer_s - 1e-6
+    turn_s = max(desk_module.PACE_S, answer_s)
+    assert max(delays_s) <= 2 * turn_s + 0.001
+    assert len(sizes) <= seconds / turn_s + 1
+    assert waited_most <= 2 * groups * partitions * turn_s
+    if answer_s == 0.25:
+        assert max(sizes) > 100 * partitions
+
+
 def test_silence_is_told_to_everybody() -> None:
-    """Commits, stores, loads and reads alike; and what comes afterwards is tried again."""
+    """Commits, stores, loads, reads and counts alike; and what comes afterwards is tried again."""
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)
-    world.desk.write("g", b"{}", outcomes.append)
+    world.desk.write("g", Record(b"{}", has_members=True), outcomes.append)
     world.desk.load("h", outcomes.append)
     world.desk.read("h", outcomes.append)
+    world.desk.count_native("h", outcomes.append)
     world.run_timers()
     error = Unreachable("away")
     world.answer(error)
     assert world.told == [error]
-    assert outcomes == [error] * 3
+    assert outcomes == [error] * 4
     world.commit("g", 2)
     assert len(world.timers) == 1
 
@@ -128,11 +193,22 @@ def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
     assert world.told == [None]
 
 
+def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
+    """The new topic of the name has never been read: it does not begin at the old one's offset."""
+    world = World()
+    world.commit("g", 1)
+    world.topics["logs"] = SECOND
+    world.desk.commit("h", {LOGS: TopicOffset(SECOND, Committed(2))}, world.told.append)
+    world.run_timers()
+    assert world.answer(Report()).commits == {("h", LOGS): Committed(2)}
+    assert world.told == [None, None]
+
+
 def test_what_waits_is_bounded() -> None:
     """More than OFFSETS_WAITING_MAX are refused, so that clients try again."""
     world = World()
     many = {
-        TopicPartition("logs", number): Committed(0)
+        TopicPartition("logs", number): TopicOffset(FIRST, Committed(0))
         for number in range(desk_module.OFFSETS_WAITING_MAX)
     }
     world.desk.commit("g", many, world.told.append)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from broker.groups.member import Member, Protocol
@@ -37,10 +39,10 @@ def test_there_and_back() -> None:
 
 
 def test_a_large_group_is_stored_without_its_members() -> None:
-    """The generation survives; the members join again."""
+    """The generation survives; the members join again, and until then it is known how many."""
     content = encode(record(member(BYTES_MAX)))
     assert len(content) < BYTES_MAX
-    assert decode("path", content) == record()
+    assert decode("path", content) == replace(record(), omitted=1)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from broker.coordination.consumers import Committed
 from broker.coordination.ledger import Looked
-from broker.groups.coordinator import GroupCounts
+from broker.groups.hosting import GroupCounts
 from broker.groups.member import Member
 from broker.groups.record import GroupRecord
 from broker.groups.retention import Fate, OffsetRetention, Verdict, decide
@@ -43,6 +43,7 @@ def test_a_group_with_members_is_kept() -> None:
         session_timeout_s=1, rebalance_timeout_s=1, protocols=(),
     )  # fmt: skip
     assert fate(replace(EMPTY, members=(member,)), 9999).fate is Fate.WOKEN
+    assert fate(replace(EMPTY, omitted=1), 9999).fate is Fate.WOKEN
 
 
 def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:

@@ -76,6 +76,8 @@ def test_names_of_groups() -> None:
 def test_members_of_brokers_are_counted() -> None:
     """What a broker notes of its members; nothing where it cannot be understood."""
     assert nodes.coordinated_members(b'{"members":[{},{}]}') == 2
+    assert nodes.coordinated_members(b'{"members":[],"omitted":300}') == 300
+    assert nodes.coordinated_members(b'{"members":[{}],"omitted":"x"}') == 1
     assert nodes.coordinated_members(b"garbage") == 0
 
 

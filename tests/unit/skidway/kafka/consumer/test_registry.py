@@ -8,7 +8,7 @@ from skidway.errors import StateRefused, Unreachable
 from skidway.kafka import group_nodes
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.guard import Guard
-from skidway.kafka.consumer.registry import Fenced, Registry
+from skidway.kafka.consumer.registry import Fenced, GroupCoordinated, Registry
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_zookeeper import Fate, MemoryCoordinator, MemoryZooKeeper
@@ -180,3 +180,36 @@ def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
     first.create_if_absent(group_nodes.record_path("g"), b'{"members":[{"id":"x"}]}')
     with pytest.raises(StateRefused):
         Member(server, "a")
+
+
+@pytest.mark.parametrize("has_record", [False, True])
+def test_a_broker_that_stores_members_meanwhile_is_before_us(
+    server: MemoryZooKeeper, has_record: bool
+) -> None:
+    """Between our look and our registration: then we are not registered, and say whose it is."""
+    record, ids = group_nodes.record_path("g"), group_nodes.ids_path("g")
+    member, broker = MemoryCoordinator(server), MemoryCoordinator(server)
+    if has_record:
+        broker.create_if_absent(record, b"{}")
+    requests_before = 1 if has_record else 2
+    seen: list[int] = []
+
+    def between() -> None:
+        seen.append(1)
+        if len(seen) == requests_before + 1:
+            broker.create_if_absent(record, b"{}")
+            broker.set_versioned(record, b'{"members":[],"omitted":7}', 0)
+
+    member.hook = between
+    with pytest.raises(GroupCoordinated, match="coordinate through a broker"):
+        Registry(member, "g", server.clock).register(Guard("late", {"t": 1}, 0))  # type: ignore[arg-type]
+    assert len(seen) > requests_before + 1
+    assert server.children(ids) == []
+
+
+def test_a_registration_is_seen_by_a_broker_that_stores_members(server: MemoryZooKeeper) -> None:
+    """It writes to the node above: the version that the broker's transaction checks is gone."""
+    Member(server, "a").registry.unregister("a")
+    before = server.nodes[group_nodes.ids_path("g")].version
+    Member(server, "b")
+    assert server.nodes[group_nodes.ids_path("g")].version > before

@@ -1,0 +1,249 @@
+"""The groups in memory: read when somebody first asks for one, stored, timed, forgotten.
+
+A group is read from ZooKeeper when somebody first asks for it, and forgotten when it has been
+without members for a while. While ZooKeeper is away groups that are in memory go on; whoever needs
+ZooKeeper is told COORDINATOR_LOAD_IN_PROGRESS, and tries again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from broker.coordination.ledger import GroupInUse, Record
+from broker.groups.cache import OffsetCache
+from broker.groups.desk import Desk
+from broker.groups.group import Group, State
+from broker.groups.limits import (
+    CLIENT_WORDS_MAX,
+    GROUP_ID_BYTES_MAX,
+    GROUPS_MAX,
+    GroupLimits,
+)
+from broker.groups.outcomes import Answer, Joined, Synced
+from broker.groups.record import RecordRefused, decode, encode
+from broker.network.timers import Timer, Timers
+from skidway import log
+from skidway.clock import Clock
+from skidway.errors import SkidwayError
+from skidway.kafka.errors import ErrorCode
+
+FORGET_AFTER_S = 60.0
+WAITING_MAX = 50_000
+"""Requests that wait for their group to be read."""
+_log = log.get(__name__)
+
+Use = Callable[[Group | ErrorCode], None]
+
+
+@dataclass(slots=True)
+class Hosted:
+    """A group in memory."""
+
+    group: Group
+    used_at: float
+    timer: Timer | None = None
+    unstored: bool = False
+    refused: bool = False
+    """Members were refused since consumers have it that coordinate through ZooKeeper; it is said
+    once."""
+    empty_since_ms: int = 0
+
+
+@dataclass(slots=True)
+class GroupCounts:
+    """Work done since the start."""
+
+    joins: int = 0
+    rebalances: int = 0
+    expired_members: int = 0
+    commits_refused: dict[str, int] = field(default_factory=dict)
+    offsets_expired: int = 0
+    groups_expired: int = 0
+
+
+class HostedGroups:
+    """Owned by the loop."""
+
+    def __init__(
+        self,
+        limits: GroupLimits,
+        clock: Clock,
+        timers: Timers,
+        desk: Desk,
+        topic_id: Callable[[str], uuid.UUID | None],
+    ) -> None:
+        """topic_id: of the topic that has the name now."""
+        self.counts = GroupCounts()
+        self.desk = desk
+        self.cache = OffsetCache(topic_id)
+        self.clock = clock
+        self.hosted: dict[str, Hosted] = {}
+        self._limits = limits
+        self._timers = timers
+        self._loading: dict[str, list[Use]] = {}
+        self._waiting = 0
+        self._stopping = False
+
+    @property
+    def members(self) -> int:
+        """Members of all groups in memory; from any thread."""
+        return sum(len(each.group.roster) for each in tuple(self.hosted.values()))
+
+    def is_loading(self, group_id: str) -> bool:
+        """Whether the group is being read."""
+        return group_id in self._loading
+
+    def use(self, group_id: str, then: Use) -> None:
+        """Calls `then` with the group, now or when it was read; or with the error."""
+        if not group_id or len(group_id.encode()) > GROUP_ID_BYTES_MAX:
+            then(ErrorCode.INVALID_GROUP_ID)
+        elif self._stopping:
+            then(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        elif (hosted := self.hosted.get(group_id)) is not None:
+            hosted.used_at = self.clock.monotonic()
+            then(hosted.group)
+        elif self._waiting >= WAITING_MAX or len(self.hosted) + len(self._loading) >= GROUPS_MAX:
+            then(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        else:
+            waiting = self._loading.setdefault(group_id, [])
+            waiting.append(then)
+            self._waiting += 1
+            if len(waiting) == 1:
+                self.desk.load(group_id, lambda found: self._loaded(group_id, found))
+
+    def forget_idle(self) -> None:
+        """Now and then: groups without members go from memory; what is not stored is, again."""
+        now = self.clock.monotonic()
+        for group_id, hosted in list(self.hosted.items()):
+            group = hosted.group
+            if group.state is not State.EMPTY or group.roster.given:
+                continue
+            if hosted.unstored:
+                self._store(hosted, None)
+            elif now - hosted.used_at >= FORGET_AFTER_S and not self.desk.is_busy_with(group_id):
+                self.drop(group_id)
+
+    def drop(self, group_id: str) -> None:
+        """A group goes from memory; it is read again when somebody asks for it."""
+        hosted = self.hosted.pop(group_id, None)
+        self.cache.drop(group_id)
+        if hosted is not None and hosted.timer is not None:
+            self._timers.cancel(hosted.timer)
+
+    def close(self) -> None:
+        """Answers everybody: the broker stops, another one will know the groups."""
+        self._stopping = True
+        self.desk.close(SkidwayError("the broker stops"))
+        for hosted in list(self.hosted.values()):
+            hosted.group.close(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            self._answer(hosted.group)
+        for group_id in list(self.hosted):
+            self.drop(group_id)
+
+    def _loaded(self, group_id: str, found: bytes | SkidwayError | None) -> None:
+        waiting = self._loading.pop(group_id)
+        self._waiting -= len(waiting)
+        outcome: Group | ErrorCode
+        if isinstance(found, SkidwayError):
+            outcome = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        else:
+            outcome = self._host(group_id, found)
+        for then in waiting:
+            if isinstance(outcome, ErrorCode) or self._hosts(outcome):
+                then(outcome)
+            else:  # one of those in front has deleted it: what ZooKeeper has by then counts
+                self.use(group_id, then)
+
+    def _hosts(self, group: Group) -> bool:
+        hosted = self.hosted.get(group.group_id)
+        return hosted is not None and hosted.group is group
+
+    def _host(self, group_id: str, content: bytes | None) -> Group | ErrorCode:
+        now = self.clock.monotonic()
+        group = Group(group_id, self._limits, _new_member_id)
+        hosted = Hosted(group, now)
+        if content is not None:
+            try:
+                record = decode(group_id, content)
+            except RecordRefused as error:
+                _log.error("group_refused", group=group_id, reason=str(error))
+                return ErrorCode.COORDINATOR_NOT_AVAILABLE
+            group.restore(now, record)
+            hosted.empty_since_ms = record.empty_since_ms
+            hosted.unstored = bool(record.omitted)  # members that it still names, and we know not
+        self.hosted[group_id] = hosted
+        self._set_timer(hosted)
+        return group
+
+    def settle(self, group: Group) -> None:
+        """Says and stores what the group wants said and stored; sees to its next deadline."""
+        self._answer(group)
+        hosted = self.hosted.get(group.group_id)
+        if hosted is None:
+            return
+        if group.state is State.EMPTY:
+            self.cache.drop(group.group_id)
+        self._set_timer(hosted)
+
+    def _answer(self, group: Group) -> None:
+        outputs, group.outputs = group.outputs, []
+        for output in outputs:
+            if isinstance(output, Answer):
+                cast(Callable[[Joined | Synced], None], output.token)(output.content)
+            elif not self._stopping and (hosted := self.hosted.get(group.group_id)) is not None:
+                self._store(hosted, output.number)
+
+    def _store(self, hosted: Hosted, number: int | None) -> None:
+        group = hosted.group
+        if group.state is State.EMPTY:
+            hosted.empty_since_ms = self.clock.time_ms()
+        else:
+            hosted.empty_since_ms = 0
+            self.counts.rebalances += group.state is State.COMPLETING
+        record = replace(group.record(), empty_since_ms=hosted.empty_since_ms)
+        hosted.unstored = True
+
+        def told(error: SkidwayError | None) -> None:
+            if self.hosted.get(group.group_id) is not hosted:
+                return
+            hosted.unstored = error is not None
+            if error is not None:
+                _log.warning("group_not_stored", group=group.group_id, reason=str(error))
+            if number is not None:
+                group.stored(self.clock.monotonic(), number, _code_of(error))
+                self.settle(group)
+
+        self.desk.write(group.group_id, Record(encode(record), bool(record.members)), told)
+
+    def _set_timer(self, hosted: Hosted) -> None:
+        deadline = hosted.group.deadline()
+        timer = hosted.timer
+        if timer is not None:
+            if deadline is not None and timer.action is not None and timer.at == deadline:
+                return
+            self._timers.cancel(timer)
+            hosted.timer = None
+        if deadline is not None:
+            hosted.timer = self._timers.call_at(deadline, lambda: self._due(hosted))
+
+    def _due(self, hosted: Hosted) -> None:
+        group = hosted.group
+        hosted.timer = None
+        before = len(group.roster)
+        group.tick(self.clock.monotonic())
+        self.counts.expired_members += max(0, before - len(group.roster))
+        self.settle(group)
+
+
+def _code_of(error: SkidwayError | None) -> ErrorCode | None:
+    if error is None:
+        return None
+    taken = isinstance(error, GroupInUse)
+    return ErrorCode.INCONSISTENT_GROUP_PROTOCOL if taken else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def _new_member_id(words: str) -> str:
+    return f"{words[:CLIENT_WORDS_MAX]}-{uuid.uuid4()}"

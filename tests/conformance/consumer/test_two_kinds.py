@@ -1,0 +1,109 @@
+"""A group's members are of one kind at a time: stock clients, or our own consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer as StockConsumer
+from confluent_kafka import KafkaError
+
+from conformance.consumer.conftest import Topic
+from skidway.kafka import Consumer, GroupCoordinated
+from support.brokers import SkidwayBroker
+from support.processes import eventually
+
+pytestmark = pytest.mark.conformance
+
+
+@pytest.fixture
+def stock(topic: Topic) -> Iterator[StockConsumer]:
+    """One of librdkafka, subscribed to the topic."""
+    consumer = StockConsumer(
+        {
+            "bootstrap.servers": topic.bootstrap,
+            "group.id": topic.name,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "session.timeout.ms": 6_000,
+        }
+    )
+    consumer.subscribe([topic.name])
+    yield consumer
+    consumer.close()
+
+
+def ours(topic: Topic) -> Consumer:
+    return Consumer(
+        topic.bootstrap,
+        topic.zookeeper,
+        topic.name,
+        topic.name,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=2_000,
+    )
+
+
+def test_our_consumer_does_not_enter_a_group_of_stock_clients(
+    topic: Topic, stock: StockConsumer
+) -> None:
+    """GroupCoordinated, whatever it is asked; when the last of them has left, it goes on where
+    they have committed."""
+    topic.produce(100)
+    found: list[int] = []
+
+    def read() -> bool:
+        found.extend(each.offset() for each in stock.consume(100, 0.1) if each.error() is None)
+        return len(found) == 100
+
+    eventually(read)
+    stock.commit(asynchronous=False)
+    with ours(topic) as consumer, pytest.raises(GroupCoordinated, match="choose another name"):
+        next(consumer)
+    stock.unsubscribe()
+    topic.produce(20)
+
+    def goes_on() -> bool:
+        try:
+            with ours(topic) as consumer:
+                return len(list(consumer)) == 20
+        except GroupCoordinated:
+            return False
+
+    eventually(goes_on)
+
+
+def test_stock_clients_do_not_enter_a_group_of_our_consumers(
+    topic: Topic, stock: StockConsumer, skidway_broker: SkidwayBroker
+) -> None:
+    """INCONSISTENT_GROUP_PROTOCOL, and a line in the broker's log; they read nothing. When the last
+    of ours has left, they go on where it has committed."""
+    topic.produce(100)
+    with ours(topic) as consumer:
+        assert len([next(consumer) for _ in range(50)]) == 50
+        errors: list[int] = []
+
+        def refused() -> bool:
+            for each in stock.consume(10, 0.1):
+                error = each.error()
+                assert error is not None, "a record of a group that others have"
+                errors.append(error.code())
+            consumer.poll(0, max_records=1)
+            return bool(errors)
+
+        eventually(refused)
+        assert errors[0] == KafkaError.INCONSISTENT_GROUP_PROTOCOL
+        assert not stock.assignment()
+        rest = len(list(consumer))
+        assert rest <= 50
+    log = skidway_broker.program.output()
+    lines = [each for each in log.splitlines() if "group_has_zookeeper_consumers" in each]
+    assert len([each for each in lines if topic.name in each]) == 1
+    topic.produce(20)
+    found: list[int] = []
+
+    def goes_on() -> bool:
+        found.extend(each.offset() for each in stock.consume(100, 0.1) if each.error() is None)
+        return len(found) == 20
+
+    eventually(goes_on)
