@@ -1,6 +1,7 @@
 """A member of a group as a program of its own, to be killed and stopped; prints what it is given.
 
-Its argument is the consumer's, as JSON. Each line: partition, offset, value. SIGTERM ends it.
+Its argument is the consumer's, as JSON. Each line: partition, offset, when it was handed out (ns of
+the machine's monotonic clock), value. SIGTERM ends it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 
 from skidway import log
@@ -22,7 +24,8 @@ def main() -> None:
     with Consumer(**json.loads(sys.argv[1])) as consumer:
         while not stopped:
             for record in consumer.poll(100, max_records=20):
-                line = f"{record.partition} {record.offset} {(record.value or b'').decode()}\n"
+                value = (record.value or b"").decode()
+                line = f"{record.partition} {record.offset} {time.monotonic_ns()} {value}\n"
                 os.write(1, line.encode())
 
 
@@ -32,9 +35,21 @@ def command(**settings: object) -> list[str]:
 
 
 def delivered(output: str) -> list[tuple[int, int, str]]:
-    """What a member printed, log lines left out."""
-    rows = [line.split(" ", 2) for line in output.splitlines() if line[:1].isdigit()]
-    return [(int(row[0]), int(row[1]), row[2]) for row in rows if len(row) == 3]
+    """What a member printed, log lines left out: partition, offset, value."""
+    return [(partition, offset, value) for partition, offset, _, value in _rows(output)]
+
+
+def handed_out(output: str) -> dict[int, list[int]]:
+    """When it was given each record of a partition (monotonic ns)."""
+    found: dict[int, list[int]] = {}
+    for partition, _, at, _ in _rows(output):
+        found.setdefault(partition, []).append(at)
+    return found
+
+
+def _rows(output: str) -> list[tuple[int, int, int, str]]:
+    rows = [line.split(" ", 3) for line in output.splitlines() if line[:1].isdigit()]
+    return [(int(row[0]), int(row[1]), int(row[2]), row[3]) for row in rows if len(row) == 4]
 
 
 if __name__ == "__main__":

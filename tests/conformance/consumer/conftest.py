@@ -11,11 +11,11 @@ import pytest
 from skidway.kafka import Producer
 from skidway.kafka.client import Client, NewTopic
 from skidway.kafka.types import TopicPartition
-from support.brokers import SkidwayBroker, skidway_broker
+from support.brokers import SkidwayBroker, own_broker, skidway_broker
 from support.kafka import topic_name
 from support.processes import eventually
 
-__all__ = ["skidway_broker"]
+__all__ = ["own_broker", "skidway_broker"]
 
 
 @dataclass

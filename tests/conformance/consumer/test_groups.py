@@ -31,16 +31,28 @@ class Reading:
 
     def __init__(self, stream: Stream | Consumer) -> None:
         self.found: list[tuple[int, int, str]] = []
+        self.times: list[float] = []
         self._thread = threading.Thread(target=self._run, args=(stream,), daemon=True)
         self._thread.start()
 
     def _run(self, stream: Stream | Consumer) -> None:
         for record in stream:
+            self.times.append(time.monotonic())
             self.found.append((record.partition, record.offset, (record.value or b"").decode()))
 
     def join(self) -> None:
         self._thread.join(30)
         assert not self._thread.is_alive()
+
+
+class ReadingBatches(Reading):
+    """The same with Arrow batches."""
+
+    def _run(self, stream: Stream | Consumer) -> None:
+        for batch in stream.batches():
+            for row in batch.to_pylist():
+                self.times.append(time.monotonic())
+                self.found.append((row["partition"], row["offset"], row["value"].decode()))
 
 
 def consumer(topic: Topic, group: str, *topics: str, **settings: object) -> Consumer:
@@ -223,6 +235,74 @@ def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
             member.close()
         for reading in readings:
             reading.join()
+
+
+@pytest.mark.slow
+def test_zookeeper_silent_for_longer_than_a_session(
+    own_zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """Members read on as long as their session is sure, then nothing is handed out or committed;
+    when it speaks again every record comes, and what is committed was read."""
+    broker = SkidwayBroker(tmp_path, own_zookeeper.address)
+    with (
+        running(broker.program, broker.ready),
+        a_topic(broker.address, own_zookeeper.address, 4) as topic,
+    ):
+        members = [consumer(topic, GROUP, topic.name, session_timeout_ms=4_000) for _ in range(2)]
+        readings = [Reading(member) for member in members]
+        everything = lambda: [row for each in readings for row in each.found]  # noqa: E731
+        topic.produce(1_000)
+        eventually(lambda: once(topic, *(each.found for each in readings)))
+        own_zookeeper.freeze()
+        try:
+            frozen_at = time.monotonic()
+            while time.monotonic() < frozen_at + 7:
+                topic.produce(20)
+            before = len(everything())
+            topic.produce(200)
+        finally:
+            own_zookeeper.thaw()
+        thawed_at = time.monotonic()
+        times = [at for each in readings for at in each.times]
+        assert not [at for at in times if frozen_at + 3.5 < at < thawed_at]
+        assert len([at for at in times if frozen_at < at]) > 20  # read on for a while
+        assert before < len(topic.records) - 200
+        eventually(lambda: topic.is_all(everything()))
+        topic.produce(100)
+        eventually(lambda: topic.is_all(everything()))
+        eventually(lambda: sorted(len(member.assignment()) for member in members) == [2, 2])
+        for member in members:
+            member.close()
+        for reading in readings:
+            reading.join()
+        late = consumer(topic, GROUP, topic.name, consumer_timeout_ms=2_000)
+        with late:
+            rest = {(r.partition, r.offset) for r in late}
+        assert rest <= {each.found[-1][:2] for each in readings}  # in hand when they were closed
+
+
+@pytest.mark.slow
+def test_a_broker_that_is_killed_and_comes_again(own_broker: SkidwayBroker) -> None:
+    """Members keep what they own: one iterates records, one Arrow batches, both without an end, and
+    each record comes once."""
+    own_broker.start()
+    zookeeper = str(own_broker.settings["zookeeper.connect"])
+    with a_topic(own_broker.address, zookeeper, 4) as topic:
+        members = [consumer(topic, GROUP, topic.name) for _ in range(2)]
+        records, batches = Reading(members[0]), ReadingBatches(members[1])
+        topic.produce(1_000)
+        eventually(lambda: once(topic, records.found, batches.found))
+        eventually(lambda: [len(each.assignment()) for each in members] == [2, 2])
+        before = [each.assignment() for each in members]
+        for count in (500, 300):
+            own_broker.crash()
+            topic.produce(count)
+            eventually(lambda: once(topic, records.found, batches.found))
+        assert [each.assignment() for each in members] == before
+        for member in members:
+            member.close()
+        records.join()
+        batches.join()
 
 
 @pytest.fixture

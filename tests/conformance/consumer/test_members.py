@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -13,13 +15,21 @@ from conformance.consumer.conftest import Topic
 from skidway.coordination import Coordinator
 from skidway.kafka import group_nodes
 from skidway.kafka.consumer import nodes
-from support.consumer_member import command, delivered
+from support.consumer_member import command, delivered, handed_out
 from support.processes import Program, eventually
+from support.relay import Relay
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java, pytest.mark.slow]
 
 SESSION_MS = 4_000
-Start = Callable[[str], Program]
+MANY = 20
+CLAIMS_EACH = 5
+
+
+class Start(Protocol):
+    """Starts a member by name; its ZooKeeper may be behind something."""
+
+    def __call__(self, name: str, zookeeper: str = "") -> Program: ...
 
 
 @pytest.fixture
@@ -32,11 +42,11 @@ def start(topic: Topic, group: str, tmp_path: Path) -> Iterator[Start]:
     """Starts members by name."""
     programs: list[Program] = []
 
-    def started(name: str) -> Program:
+    def started(name: str, zookeeper: str = "") -> Program:
         program = Program(
             command(
                 bootstrap_servers=topic.bootstrap,
-                zookeeper_connect=topic.zookeeper,
+                zookeeper_connect=zookeeper or topic.zookeeper,
                 group_id=group,
                 topics=[topic.name],
                 auto_offset_reset="earliest",
@@ -145,3 +155,65 @@ def test_partitions_that_are_added_are_read_from_their_beginning(
     both = lambda: delivered(first.output()) + delivered(second.output())  # noqa: E731
     eventually(lambda: topic.is_all(both()))
     assert Counter((p, o) for p, o, _ in both()) == dict.fromkeys(topic.records, 1)
+
+
+def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
+    topic: Topic, group: str, start: Start
+) -> None:
+    """Its session ends while it runs and reads: it hands out nothing more by the time another owns
+    its partitions, and what it commits afterwards changes nothing."""
+    host, _, rest = topic.zookeeper.partition("/")
+    with Relay(int(host.rpartition(":")[2])) as relay:
+        first, second = start("first", f"{relay.address}/{rest}"), start("second")
+        eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+        topic.produce(400)
+        relay.fall_silent()
+        eventually(lambda: bool(topic.produce(40)) or list(owners(topic, group).values()) == [4])
+        topic.produce(400)
+        both = lambda: delivered(first.output()) + delivered(second.output())  # noqa: E731
+        eventually(lambda: topic.is_all(both()))
+        eventually(lambda: committed(topic, group) == ends(topic))
+        old, new = handed_out(first.output()), handed_out(second.output())
+        passed_on = [p for p in old if p in new]
+        assert len(passed_on) == 2
+        for partition in passed_on:
+            assert max(old[partition]) < min(new[partition])
+        assert first.running
+        relay.go_on()
+        eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+        assert committed(topic, group) == ends(topic)
+        topic.produce(400)
+        eventually(lambda: topic.is_all(both()))
+        assert first.stop() == second.stop() == 0
+    assert committed(topic, group) == ends(topic)
+
+
+def test_twenty_that_arrive_at_once_share_without_a_herd(
+    topic: Topic, group: str, start: Start
+) -> None:
+    """Twenty programs at one time, six of them killed at one time: every partition has one reader
+    at a time, every record comes, and nobody's partitions change hands more than a few times."""
+    topic.partitions(MANY)
+    topic.produce(2_000)
+    members = [start(f"member-{number}") for number in range(MANY)]
+    eventually(lambda: sorted(owners(topic, group).values()) == [1] * MANY, within_s=120)
+    topic.produce(2_000)
+    everything = lambda: [row for each in members for row in delivered(each.output())]  # noqa: E731
+    eventually(lambda: topic.is_all(everything()), within_s=60)
+    for dead in members[:6]:
+        dead.kill()
+    topic.produce(1_000)
+    eventually(lambda: len(owners(topic, group)) == MANY - 6, within_s=60)
+    eventually(lambda: sum(owners(topic, group).values()) == MANY, within_s=60)
+    eventually(lambda: topic.is_all(everything()), within_s=60)
+    for each in members[6:]:
+        each.signal(signal.SIGTERM)
+    for each in members[6:]:
+        assert each.wait(60) == 0
+    assert committed(topic, group) == ends(topic)
+    reading = [handed_out(each.output()) for each in members]
+    for partition in range(MANY):
+        turns = sorted((min(r[partition]), max(r[partition])) for r in reading if partition in r)
+        assert all(before[1] < after[0] for before, after in pairwise(turns)), turns
+    claims = sum(each.output().count('"consumer_claimed"') for each in members)
+    assert claims <= CLAIMS_EACH * MANY, claims
