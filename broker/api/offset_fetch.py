@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from broker.api.exchange import Exchange
 from broker.api.registration import Api
-from broker.coordination.ledger import Offsets
+from broker.coordination.stored_groups import Offsets
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.offset_fetch import (

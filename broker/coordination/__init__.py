@@ -13,8 +13,9 @@
 
     documents     paths and contents
     consumers     the same of groups: committed offsets, generations
-    answers       kazoo's silence as an exception of ours
-    ledger        the operations on groups, blocking
+    answers       kazoo's answers, its silence as an exception of ours
+    stored_groups groups as they lie there: looked at, listed, deleted
+    ledger        what is written of groups: generations, committed offsets
     store         the other operations, blocking
     reader        the catalog, re-reading only what a watch says has changed
     session       the thread that does all of it, and what happens when the session is lost

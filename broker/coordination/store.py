@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError
 
-from broker.coordination import consumers, documents, ledger
+from broker.coordination import consumers, documents, stored_groups
 from broker.coordination.answers import answered
 from broker.coordination.documents import DocumentRefused, Registration
 from broker.log.checkpoints import encode_id
@@ -237,7 +237,7 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
     with answered(coordinator) as client:
         if client.retry(client.exists, mark) is None:
             return
-        ledger.forget_topic(coordinator, topic)
+        stored_groups.forget_topic(coordinator, topic)
         for path in (documents.topic_path(topic), documents.config_path(topic)):
             with contextlib.suppress(NoNodeError):
                 client.retry(client.delete, path, recursive=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from broker.coordination import ledger
-from broker.coordination.ledger import GroupGone, GroupInUse, Offsets
+from broker.coordination import stored_groups
 from broker.coordination.session import Session
+from broker.coordination.stored_groups import GroupGone, GroupInUse, Offsets
 from broker.groups import subscription
 from broker.groups.coordinator import Groups
 from broker.groups.group import Group, State
@@ -72,7 +72,7 @@ class GroupAdministration:
                     found[group] = _listed(hosted.group)
             reply([found[group] for group in sorted(found)])
 
-        self._session.submit(ledger.list_groups, done)
+        self._session.submit(stored_groups.list_groups, done)
 
     def describe(self, group_id: str, reply: Callable[[Described | ErrorCode], None]) -> None:
         """One group; it is Dead if nothing is known of it."""
@@ -111,7 +111,7 @@ class GroupAdministration:
                 self._session.submit(work, done)
 
         def work(coordinator: Coordinator) -> None:
-            ledger.delete_group(coordinator, group_id)
+            stored_groups.delete_group(coordinator, group_id)
 
         def done(outcome: SkidwayError | None) -> None:
             reply(_code_of(outcome))
@@ -153,8 +153,8 @@ class GroupAdministration:
         going = [each for each, code in codes.items() if code is ErrorCode.NONE]
 
         def work(coordinator: Coordinator) -> None:
-            ledger.require_unused(coordinator, group_id)
-            ledger.delete_offsets(coordinator, group_id, going)
+            stored_groups.require_unused(coordinator, group_id)
+            stored_groups.delete_offsets(coordinator, group_id, going)
 
         def done(outcome: SkidwayError | None) -> None:
             self._groups.cache.drop(group_id)

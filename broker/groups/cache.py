@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 
 from broker.coordination.consumers import TopicOffset
-from broker.coordination.ledger import Offsets
+from broker.coordination.stored_groups import Offsets
 from skidway.kafka.types import TopicPartition
 
 OFFSETS_MAX = 100_000

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from broker.coordination.consumers import TopicOffset
-from broker.coordination.ledger import Errand, Ledger, Offset, Offsets, Record, Report
+from broker.coordination.ledger import Errand, Ledger, Offset, Record, Report
+from broker.coordination.stored_groups import Offsets
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from broker.coordination.ledger import GroupInUse, Record
+from broker.coordination.ledger import Record
+from broker.coordination.stored_groups import GroupInUse
 from broker.groups.cache import OffsetCache
 from broker.groups.desk import Desk
 from broker.groups.group import Group, State

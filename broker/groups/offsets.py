@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 
 from broker.coordination.consumers import Committed, TopicOffset
-from broker.coordination.ledger import Offsets
+from broker.coordination.stored_groups import Offsets
 from broker.groups.group import Group, State
 from broker.groups.hosting import HostedGroups
 from skidway.errors import SkidwayError

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from broker.coordination import ledger
-from broker.coordination.ledger import GroupInUse, Looked
+from broker.coordination import stored_groups
 from broker.coordination.session import Session
+from broker.coordination.stored_groups import GroupInUse, Looked
 from broker.groups.coordinator import Groups
 from broker.groups.record import GroupRecord, RecordRefused, decode, encode
 from broker.log.retention_clock import RetentionClock
@@ -103,7 +103,7 @@ class OffsetRetention:
         now_ms, retention_ms = self._clock.now_ms(), self._retention_ms
 
         def work(coordinator: Coordinator) -> Verdict:
-            looked = ledger.look(coordinator, group)
+            looked = stored_groups.look(coordinator, group)
             path = group_nodes.record_path(group)
             record = None if looked.record is None else decode(path, looked.record)
             verdict = decide(record, looked, now_ms, retention_ms)
@@ -139,9 +139,9 @@ def _names(coordinator: Coordinator) -> list[str]:
 
 def _carry_out(coordinator: Coordinator, group: str, verdict: Verdict) -> None:
     if verdict.fate is Fate.DELETED:
-        ledger.delete_group(coordinator, group)
+        stored_groups.delete_group(coordinator, group)
     elif verdict.fate is Fate.SHORTENED:
-        ledger.delete_offsets(coordinator, group, verdict.expired)
+        stored_groups.delete_offsets(coordinator, group, verdict.expired)
     elif verdict.fate is Fate.MARKED and verdict.record is not None:
         path, content = group_nodes.record_path(group), encode(verdict.record)
         found = coordinator.get(path)

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from broker.coordination import ledger
+from broker.coordination import stored_groups
 from broker.coordination.consumers import Committed
-from broker.coordination.ledger import Errand, GroupGone, GroupInUse, Ledger, Record
+from broker.coordination.ledger import Errand, Ledger, Record
+from broker.coordination.stored_groups import GroupGone, GroupInUse
 from broker.groups.coordinator import Groups
 from broker.groups.desk import Desk
 from broker.groups.limits import GroupLimits
@@ -42,7 +43,7 @@ def coordinator(zookeeper: str) -> Iterator[Coordinator]:
 
 
 def offsets(coordinator: Coordinator, group: str) -> dict[TopicPartition, int]:
-    found = ledger.look(coordinator, group).offsets
+    found = stored_groups.look(coordinator, group).offsets
     return {partition: committed.offset for partition, committed in found.items()}
 
 
@@ -56,7 +57,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
     for each in (book, Ledger()):
         each.carry_out(coordinator, Errand(commits=second))
     # A group that others delete behind our back is made again.
-    ledger.delete_group(coordinator, "g0")
+    stored_groups.delete_group(coordinator, "g0")
     report = book.carry_out(
         coordinator,
         Errand(commits={("g0", MORE): Committed(3)}, loads=["g1"], reads=["g0", "g115"]),
@@ -89,7 +90,7 @@ def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None
     assert book.carry_out(coordinator, Errand(loads=["g"])).loads == {"g": b"4"}
     coordinator.delete(group_nodes.record_path("g"))
     book.carry_out(coordinator, Errand(records={"g": Record(b"5", has_members=True)}))
-    assert ledger.list_groups(coordinator) == {"g": b"5"}
+    assert stored_groups.list_groups(coordinator) == {"g": b"5"}
 
 
 def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -> None:
@@ -97,14 +98,14 @@ def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -
     Ledger().carry_out(coordinator, Errand(commits={("g", LOGS): Committed(1)}))
     coordinator.create_if_absent("/consumers/g/ids/somebody", b"", ephemeral=True)
     with pytest.raises(GroupInUse):
-        ledger.delete_group(coordinator, "g")
+        stored_groups.delete_group(coordinator, "g")
     with pytest.raises(GroupInUse):
-        ledger.require_unused(coordinator, "g")
+        stored_groups.require_unused(coordinator, "g")
     assert offsets(coordinator, "g") == {LOGS: 1}
     coordinator.delete("/consumers/g/ids/somebody")
-    ledger.delete_group(coordinator, "g")
+    stored_groups.delete_group(coordinator, "g")
     with pytest.raises(GroupGone):
-        ledger.delete_group(coordinator, "g")
+        stored_groups.delete_group(coordinator, "g")
 
 
 def test_of_two_kinds_of_members_at_once_one_is_refused(
@@ -137,7 +138,7 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             stored = book.carry_out(coordinator, Errand(records={group: record})).records[group]
             refused = ours.result()
             assert isinstance(stored, GroupInUse) == (refused is None), (stored, refused)
-            assert bool(ledger.look(coordinator, group).native) == (refused is None)
+            assert bool(stored_groups.look(coordinator, group).native) == (refused is None)
             outcomes["stored" if stored is None else "registered"] += 1
     assert len(outcomes) == 2, outcomes
 
@@ -147,7 +148,7 @@ def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
     commits = {(group, each): Committed(1) for group in "abc" for each in (LOGS, MORE)}
     Ledger().carry_out(coordinator, Errand(commits=commits))
     for _ in range(2):
-        ledger.forget_topic(coordinator, "logs")
+        stored_groups.forget_topic(coordinator, "logs")
     assert [offsets(coordinator, group) for group in "abc"] == [{MORE: 1}] * 3
 
 
@@ -174,7 +175,7 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
     Ledger().carry_out(
         coordinator, Errand(commits={(group, LOGS): Committed(1) for group in ("old", "used")})
     )
-    clock.set_time_ms(ledger.look(coordinator, "old").offsets[LOGS].time_ms)
+    clock.set_time_ms(stored_groups.look(coordinator, "old").offsets[LOGS].time_ms)
     coordinator.create_if_absent("/consumers/used/ids/somebody", b"", ephemeral=True)
     member = Member(
         member_id="m", instance_id=None, client_id="", client_host="",
@@ -195,9 +196,9 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
     assert not groups.hosted
     clock.advance(WEEK_S - 100)
     retention.look()
-    assert set(ledger.list_groups(coordinator)) == {"old", "used", "left"}
+    assert set(stored_groups.list_groups(coordinator)) == {"old", "used", "left"}
     clock.advance(101)
     retention.look()
-    assert set(ledger.list_groups(coordinator)) == {"used"}
+    assert set(stored_groups.list_groups(coordinator)) == {"used"}
     assert (groups.counts.groups_expired, groups.counts.offsets_expired) == (2, 1)
     assert offsets(coordinator, "used") == {LOGS: 1}

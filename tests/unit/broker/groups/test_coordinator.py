@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from broker.coordination.consumers import Committed, TopicOffset
-from broker.coordination.ledger import GroupInUse, Record
+from broker.coordination.ledger import Record
+from broker.coordination.stored_groups import GroupInUse
 from broker.groups import hosting
 from broker.groups.coordinator import Groups
 from broker.groups.group import State

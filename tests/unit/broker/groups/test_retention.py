@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker.coordination.consumers import Committed
-from broker.coordination.ledger import Looked
+from broker.coordination.stored_groups import Looked
 from broker.groups.hosting import GroupCounts
 from broker.groups.member import Member
 from broker.groups.record import GroupRecord

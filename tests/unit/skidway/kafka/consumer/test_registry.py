@@ -189,6 +189,7 @@ def test_a_broker_that_stores_members_meanwhile_is_before_us(
     """Between our look and our registration: then we are not registered, and say whose it is."""
     record, ids = group_nodes.record_path("g"), group_nodes.ids_path("g")
     member, broker = MemoryCoordinator(server), MemoryCoordinator(server)
+    broker.create_if_absent(ids)
     if has_record:
         broker.create_if_absent(record, b"{}")
     requests_before = 1 if has_record else 2

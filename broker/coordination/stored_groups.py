@@ -1,0 +1,163 @@
+"""Groups as they lie in ZooKeeper: looked at, listed, deleted; blocking, on the session's thread.
+
+An operation whose answer was lost can be done again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from kazoo.exceptions import NoNodeError, NotEmptyError
+
+from broker.coordination import consumers
+from broker.coordination.answers import answered, each_answer, one_answer, require
+from broker.coordination.consumers import Committed
+from broker.coordination.documents import DocumentRefused
+from skidway import log
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError
+from skidway.kafka import group_nodes
+from skidway.kafka.types import TopicPartition
+
+NOBODY_EVER = -1
+"""The version of a group's registrations where nobody ever registered."""
+_log = log.get(__name__)
+
+Offsets = dict[TopicPartition, Committed]
+
+
+class GroupInUse(SkidwayError):
+    """A group that has members, perhaps of the kind that registers in ZooKeeper."""
+
+
+class GroupGone(SkidwayError):
+    """There is no such group."""
+
+
+class Looked(NamedTuple):
+    """A group as it lies there; `native` counts the consumers that registered in ZooKeeper."""
+
+    record: bytes | None
+    offsets: Offsets
+    native: int
+    ids_version: int
+
+
+def look(coordinator: Coordinator, group: str) -> Looked:
+    """All of a group. Raises Unreachable."""
+    with answered(coordinator) as client:
+        found = coordinator.get(group_nodes.record_path(group))
+        status = one_answer(client.exists_async(group_nodes.ids_path(group)))
+        native, version = (status.numChildren, status.cversion) if status else (0, 0)
+        record = None if found is None else found.data
+        return Looked(record, read_offsets(client, group), native, version or NOBODY_EVER)
+
+
+def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
+    """Every group, with its record if there is one. Raises Unreachable."""
+    groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
+    with answered(coordinator) as client:
+        answers = each_answer(
+            client.get_async, [group_nodes.record_path(group) for group in groups]
+        )
+        return {
+            group: None if isinstance(answer, Exception) else answer[0]
+            for group, answer in zip(groups, answers, strict=True)
+        }
+
+
+def delete_group(coordinator: Coordinator, group: str) -> None:
+    """Deletes a group with its offsets. Raises GroupInUse, GroupGone. Can be done again."""
+    path = group_nodes.group_path(group)
+    with answered(coordinator) as client:
+        if one_answer(client.exists_async(path)) is None:
+            raise GroupGone(f"there is no group {group!r}")
+        try:
+            with contextlib.suppress(NoNodeError):
+                one_answer(client.delete_async(group_nodes.ids_path(group)))
+        except NotEmptyError:
+            raise GroupInUse(
+                f"group {group!r} has consumers that coordinate through ZooKeeper"
+            ) from None
+        with contextlib.suppress(NoNodeError):
+            client.delete(path, recursive=True)
+
+
+def require_unused(coordinator: Coordinator, group: str) -> None:
+    """Raises GroupGone if there is no such group, GroupInUse if somebody registered there."""
+    with answered(coordinator) as client:
+        if one_answer(client.exists_async(group_nodes.group_path(group))) is None:
+            raise GroupGone(f"there is no group {group!r}")
+        ids = one_answer(client.exists_async(group_nodes.ids_path(group)))
+        if ids is not None and ids.numChildren:
+            raise in_use(group, ids.numChildren)
+
+
+def delete_offsets(
+    coordinator: Coordinator, group: str, partitions: Iterable[TopicPartition]
+) -> None:
+    """Deletes offsets; those that are not there are no fault."""
+    paths = [group_nodes.offset_path(group, each) for each in partitions]
+    with answered(coordinator) as client:
+        for answer in each_answer(client.delete_async, paths):
+            if isinstance(answer, Exception):
+                require(answer, NoNodeError)
+
+
+def forget_topic(coordinator: Coordinator, topic: str) -> None:
+    """Deletes the offsets of a topic in every group. Can be done again."""
+    groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
+    paths = [group_nodes.topic_offsets_path(group, topic) for group in groups]
+    if not paths:
+        return
+    with answered(coordinator) as client:
+        for path, found in zip(paths, each_answer(client.exists_async, paths), strict=True):
+            if found is not None:
+                with contextlib.suppress(NoNodeError):
+                    client.delete(path, recursive=True)
+
+
+def count_native(client: Any, groups: Sequence[str]) -> dict[str, int]:
+    """How many consumers have registered in ZooKeeper, by group."""
+    paths = [group_nodes.ids_path(group) for group in groups]
+    found = each_answer(client.exists_async, paths)
+    for each in found:
+        if isinstance(each, Exception):
+            raise each
+    return {
+        group: 0 if status is None else status.numChildren
+        for group, status in zip(groups, found, strict=True)
+    }
+
+
+def read_offsets(client: Any, group: str) -> Offsets:
+    """All offsets of a group; what is none is passed over, and said."""
+    try:
+        topics = sorted(one_answer(client.get_children_async(group_nodes.offsets_path(group))))
+    except NoNodeError:
+        return {}
+    above = [group_nodes.topic_offsets_path(group, topic) for topic in topics]
+    partitions = []
+    for topic, names in zip(topics, each_answer(client.get_children_async, above), strict=True):
+        numbers = () if isinstance(names, Exception) else map(consumers.partition_number, names)
+        partitions += [TopicPartition(topic, each) for each in numbers if each is not None]
+    paths = [group_nodes.offset_path(group, each) for each in partitions]
+    offsets: Offsets = {}
+    for partition, path, answer in zip(
+        partitions, paths, each_answer(client.get_async, paths), strict=True
+    ):
+        if isinstance(answer, Exception):
+            require(answer, NoNodeError)
+            continue
+        try:
+            offsets[partition] = consumers.read_offset(path, answer[0], answer[1].mtime)
+        except DocumentRefused as error:
+            _log.warning("committed_offset_refused", group=group, reason=str(error))
+    return offsets
+
+
+def in_use(group: str, count: int) -> GroupInUse:
+    """The error where so many consumers have registered in ZooKeeper."""
+    return GroupInUse(f"group {group!r} has {count} consumers that coordinate through ZooKeeper")
