@@ -1,0 +1,71 @@
+"""Groups of stock clients whose broker is killed: they go on where they were, and lose nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.brokers import SkidwayBroker
+from support.stock_clients import CLIENTS, Driver, StockClient
+from support.stock_group import EACH, PARTITIONS, Group
+from support.story import each_client
+
+pytestmark = [pytest.mark.conformance, pytest.mark.slow]
+
+
+@pytest.fixture
+def broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
+    """Of this test's own, to be killed."""
+    broker = SkidwayBroker(tmp_path, zookeeper, group_initial_rebalance_delay_ms=0)
+    try:
+        yield broker.start()
+    finally:
+        broker.end()
+
+
+@pytest.fixture
+def start(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Callable[[StockClient], Driver]]:
+    """Starts a program of a client."""
+    started: list[Driver] = []
+
+    def program(client: StockClient) -> Driver:
+        started.append(Driver(client, broker.address, tmp_path))
+        return started[-1]
+
+    yield program
+    for each in started:
+        each.close()
+
+
+@each_client()
+def test_two_members_go_on_with_a_broker_that_was_killed(
+    client: StockClient, broker: SkidwayBroker, start: Callable[[StockClient], Driver]
+) -> None:
+    """kill -9 while the second one joins, and again when they share: every record comes, what was
+    committed stays, and whoever comes later begins there."""
+    group = Group(start(CLIENTS["confluent-kafka"]), lambda: start(client))
+    group.write()
+    first = group.join()
+    group.read_all(range(EACH))
+    group.commit()
+    second = group.join()
+    group.poll()
+    broker.crash()
+    group.settle()
+    if "commit" not in client.lacks:  # others do it when they like
+        assert group.committed() == [EACH] * len(PARTITIONS)
+    group.write()
+    group.read_again(range(EACH, 2 * EACH))
+    group.settle()
+    group.commit()
+    broker.crash()
+    group.write()
+    group.read_again(range(2 * EACH, 3 * EACH))
+    group.settle()
+    assert all(group.read[each] for each in (first, second))
+    group.commit()
+    for member in (second, first):
+        group.leave(member)
+    assert group.committed() == [3 * EACH] * len(PARTITIONS)
