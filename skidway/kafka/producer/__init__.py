@@ -7,6 +7,7 @@ Reading order:
     accumulator     messages into batches, by size and by time: pure
     partitioner     which partition: by key, by an own function, or sticky at random
     directory       topics as the producer knows them
+    buffer          what was taken and is not delivered: bounded, in batches
     sender          the thread that owns the connections
     producer        the public face
 

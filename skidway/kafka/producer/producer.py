@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import random
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, Unpack, overload
@@ -14,14 +12,13 @@ from skidway.clock import Clock, SystemClock
 from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.kafka import client as core
 from skidway.kafka.client.cluster import parse_bootstrap
-from skidway.kafka.client.delivery import BufferFull
-from skidway.kafka.producer.accumulator import Accumulator, Messages, PendingBatch, as_many
-from skidway.kafka.producer.directory import Directory, KnownTopic
-from skidway.kafka.producer.partitioner import Partitioner, Segment, StickyPartitions, segments
+from skidway.kafka.producer.accumulator import Messages
+from skidway.kafka.producer.buffer import Buffer
+from skidway.kafka.producer.directory import Directory
+from skidway.kafka.producer.partitioner import Partitioner, segments
 from skidway.kafka.producer.sender import Outgoing, Sender
-from skidway.kafka.producer.sending import RecordMetadata, Sending
+from skidway.kafka.producer.sending import RecordMetadata
 from skidway.kafka.producer.settings import ProducerOptions, ProducerSettings
-from skidway.kafka.types import TopicPartition
 
 Value = bytes | None
 
@@ -47,23 +44,16 @@ class Producer:
         self._bootstrap = bootstrap_servers
         self._settings = _settings(settings)
         self._clock: Clock = SystemClock() if clock is None else clock
-        self._changed = threading.Condition()
-        self._accumulator = Accumulator(self._settings.linger_ms / 1000)
-        self._sticky = StickyPartitions(random.choice)
-        self._buffered_bytes = 0
-        self._flushing = 0
-        self._numbers = itertools.count()
-        self._sendings: dict[int, Sending] = {}  # not complete, in their order
-        self._end: BaseException | None = None
-        self._abandoned = 0
+        self._closing = threading.Lock()
         self._closed = False
+        self._buffer = Buffer(self._settings, self._clock, lambda: self._sender.wake())
         self._directory = Directory(
             self._client(asked_within_ms=max(self._settings.max_block_ms, ASKED_LEAST_MS)),
             batch_size=self._settings.batch_size,
             age_max_s=self._settings.metadata_max_age_ms / 1000,
             clock=self._clock,
         )
-        self._sender = Sender(self._connect, self)
+        self._sender = Sender(self._connect, self._buffer)
 
     @overload
     def send(
@@ -109,8 +99,7 @@ class Producer:
         partition that does not exist, Unreachable where no broker tells of it, both after
         max_block_ms as well. UsageError for what is no message.
         """
-        if self._end is not None:
-            raise SkidwayError(f"the producer has ended: {self._end}")
+        self._buffer.require_open()
         single = messages is None or isinstance(messages, bytes | bytearray | memoryview)
         values: Sequence[Any] = [messages] if single else messages  # type: ignore[assignment]
         keys = _keys_of(key, len(values))
@@ -119,7 +108,7 @@ class Producer:
         timestamp = self._clock.time_ms() if timestamp_ms is None else timestamp_ms
         own_keys = None if key is None else keys
         messages_ = Messages(own_keys, [_bytes(value) for value in values], timestamp)
-        return self._queue(topic, known, messages_, where, single=single)
+        return self._buffer.queue(topic, known, messages_, where, single=single)
 
     def flush(self, timeout_ms: int | None = None) -> None:
         """Waits until all that was sent before is delivered or refused; futures say which.
@@ -127,14 +116,8 @@ class Producer:
         Raises Unreachable when that takes longer than `timeout_ms` (delivery_timeout_ms).
         """
         timeout_ms = self._settings.delivery_timeout_ms if timeout_ms is None else timeout_ms
-        with self._changed:
-            last = next(reversed(self._sendings), -1)
-            self._flushing += 1
-            self._sender.wake()
-            done = self._changed.wait_for(lambda: self._is_done_to(last), timeout_ms / 1000)
-            self._flushing -= 1
-            left = len(self._sendings) + self._abandoned
-            end = self._end
+        done, left = self._buffer.flush(timeout_ms / 1000)
+        end = self._buffer.end
         if end is not None and left:
             raise SkidwayError(f"{left} sends not delivered, the producer has ended: {end}")
         if not done:
@@ -160,144 +143,16 @@ class Producer:
     ) -> None:
         self.close()
 
-    # for the sender's thread
-
-    def ready(self) -> Iterable[PendingBatch]:
-        """See `sender.Batches`."""
-        with self._changed:
-            everything = self._flushing > 0
-            return list(self._accumulator.take(self._clock.monotonic(), everything=everything))
-
-    def next_deadline(self) -> float:
-        """See `sender.Batches`."""
-        with self._changed:
-            return self._accumulator.next_deadline()
-
-    def delivered(self, batch: PendingBatch, base_offset: int) -> None:
-        """See `sender.Batches`."""
-        self._finished(batch, batch.delivered(base_offset))
-
-    def failed(self, batch: PendingBatch, error: Exception) -> None:
-        """See `sender.Batches`."""
-        self._finished(batch, batch.failed(error))
-
-    def died(self, error: BaseException) -> None:
-        """See `sender.Batches`."""
-        with self._changed:
-            self._end = self._end or error
-            self._changed.notify_all()
-        self._abandon(f"the producer has ended: {error}")
-
-    def _finished(self, batch: PendingBatch, complete: list[Sending]) -> None:
-        with self._changed:
-            self._buffered_bytes -= batch.size_bytes
-            for sending in complete:
-                self._sendings.pop(sending.number, None)
-            self._changed.notify_all()
-
-    # inside
-
-    def _queue(
-        self,
-        topic: str,
-        known: KnownTopic,
-        messages: Messages,
-        where: Iterable[Segment],
-        *,
-        single: bool,
-    ) -> Future[Any]:
-        sizes, count = messages.sizes(), len(messages.values)
-        with self._changed:
-            sending = Sending(next(self._numbers), count, single=single)
-            if count:
-                self._sendings[sending.number] = sending
-            for partition, start, end in where:
-                while start < end:
-                    try:
-                        self._wait_for_room(sizes[start])
-                    except BaseException as error:  # also Ctrl-C: a flush would wait for the rest
-                        why = error if isinstance(error, Exception) else SkidwayError("interrupted")
-                        if sending.failed(count - start, why):
-                            self._sendings.pop(sending.number, None)
-                        raise
-                    tp, room = self._batch(topic, known, partition, sizes[start])
-                    room = min(room, self._settings.buffer_memory - self._buffered_bytes)
-                    stop, size_bytes = as_many(sizes, start, end, room)
-                    self._accumulator.extend(tp, messages, start, stop, size_bytes, sending)
-                    self._buffered_bytes += size_bytes
-                    start = stop
-            return sending.future
-
-    def _batch(
-        self, topic: str, known: KnownTopic, partition: int | None, size_bytes: int
-    ) -> tuple[TopicPartition, int]:
-        """A batch that takes at least one message of a size, and how many bytes it takes."""
-        limit, accumulator = known.limit_bytes, self._accumulator
-        chosen = self._sticky.present(topic) if partition is None else partition
-        if chosen is not None:
-            tp = TopicPartition(topic, chosen)
-            room = accumulator.room(tp, limit)
-            if room >= size_bytes:
-                return tp, room
-        if partition is None:
-            chosen = self._sticky.next(topic, known.available)
-        assert chosen is not None, "given or chosen"
-        tp = TopicPartition(topic, chosen)
-        if accumulator.room(tp, limit) < size_bytes:
-            accumulator.begin(tp, self._clock.monotonic())
-            self._sender.wake()
-        return tp, max(accumulator.room(tp, limit), size_bytes)
-
-    def _wait_for_room(self, size_bytes: int) -> None:
-        """A message larger than the whole buffer is let in alone."""
-        most = self._settings.buffer_memory
-
-        def has_room() -> bool:
-            used = self._buffered_bytes
-            return self._end is not None or used == 0 or used + size_bytes <= most
-
-        if not has_room() and not self._wait_for(has_room):
-            raise BufferFull(
-                f"{most} bytes of messages wait to be acknowledged, for "
-                f"{self._settings.max_block_ms} ms now"
-            )
-        if self._end is not None:
-            raise SkidwayError(f"the producer has ended: {self._end}")
-
-    def _wait_for(self, has_room: Callable[[], bool]) -> bool:
-        """Whatever linger says, all that is there goes: nothing else makes room."""
-        self._flushing += 1
-        self._sender.wake()
-        try:
-            return self._changed.wait_for(has_room, self._settings.max_block_ms / 1000)
-        finally:
-            self._flushing -= 1
-
-    def _is_done_to(self, number: int) -> bool:
-        if self._end is not None:
-            return True
-        return next(iter(self._sendings), number + 1) > number
-
     def _shut(self) -> None:
         """Ends the thread; what is not delivered is failed."""
-        with self._changed:
+        with self._closing:
             if self._closed:
                 return
             self._closed = True
-            self._end = self._end or SkidwayError("the producer was closed")
-            self._changed.notify_all()
+        self._buffer.close(SkidwayError("the producer was closed"))
         self._sender.stop()
         self._directory.close()
-        self._abandon("the producer was closed before the broker acknowledged")
-
-    def _abandon(self, why: str) -> None:
-        """Nobody may wait for ever for what will never be told."""
-        with self._changed:
-            left, self._sendings = list(self._sendings.values()), {}
-            self._abandoned += len(left)
-            self._changed.notify_all()
-        for sending in left:
-            sending.abandon(SkidwayError(why))
+        self._buffer.abandon("the producer was closed before the broker acknowledged")
 
     def _client(self, *, asked_within_ms: int | None = None) -> core.Client:
         timeout_ms = self._settings.request_timeout_ms
@@ -318,7 +173,7 @@ class Producer:
             max_in_flight=settings.max_in_flight_requests_per_connection,
             max_buffered_bytes=_UNBOUNDED,  # `buffer.memory` bounds it before
         )
-        return client, Outgoing(producer, self, settings.codec)
+        return client, Outgoing(producer, self._buffer, settings.codec)
 
 
 _UNBOUNDED = 1 << 62

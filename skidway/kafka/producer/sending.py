@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
@@ -23,10 +24,11 @@ class Sending:
     """The messages of one call, which may lie in several batches; its future ends with the last.
 
     One message: the future's result is its RecordMetadata; several: a list, in their order. The
-    first error is the future's, once every message has been delivered or refused.
+    first error is the future's, once every message has been delivered or refused. Several threads
+    may tell of its parts: the one that tells of the last ends it.
     """
 
-    __slots__ = ("_error", "_found", "_left", "_single", "future", "number")
+    __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
 
     def __init__(self, number: int, count: int, *, single: bool) -> None:
         """`number`: of this sending among those of its producer."""
@@ -34,6 +36,7 @@ class Sending:
         self.future: Future[Any] = Future()
         self._found: list[RecordMetadata | None] = [None] * count
         self._left = count
+        self._lock = threading.Lock()
         self._single = single
         self._error: Exception | None = None
         if count == 0:
@@ -50,19 +53,22 @@ class Sending:
 
     def failed(self, count: int, error: Exception) -> bool:
         """So many messages will not be delivered. True where these were the last."""
-        self._error = self._error or error
-        return self._less(count)
+        return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
         """Nobody will tell of what is left of it."""
-        if self._left:
-            self.failed(self._left, error)
+        self._less(None, error)
 
-    def _less(self, count: int) -> bool:
-        self._left -= count
-        if self._left == 0:
+    def _less(self, count: int | None, error: Exception | None = None) -> bool:
+        """So many fewer are left, or none at all. True where these were the last."""
+        with self._lock:
+            gone = self._left if count is None else min(count, self._left)
+            self._left -= gone
+            self._error = self._error or error
+            is_last = gone > 0 and self._left == 0
+        if is_last:
             self._end()
-        return self._left == 0
+        return is_last
 
     def _end(self) -> None:
         if not self.future.set_running_or_notify_cancel():

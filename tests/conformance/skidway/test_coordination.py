@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import BadVersionError, RolledBackError
 
-from skidway.coordination import Coordinator, State, Versioned
+from skidway.coordination import CLOSE_WITHIN_S, UNANSWERED, Coordinator, State, Versioned
 from skidway.errors import Unreachable
 from support.processes import eventually, free_port, running
 from support.zookeeper import ZooKeeper
@@ -101,6 +102,38 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
         eventually(lambda: session.state is State.CONNECTED)
         assert told[-1] is State.CONNECTED
         assert session.get("/kept") == Versioned(b"1", 0)
+
+
+@pytest.mark.slow
+def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: Path) -> None:
+    """Connections stay and nothing is answered: whoever uses the client itself is told in a
+    session's time, before and after that is noticed, and `close` ends."""
+    server, timeout_s = ZooKeeper(tmp_path), 4.0
+    with running(server.program, server.ready):
+        session = Coordinator(server.address, session_timeout_s=timeout_s)
+        session.create_if_absent("/kept", b"1")
+        silent: list[BaseException] = []
+
+        def use() -> None:
+            try:
+                session.client.retry(session.client.get, "/kept")
+            except UNANSWERED as error:
+                silent.append(error)
+
+        server.freeze()
+        try:
+            for noticed in (False, True):
+                if noticed:
+                    eventually(lambda: session.state is State.SUSPENDED)
+                thread = threading.Thread(target=use, daemon=True)
+                thread.start()
+                thread.join(2 * timeout_s + 1)
+                assert len(silent) == 1 + noticed
+            began_at = time.monotonic()
+            session.close()
+            assert time.monotonic() - began_at < CLOSE_WITHIN_S + 1
+        finally:
+            server.thaw()
 
 
 def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:

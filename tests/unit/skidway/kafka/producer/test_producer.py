@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from dataclasses import fields
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.kafka import BufferFull, Producer
 from skidway.kafka.producer.directory import KnownTopic
+from skidway.kafka.producer.sending import Sending
 from skidway.kafka.producer.settings import ProducerOptions, ProducerSettings
 
 NOBODY = "127.0.0.1:1"
@@ -155,7 +157,7 @@ def test_a_send_that_is_interrupted_is_waited_for_by_nobody(
     with Producer(NOBODY, linger_ms=3_600_000, buffer_memory=1_000) as producer:
         producer.send("t", bytes(800))
         with monkeypatch.context() as patched:
-            patched.setattr(producer, "_wait_for_room", interrupted)
+            patched.setattr(producer._buffer, "_wait_for_room", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 producer.send("t", bytes(800))
         producer.flush(0)
@@ -173,9 +175,38 @@ def test_memory_is_bounded_whatever_is_sent() -> None:
                 producer.send("t", [bytes(size)] * count)
             except BufferFull:
                 refused += 1
-            held.append(producer._buffered_bytes)
+            held.append(producer._buffer.size_bytes)
     finally:
         with pytest.raises(Unreachable):
             producer.close(20)
     assert refused >= 3
     assert max(held) <= 20_000
+
+
+def test_who_abandons_and_who_fails_a_part_end_it_once() -> None:
+    """Two threads at one time, whichever tells of more than is left: the future ends, once."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(300):
+            sending, start = Sending(0, 10, single=False), threading.Barrier(3)
+            ended: list[object] = []
+            sending.future.add_done_callback(ended.append)
+
+            def part(sending: Sending = sending, start: threading.Barrier = start) -> None:
+                start.wait()
+                sending.failed(4, SkidwayError("no room"))
+
+            def rest(sending: Sending = sending, start: threading.Barrier = start) -> None:
+                start.wait()
+                sending.abandon(SkidwayError("over"))
+
+            threads = [threading.Thread(target=each) for each in (part, rest, part)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+            assert len(ended) == 1
+            assert isinstance(sending.future.exception(0), SkidwayError)
+    finally:
+        sys.setswitchinterval(interval)
