@@ -1,12 +1,15 @@
-"""The nouns `registry` (`run`, `validate`) and `schemas` (see `schemas.commands`)."""
+"""The nouns `registry` (the service) and `schemas` (see `schemas.commands`)."""
 
 from __future__ import annotations
 
 import argparse
+import getpass
+import sys
 from typing import Any
 
 from skidway import service
 from skidway.cli.options import add_config_options, load_settings
+from skidway.errors import UsageError
 
 
 def register_registry(subparsers: Any) -> None:
@@ -21,6 +24,10 @@ def register_registry(subparsers: Any) -> None:
     validate = verbs.add_parser("validate", help="check the settings, and end")
     add_config_options(validate, RegistrySettings)
     validate.set_defaults(run=_validate)
+    words = "make a line of authentication.users.file; the password comes from standard input"
+    hashing = verbs.add_parser("hash-password", help=words, description=words)
+    hashing.add_argument("user")
+    hashing.set_defaults(run=_hash_password)
 
 
 def register_schemas(subparsers: Any) -> None:
@@ -45,4 +52,19 @@ def _validate(args: argparse.Namespace) -> int:
 
     settings = load_settings(RegistrySettings, args, "registry")
     print(f"good: {', '.join(settings.listeners)}, ZooKeeper {settings.zookeeper_connect}")
+    return 0
+
+
+def _hash_password(args: argparse.Namespace) -> int:
+    from schemas.registry.passwords import Hash
+
+    if not args.user or ":" in args.user or not args.user.isprintable():
+        raise UsageError("A user's name has no colon and no control characters.")
+    if sys.stdin.isatty():
+        password = getpass.getpass()
+    else:
+        password = sys.stdin.readline().rstrip("\r\n")
+    if not password:
+        raise UsageError("The password is empty.")
+    print(f"{args.user}:{Hash.of(password)}")
     return 0

@@ -10,9 +10,9 @@ from support.processes import Program, answers, free_port, skidway
 class Registry:
     """The program and its address."""
 
-    def __init__(self, zookeeper: str, folder: Path, *settings: str) -> None:
+    def __init__(self, zookeeper: str, folder: Path, *settings: str, scheme: str = "http") -> None:
         self.port, self.metrics_port = free_port(), free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
         given = (
             f"listeners={self.url}",
             f"zookeeper.connect={zookeeper}",

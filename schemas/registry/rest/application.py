@@ -25,7 +25,7 @@ from schemas.registry.rest.answers import (
     refused,
 )
 from schemas.registry.rest.call import Call, read_call
-from schemas.registry.rest.routes import ROUTES, Answering
+from schemas.registry.rest.routes import ROUTES, Answering, with_fixed_mode
 from schemas.registry.store import MustWait, Registry, Store
 from skidway.errors import SkidwayError
 
@@ -39,12 +39,13 @@ _requests = Counter("skidway_schemas_requests", "Requests answered.", ["method",
 _seconds = Histogram("skidway_schemas_request_seconds", "Time to answer.", ["method", "route"])
 
 
-def application(store: Store) -> ASGIApp:
-    """The registry's ASGI application."""
+def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
+    """The registry's ASGI application. `mode_mutability`: whether requests may change modes."""
     threads = _Threads(store)
+    routes = ROUTES if mode_mutability else tuple(map(with_fixed_mode, ROUTES))
     app = Starlette(
         routes=[
-            Route(each.path, _endpoint(threads, each), methods=[each.method]) for each in ROUTES
+            Route(each.path, _endpoint(threads, each), methods=[each.method]) for each in routes
         ],
         exception_handlers={
             HTTPException: on_http_error,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.registry.decisions import configuration
+from schemas.registry.refusals import not_permitted
 from schemas.registry.rest.call import Call
 from schemas.registry.state import State
 from schemas.registry.store import Registry
@@ -36,3 +37,8 @@ def reset_mode(registry: Registry, call: Call) -> Any:
     return registry.write(
         lambda state: configuration.reset_mode(state, call.subject_or_all, recursive=recursive)
     )
+
+
+def fixed(_registry: Registry, _call: Call) -> Any:
+    """PUT and DELETE where mode.mutability is false"""
+    raise not_permitted("Mode changes are not allowed")

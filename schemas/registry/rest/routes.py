@@ -58,3 +58,9 @@ ROUTES: Final = (
     Answering("GET", "/v1/metadata/id", metadata.cluster),
     Answering("GET", "/v1/metadata/version", metadata.version),
 )
+
+
+def with_fixed_mode(route: Answering) -> Answering:
+    """The route in a registry whose modes cannot be changed by request."""
+    changes = route.answer in (mode.set_mode, mode.reset_mode)
+    return route._replace(answer=mode.fixed) if changes else route

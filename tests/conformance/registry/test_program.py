@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
+import time
 from pathlib import Path
 
 import pytest
 
 from schemas.client import RegistryClient
-from support.processes import free_port, run_skidway
+from schemas.registry.rest import CONTENT_TYPE
+from schemas.registry.server import HEAD_WITHIN_S
+from support.processes import eventually, free_port, run_skidway, running
 from support.registry import Registry
+from support.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.conformance
 
@@ -77,7 +82,9 @@ def test_what_keeps_the_registry_from_starting(registry: Registry, zookeeper: st
             1,
             f"cannot listen on {registry.url.removeprefix('http://')}: address already in use",
         ),
-        (("listeners=https://127.0.0.1:1",), 78, "is not http://host:port"),
+        (("listeners=ftp://127.0.0.1:1",), 78, "is not http://host:port"),
+        (("listeners=https://127.0.0.1:1",), 78, "ssl.certificate.location is missing"),
+        (("authentication.method=BASIC",), 78, "authentication.users.file is missing"),
         (("schema.compatibility.level=SOME",), 78, "must be one of"),
         (("listener=x",), 78, "listeners"),
     ):
@@ -115,3 +122,58 @@ def test_metrics_count_what_was_asked(registry: Registry) -> None:
     assert "skidway_schemas_ids 1.0" in text
     assert 'route="/subjects/{subject}/versions",status="200"} 1.0' in text
     assert "some-subject" not in text
+
+
+def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) -> None:
+    """Byte by byte, on a new connection and on a kept one: closed after a bounded time, while
+    others are answered."""
+    with (
+        socket.create_connection(("127.0.0.1", registry.port), 10) as fresh,
+        socket.create_connection(("127.0.0.1", registry.port), 10) as silent,
+    ):
+        begin = time.monotonic()
+        closed = eventually(
+            lambda: _drip(fresh), within_s=HEAD_WITHIN_S + 20, every_s=0.5, what="it is closed"
+        )
+        assert closed
+        assert time.monotonic() - begin > HEAD_WITHIN_S - 2
+        silent.settimeout(20)
+        assert silent.recv(1) == b""
+        assert RegistryClient(registry.url).subjects() == []
+
+
+def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -> None:
+    """error_code and message, and the end of the connection."""
+    with socket.create_connection(("127.0.0.1", registry.port), 10) as connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+        answer = b""
+        while part := connection.recv(4096):
+            answer += part
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert CONTENT_TYPE.encode() in head
+    assert json.loads(body)["error_code"] == 400
+
+
+def test_it_ends_while_zookeeper_is_away(tmp_path: Path) -> None:
+    """A stop does not wait for what may never come back."""
+    server = ZooKeeper(tmp_path)
+    with running(server.program, server.ready):
+        registry = Registry(server.address, tmp_path)
+        with running(registry.program, registry.ready):
+            server.program.kill()
+            begin = time.monotonic()
+            assert registry.program.stop() == 0
+            assert time.monotonic() - begin < 25
+
+
+def _drip(connection: socket.socket) -> bool:
+    """Sends one more byte of a head; whether the other side has closed."""
+    try:
+        connection.sendall(b"G")
+        connection.settimeout(0.01)
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True

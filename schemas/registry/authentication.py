@@ -1,0 +1,81 @@
+"""HTTP basic authentication (RFC 7617) before everything else that a request wants."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from prometheus_client import Counter
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from schemas.registry.passwords import Users
+from schemas.registry.refusals import too_busy, unauthorized
+from schemas.registry.rest.answers import refused
+
+CHECK_THREADS: Final = 2
+CHECKS_MAX: Final = 64
+"""Passwords in check at once; who guesses many must not keep others waiting for long."""
+HEADER_BYTES_MAX: Final = 4096
+
+_refused = Counter(
+    "skidway_schemas_authentications_refused", "Requests without a user or with a wrong password."
+)
+
+
+class BasicAuthentication:
+    """Lets through who knows a user's password; answers 401 to everybody else."""
+
+    def __init__(self, app: ASGIApp, users: Users, realm: str) -> None:
+        self._app = app
+        self._users = users
+        quoted = realm.replace("\\", "\\\\").replace('"', '\\"')
+        self._challenge = f'Basic realm="{quoted}", charset="UTF-8"'.encode("ascii", "replace")
+        self._threads = ThreadPoolExecutor(CHECK_THREADS, "registry-passwords")
+        self._checking = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        given = credentials(scope)
+        if given is not None and not self._users.remember(*given):
+            if self._checking >= CHECKS_MAX:
+                await refused(too_busy())(scope, receive, send)
+                return
+            given = given if await self._check(*given) else None
+        if given is not None:
+            await self._app(scope, receive, send)
+            return
+        _refused.inc()
+        await refused(unauthorized())(scope, receive, self._with_challenge(send))
+
+    async def _check(self, name: str, password: str) -> bool:
+        self._checking += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._threads, self._users.check, name, password)
+        finally:
+            self._checking -= 1
+
+    def _with_challenge(self, send: Send) -> Send:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = [*message["headers"], (b"www-authenticate", self._challenge)]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        return sent
+
+
+def credentials(scope: Scope) -> tuple[str, str] | None:
+    """User and password of a request, or None where it has none that can be read."""
+    for name, value in scope["headers"]:
+        if name.lower() == b"authorization" and len(value) <= HEADER_BYTES_MAX:
+            method, _, encoded = value.partition(b" ")
+            try:
+                user, colon, password = base64.b64decode(encoded.strip()).decode().partition(":")
+            except (binascii.Error, UnicodeDecodeError):
+                return None
+            return (user, password) if method.lower() == b"basic" and colon else None
+    return None

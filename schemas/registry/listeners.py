@@ -1,0 +1,108 @@
+"""Where clients connect: addresses, their sockets, and TLS."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+from urllib.parse import urlsplit
+
+from skidway import ports
+from skidway.errors import ConfigurationRefused
+
+BACKLOG: Final = 512
+
+ClientCertificates = Literal["NONE", "REQUESTED", "REQUIRED"]
+_VERIFY: Final = {
+    "NONE": ssl.CERT_NONE,
+    "REQUESTED": ssl.CERT_OPTIONAL,
+    "REQUIRED": ssl.CERT_REQUIRED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """An address, with TLS or without."""
+
+    host: str
+    port: int
+    is_tls: bool
+
+    @classmethod
+    def of(cls, text: str) -> Listener:
+        """From http://host:port or https://host:port. Raises `ConfigurationRefused`."""
+        parts = urlsplit(text)
+        try:
+            port = parts.port
+        except ValueError:
+            port = None
+        good = parts.scheme in ("http", "https") and parts.hostname and port is not None
+        if not good or parts.path not in ("", "/") or parts.query:
+            raise ConfigurationRefused(
+                f"listeners: {text!r} is not http://host:port or https://host:port."
+            )
+        return cls(str(parts.hostname), int(port or 0), parts.scheme == "https")
+
+    def open(self) -> socket.socket:
+        """A socket that listens there. Raises one sentence that says who has the port."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        try:
+            made = socket.create_server((self.host, self.port), family=family, backlog=BACKLOG)
+            # Accepted sockets inherit it; asyncio sets it only on sockets that it made itself, and
+            # without it every answer on a kept connection waits 40 ms for the client's
+            # acknowledgement.
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError as error:
+            raise ports.cannot_listen(self.host, self.port, "listeners", error) from error
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """PEM files; without `key` the key is in the certificate's file."""
+
+    certificate: Path
+    key: Path | None = None
+    ca: Path | None = None
+    clients: ClientCertificates = "NONE"
+
+    def context(self) -> ssl.SSLContext:
+        """For the server's side; TLS 1.2 or newer. Raises `ConfigurationRefused`."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if self.clients != "NONE" and self.ca is None:
+            raise ConfigurationRefused(
+                f"ssl.client.authentication is {self.clients}: ssl.ca.location is missing."
+            )
+        try:
+            if self.ca is not None:
+                context.load_verify_locations(self.ca)
+        except (OSError, ssl.SSLError) as error:
+            raise _unusable("ssl.ca.location", self.ca, error) from error
+        context.verify_mode = _VERIFY[self.clients]
+        self.load(context)
+        return context
+
+    def load(self, context: ssl.SSLContext) -> None:
+        """Certificate and key, for connections from now on. Raises `ConfigurationRefused`."""
+        try:
+            context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
+        except (OSError, ssl.SSLError) as error:
+            files = " and ".join(str(each) for each in (self.certificate, self.key) if each)
+            raise _unusable("ssl.certificate.location", files, error) from error
+
+    def stamp(self) -> tuple[tuple[int, int, int], ...]:
+        """Another value once certificate or key are other files. Raises OSError."""
+        stats = [each.stat() for each in (self.certificate, self.key) if each is not None]
+        return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in stats)
+
+
+def _unusable(key: str, what: object, error: OSError) -> ConfigurationRefused:
+    return ConfigurationRefused(f"{key}: {what} cannot be used: {error.strerror or error}.")
+
+
+def _refuse_password() -> str:
+    """Instead of OpenSSL asking on the terminal, where there may be none."""
+    raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

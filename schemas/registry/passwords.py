@@ -1,0 +1,191 @@
+"""Users and their passwords: a file with a salted scrypt hash (RFC 7914) for each.
+
+    # comment
+    ada:$scrypt$ln=14,r=8,p=1$<salt>$<hash>
+
+Salt and hash in base64 without padding, as the PHC string format has them. A check takes some
+30 ms and 16 MB, which is what makes guessing slow; passwords that were right are remembered, as a
+keyed digest, so that a client pays for the first request only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from skidway import log
+from skidway.errors import ConfigurationRefused
+
+LOG2_N: Final = 14
+BLOCK: Final = 8
+PARALLEL: Final = 1
+SALT_BYTES: Final = 16
+HASH_BYTES: Final = 32
+KNOWN_MAX: Final = 1000
+FILE_BYTES_MAX: Final = 1 << 20
+
+_FORM = re.compile(
+    r"\$scrypt\$ln=(?P<n>\d{1,2}),r=(?P<r>\d{1,2}),p=(?P<p>\d{1,2})"
+    r"\$(?P<salt>[A-Za-z0-9+/]+)\$(?P<hash>[A-Za-z0-9+/]+)"
+)
+_log = log.get(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Hash:
+    """A password's hash with what it was made with."""
+
+    log2_n: int
+    block: int
+    parallel: int
+    salt: bytes
+    value: bytes
+
+    @classmethod
+    def of(cls, password: str) -> Hash:
+        """A new one, with a salt of its own."""
+        made = cls(LOG2_N, BLOCK, PARALLEL, secrets.token_bytes(SALT_BYTES), bytes(HASH_BYTES))
+        return cls(LOG2_N, BLOCK, PARALLEL, made.salt, made._derived(password))
+
+    @classmethod
+    def read(cls, text: str) -> Hash:
+        """From its text. Raises ValueError."""
+        found = _FORM.fullmatch(text)
+        if found is None:
+            raise ValueError(text)
+        cost, block, parallel = (int(found[name]) for name in ("n", "r", "p"))
+        if not (10 <= cost <= 17 and 1 <= block <= 16 and 1 <= parallel <= 4):
+            raise ValueError(text)
+        return cls(cost, block, parallel, _bytes(found["salt"]), _bytes(found["hash"]))
+
+    def __str__(self) -> str:
+        """Its text."""
+        made_with = f"ln={self.log2_n},r={self.block},p={self.parallel}"
+        return f"$scrypt${made_with}${_text(self.salt)}${_text(self.value)}"
+
+    def fits(self, password: str) -> bool:
+        """Whether it is this password's."""
+        return hmac.compare_digest(self._derived(password), self.value)
+
+    def _derived(self, password: str) -> bytes:
+        cost = 1 << self.log2_n
+        return hashlib.scrypt(
+            password.encode(),
+            salt=self.salt,
+            n=cost,
+            r=self.block,
+            p=self.parallel,
+            maxmem=256 * cost * self.block * self.parallel,
+            dklen=len(self.value),
+        )
+
+
+class Users:
+    """The users of a file, which is read again when it changes. Safe to use from several threads.
+
+    Raises `ConfigurationRefused` for a file that cannot be used; one that becomes so later is
+    logged, and the users stay those of before.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._key = os.urandom(32)
+        self._known: OrderedDict[bytes, None] = OrderedDict()
+        self._stamp = _stamp(path)
+        self._hashes = _read(path)
+        self._nobody = Hash.of(secrets.token_hex())
+
+    def remember(self, name: str, password: str) -> bool:
+        """Whether this was right before; takes no time."""
+        digest = self._digest(name, password)
+        with self._lock:
+            self._refresh()
+            if digest in self._known:
+                self._known.move_to_end(digest)
+                return True
+        return False
+
+    def check(self, name: str, password: str) -> bool:
+        """Whether this is right; takes its time, for names that are unknown as well."""
+        with self._lock:
+            hashes = self._hashes
+        found = hashes.get(name, self._nobody)
+        good = found.fits(password) and found is not self._nobody
+        with self._lock:
+            if good and hashes is self._hashes:
+                self._known[self._digest(name, password)] = None
+                if len(self._known) > KNOWN_MAX:
+                    self._known.popitem(last=False)
+        return good
+
+    def _refresh(self) -> None:
+        try:
+            stamp = _stamp(self._path)
+            if stamp == self._stamp:
+                return
+            self._stamp = stamp
+            self._hashes = _read(self._path)
+        except ConfigurationRefused as error:
+            _log.error("registry_users_refused", reason=str(error))
+            return
+        self._known.clear()
+        _log.info("registry_users_read", users=len(self._hashes))
+
+    def _digest(self, name: str, password: str) -> bytes:
+        text = f"{len(name)}:{name}{password}".encode()
+        return hmac.digest(self._key, text, "sha256")
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _read(path: Path) -> dict[str, Hash]:
+    try:
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+        if len(content) > FILE_BYTES_MAX:
+            raise ConfigurationRefused(f"{path} is larger than {FILE_BYTES_MAX} bytes.")
+        lines = content.decode().splitlines()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ConfigurationRefused(f"authentication.users.file: {path}: {why}.") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationRefused(f"authentication.users.file: {path} is not UTF-8.") from error
+    found: dict[str, Hash] = {}
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.startswith("#"):
+            name, _, text = line.strip().partition(":")
+            found[name] = _hash(f"{path}:{number}", name, text)
+    return found
+
+
+def _hash(where: str, name: str, text: str) -> Hash:
+    try:
+        return Hash.read(text if name else "")
+    except ValueError:
+        raise ConfigurationRefused(
+            f"{where}: not USER:HASH as `skidway registry hash-password USER` prints it."
+        ) from None
+
+
+def _text(value: bytes) -> str:
+    return base64.b64encode(value).decode().rstrip("=")
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)

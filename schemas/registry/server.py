@@ -1,0 +1,172 @@
+"""The registry's HTTP server: uvicorn, with the bounds that it lacks.
+
+uvicorn waits for ever for the head of a request, and answers what it refuses itself in plain text.
+Here a head comes within `HEAD_WITHIN_S`, connections are at most `CONNECTIONS_MAX`, and every
+refusal has the registry's form.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Any, Final
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from schemas.registry.listeners import TlsFiles
+from schemas.registry.rest import CONTENT_TYPE
+from skidway import log
+from skidway.errors import SkidwayError
+from skidway.service import Shutdown
+
+CONNECTIONS_MAX: Final = 2000
+HEAD_WITHIN_S: Final = 10.0
+"""From the connection, or from the first byte after it was idle, to the end of the head."""
+KEEP_ALIVE_S: Final = 30
+STOP_WITHIN_S: Final = 5
+LOOK_FOR_CERTIFICATES_EVERY_S: Final = 10.0
+
+_log = log.get(__name__)
+
+
+class Protocol(H11Protocol):
+    """One connection."""
+
+    _head: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio."""
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS_MAX:
+            transport.abort()
+        else:
+            self._expect_head(HEAD_WITHIN_S)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        self._expect_no_head()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        """uvicorn calls it behind each answer; its own timer ends with the next byte that comes."""
+        super().on_response_complete()
+        if not self.transport.is_closing():
+            self._expect_head(KEEP_ALIVE_S + HEAD_WITHIN_S)
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP, answered as everything else."""
+        status = http.HTTPStatus.BAD_REQUEST
+        document = {"error_code": status.value, "message": msg}
+        content = json.dumps(document).encode()
+        headers = [
+            (b"content-type", CONTENT_TYPE.encode()),
+            (b"content-length", str(len(content)).encode()),
+            (b"connection", b"close"),
+        ]
+        events = (
+            h11.Response(status_code=status, headers=headers, reason=status.phrase.encode()),
+            h11.Data(data=content),
+            h11.EndOfMessage(),
+        )
+        for event in events:
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _expect_head(self, within_s: float) -> None:
+        self._expect_no_head()
+        self._head = self.loop.call_later(within_s, self._no_head)
+
+    def _expect_no_head(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+
+    def _no_head(self) -> None:
+        """A request that is being answered has come in time; behind its answer comes a new time."""
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.abort()
+
+
+class Server(uvicorn.Server):
+    """uvicorn on sockets of ours; leaves the signals to `skidway.service`."""
+
+    def __init__(self, app: ASGIApp, tls: ssl.SSLContext | None) -> None:
+        config = uvicorn.Config(
+            app,
+            http=Protocol,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            ws="none",
+            timeout_keep_alive=KEEP_ALIVE_S,
+            timeout_graceful_shutdown=STOP_WITHIN_S,
+        )
+        config.load()
+        config.ssl = tls
+        super().__init__(config)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """See uvicorn."""
+        yield
+
+
+def serve(
+    app: ASGIApp,
+    plain: list[socket.socket],
+    encrypted: list[socket.socket],
+    tls: TlsFiles | None,
+    shutdown: Shutdown,
+) -> None:
+    """Answers on all sockets until the end is asked for; open requests have `STOP_WITHIN_S`."""
+    asyncio.run(_serve(app, plain, encrypted, tls, shutdown))
+
+
+async def _serve(
+    app: ASGIApp,
+    plain: list[socket.socket],
+    encrypted: list[socket.socket],
+    tls: TlsFiles | None,
+    shutdown: Shutdown,
+) -> None:
+    servers = [(Server(app, None), plain)] if plain else []
+    background: list[asyncio.Task[Any]] = []
+    if tls is not None:
+        context = tls.context()
+        servers.append((Server(app, context), encrypted))
+        background.append(asyncio.create_task(_renew(tls, context)))
+    loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        for server, _ in servers:
+            server.should_exit = True
+        loop.remove_reader(shutdown.fileno())
+
+    loop.add_reader(shutdown.fileno(), end)
+    await asyncio.gather(*(server.serve(sockets) for server, sockets in servers))
+    for each in background:
+        each.cancel()
+
+
+async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
+    """New connections get the certificate that lies there now; a bad one changes nothing."""
+    known = tls.stamp()
+    while True:
+        await asyncio.sleep(LOOK_FOR_CERTIFICATES_EVERY_S)
+        try:
+            stamp = tls.stamp()
+            if stamp != known:
+                known = stamp
+                tls.context()  # a pair that does not fit must not reach the one in use
+                tls.load(context)
+                _log.info("registry_certificate_read", certificate=str(tls.certificate))
+        except (OSError, SkidwayError) as error:
+            _log.error("registry_certificate_refused", reason=str(error))

@@ -1,0 +1,125 @@
+"""Settings of `skidway registry run`, under Confluent's names where they have one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from schemas.registry.listeners import ClientCertificates, Listener, TlsFiles
+from schemas.registry.passwords import Users
+from skidway.coordination import check_connect
+from skidway.errors import ConfigurationRefused
+from skidway.settings import setting
+from skidway.telemetry import host_and_port
+
+LevelName = Literal[
+    "NONE",
+    "BACKWARD",
+    "BACKWARD_TRANSITIVE",
+    "FORWARD",
+    "FORWARD_TRANSITIVE",
+    "FULL",
+    "FULL_TRANSITIVE",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySettings:
+    """What the registry may be told. Files that it names are read when it is checked."""
+
+    listeners: list[str] = setting(
+        "listeners",
+        ["http://127.0.0.1:8081"],
+        help="Where clients connect: http://host:port or https://host:port, both at once if you "
+        "like; 0.0.0.0 is every address.",
+    )
+    zookeeper_connect: str = setting(
+        "zookeeper.connect",
+        "127.0.0.1:2181",
+        help="ZooKeeper, without chroot: one registry serves every cluster of the company.",
+    )
+    level: LevelName = setting(
+        "schema.compatibility.level",
+        "BACKWARD",
+        help="How schemas may change where no level was set by request.",
+    )
+    mode_mutability: bool = setting(
+        "mode.mutability", True, help="Whether modes may be changed by request."
+    )
+    metrics_listener: str = setting(
+        "metrics.listener", "127.0.0.1:9103", help="Where /metrics and /health are answered."
+    )
+    authentication: Literal["NONE", "BASIC"] = setting(
+        "authentication.method",
+        "NONE",
+        help="BASIC: clients name themselves with user and password (basic.auth.user.info); "
+        "over https, since the password goes along with every request.",
+    )
+    realm: str = setting(
+        "authentication.realm", "skidway", help="What is shown to people who are asked."
+    )
+    users_file: Path | None = setting(
+        "authentication.users.file",
+        None,
+        help="Users for BASIC, one a line as `skidway registry hash-password` prints them. Read "
+        "again when it changes.",
+    )
+    certificate: Path | None = setting(
+        "ssl.certificate.location",
+        None,
+        help="PEM file with the certificate for https and its chain (Confluent's clients name it "
+        "so; its registry has ssl.keystore.location instead). Read again when it changes.",
+    )
+    key: Path | None = setting(
+        "ssl.key.location",
+        None,
+        help="PEM file of the certificate's key, not encrypted; without it the key is in the "
+        "certificate's file.",
+    )
+    ca: Path | None = setting(
+        "ssl.ca.location",
+        None,
+        help="PEM file of the authorities whose client certificates are good (in Confluent's "
+        "registry ssl.truststore.location).",
+    )
+    client_certificates: ClientCertificates = setting(
+        "ssl.client.authentication",
+        "NONE",
+        help="Whether clients of https show a certificate: NONE, REQUESTED, REQUIRED.",
+    )
+
+    @property
+    def addresses(self) -> list[Listener]:
+        """The listeners, read. Raises `ConfigurationRefused`."""
+        return [Listener.of(each) for each in self.listeners]
+
+    @property
+    def tls(self) -> TlsFiles | None:
+        """The files for https; None without https. Raises `ConfigurationRefused`."""
+        if not any(each.is_tls for each in self.addresses):
+            return None
+        if self.certificate is None:
+            raise ConfigurationRefused("A listener has https: ssl.certificate.location is missing.")
+        return TlsFiles(self.certificate, self.key, self.ca, self.client_certificates)
+
+    @property
+    def users(self) -> Users | None:
+        """Who may come; None: everybody. Raises `ConfigurationRefused`."""
+        if self.authentication == "NONE":
+            return None
+        if self.users_file is None:
+            raise ConfigurationRefused(
+                "authentication.method is BASIC: authentication.users.file is missing."
+            )
+        return Users(self.users_file)
+
+    def check(self) -> None:
+        """Refuses addresses that are none, and files that cannot be used."""
+        if not self.listeners:
+            raise ConfigurationRefused("listeners: at least one is needed.")
+        check_connect(self.zookeeper_connect)
+        host_and_port(self.metrics_listener, key="metrics.listener")
+        tls, _ = self.tls, self.users
+        if tls is not None:
+            tls.context()

@@ -1,0 +1,168 @@
+"""A registry with TLS and passwords, as stock clients and ours meet it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, SchemaRegistryError
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from schemas.client import RegistryClient, RegistryRefused, RegistryUnreachable, Security
+from support.certificates import Authority
+from support.processes import answers, eventually, free_port, run_skidway, running
+from support.registry import Registry
+
+pytestmark = [
+    pytest.mark.conformance,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]
+
+SCHEMA = json.dumps(
+    {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
+)
+VALUE = SerializationContext("users", MessageField.VALUE)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.fixture
+def secured(zookeeper: str, tmp_path: Path, authority: Authority) -> Iterator[Registry]:
+    """https, client certificates if somebody has one, and a user ada."""
+    pair = authority.sign("registry")
+    users = tmp_path / "users"
+    done = run_skidway("registry", "hash-password", "ada", input_text="ge:heim\n")
+    assert done.returncode == 0, done.stderr
+    users.write_text(done.stdout)
+    made = Registry(
+        zookeeper,
+        tmp_path,
+        f"ssl.certificate.location={pair.certificate}",
+        f"ssl.key.location={pair.key}",
+        "authentication.method=BASIC",
+        f"authentication.users.file={users}",
+        scheme="https",
+    )
+    with running(made.program, made.ready):
+        yield made
+
+
+def confluent(registry: Registry, authority: Authority, user: str) -> SchemaRegistryClient:
+    return SchemaRegistryClient(
+        {
+            "url": registry.url,
+            "ssl.ca.location": str(authority.certificate),
+            "basic.auth.user.info": user,
+        }
+    )
+
+
+def test_confluents_client_with_tls_and_a_password(secured: Registry, authority: Authority) -> None:
+    """Serializer and deserializer go through; a wrong password is 401 at once."""
+    with confluent(secured, authority, "ada:ge:heim") as client:
+        data = AvroSerializer(client, SCHEMA)({"name": "Ada"}, VALUE)
+        assert AvroDeserializer(client)(data, VALUE) == {"name": "Ada"}
+        assert client.get_subjects() == ["users-value"]
+    with confluent(secured, authority, "ada:wrong") as client:
+        with pytest.raises(SchemaRegistryError) as caught:
+            client.register_schema("s", Schema(SCHEMA, "AVRO"))
+        assert (caught.value.http_status_code, caught.value.error_code) == (401, 401)
+
+
+def test_our_client_with_tls_and_a_password(secured: Registry, authority: Authority) -> None:
+    """Ours as well; no password appears in what the registry logs."""
+    ours = RegistryClient(
+        secured.url, security=Security(user_info="ada:ge:heim", ca=authority.certificate)
+    )
+    assert ours.register("s", SCHEMA) == 1
+    nobody = RegistryClient(secured.url, security=Security(ca=authority.certificate))
+    with pytest.raises(RegistryRefused) as caught:
+        nobody.subjects()
+    assert caught.value.status == 401
+    assert "heim" not in secured.program.output()
+
+
+def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_path: Path) -> None:
+    """And http on the port of https is no way around."""
+    other = Authority(tmp_path, "other")
+    context = ssl.create_default_context(cafile=str(other.certificate))
+    connection = http.client.HTTPSConnection("127.0.0.1", secured.port, timeout=10, context=context)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        connection.request("GET", "/subjects")
+    plain = http.client.HTTPConnection("127.0.0.1", secured.port, timeout=10)
+    plain.request("GET", "/subjects")
+    with pytest.raises((http.client.HTTPException, OSError)):
+        plain.getresponse()
+    plain.close()
+
+
+def test_health_asks_for_no_password(secured: Registry) -> None:
+    """It is on another port, for those who look after the machine."""
+    assert answers(f"http://127.0.0.1:{secured.metrics_port}/health")
+
+
+def test_a_renewed_certificate_is_shown_without_a_restart(
+    secured: Registry, tmp_path: Path
+) -> None:
+    """New connections see it; one that does not fit its key changes nothing."""
+    shown = _certificate(secured)
+    good = (tmp_path / "registry.pem").read_bytes()
+    _replace(tmp_path / "registry.pem", Authority(tmp_path, "third").certificate.read_bytes())
+    eventually(
+        lambda: "registry_certificate_refused" in secured.program.output(),
+        what="a certificate without its key is refused",
+    )
+    assert _certificate(secured) == shown
+    _replace(tmp_path / "registry.pem", good)
+    renewed = Authority(tmp_path, "renewed").sign("next")
+    _replace(tmp_path / "registry.key", renewed.key.read_bytes())
+    _replace(tmp_path / "registry.pem", renewed.certificate.read_bytes())
+    eventually(lambda: _certificate(secured) != shown, what="the new certificate is shown")
+    assert _certificate(secured) == renewed.certificate.read_text()
+
+
+def test_certificates_of_clients_and_a_listener_without_tls(
+    zookeeper: str, tmp_path: Path, authority: Authority
+) -> None:
+    """Both at once: http for this machine, https with certificates for everybody else."""
+    pair, known = authority.sign("registry"), authority.sign("client")
+    tls, plain = f"https://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
+    made = Registry(
+        zookeeper,
+        tmp_path,
+        f"listeners={tls},{plain}",
+        f"ssl.certificate.location={pair.certificate}",
+        f"ssl.key.location={pair.key}",
+        f"ssl.ca.location={authority.certificate}",
+        "ssl.client.authentication=REQUIRED",
+    )
+    with running(made.program, made.ready):
+        shows = {"certificate": known.certificate, "key": known.key}
+        ours = RegistryClient(tls, security=Security(ca=authority.certificate, **shows))
+        assert ours.register("s", SCHEMA) == 1
+        assert RegistryClient(plain).subjects() == ["s"]
+        hasty = RegistryClient(
+            tls, security=Security(ca=authority.certificate), pause=lambda _seconds: None
+        )
+        with pytest.raises(RegistryUnreachable):
+            hasty.subjects()
+        assert made.program.stop() == 0
+
+
+def _certificate(registry: Registry) -> str:
+    return ssl.get_server_certificate(("127.0.0.1", registry.port))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    made = path.with_suffix(".new")
+    made.write_bytes(content)
+    os.replace(made, path)

@@ -1,0 +1,73 @@
+"""Schemas remembered as types: bounded by their size, not by their number."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas.avro_schema import SchemaInvalid
+from schemas.registry.kept import Kept, Reference, everything_needed
+from schemas.registry.parsed import ParsedSchemas
+from support.registry_http import record
+
+
+def kept(number: int, text: str, *needs: Kept) -> Kept:
+    references = tuple(Reference(f"R{each.id}", f"s{each.id}", 1, each.id) for each in needs)
+    return Kept(number, text, references, needs)
+
+
+def test_what_was_parsed_is_remembered() -> None:
+    """The very same types, so that nothing is parsed twice."""
+    schemas, one = ParsedSchemas(), kept(1, record(a=None))
+    assert schemas.of(one) is schemas.of(one)
+
+
+def test_the_least_used_is_forgotten_first() -> None:
+    """Never more characters than allowed; large ones push out several."""
+    texts = [record(f"R{n}", **{"a" * 100: None}) for n in range(4)]
+    size = len(texts[0])
+    schemas = ParsedSchemas(characters_max=2 * size)
+    one, two, three = (kept(n, texts[n]) for n in range(3))
+    first = schemas.of(one)
+    second = schemas.of(two)
+    assert schemas.of(one) is first
+    schemas.of(three)
+    assert schemas.characters == 2 * size
+    assert schemas.of(one) is first
+    assert schemas.of(two) is not second
+
+
+def test_one_that_is_larger_than_all_is_not_remembered() -> None:
+    """It would push out everything else and not fit all the same."""
+    schemas = ParsedSchemas(characters_max=10)
+    large = kept(1, record(a=None))
+    assert schemas.of(large) is not schemas.of(large)
+    assert schemas.characters == 0
+
+
+def test_what_is_needed_comes_first_and_once() -> None:
+    """A diamond of references, each way through it."""
+    bottom = kept(1, record("R1", a=None))
+    left, right = kept(2, record("R2", a="R1"), bottom), kept(3, record("R3", a="R1"), bottom)
+    top = kept(4, record("R4", a="R2", b="R3", c="R1"), left, right)
+    order = [each.id for each in everything_needed([top])]
+    assert sorted(order) == [1, 2, 3, 4]
+    assert order.index(1) < order.index(2) < order.index(4)
+    assert order.index(3) < order.index(4)
+    parsed = ParsedSchemas().of(top)
+    assert sorted(parsed.known) == ["R1", "R2", "R3"]
+
+
+def test_two_meanings_of_one_name_are_refused() -> None:
+    """Through two references that need two versions of a part."""
+    old, new = kept(1, record("P", a=None)), kept(2, record("P", b=None))
+    left, right = kept(3, record("L", p="P"), old), kept(4, record("M", p="P"), new)
+    with pytest.raises(SchemaInvalid, match="declare P"):
+        ParsedSchemas().new(record("T", left="L", right="M"), (left, right))
+
+
+def test_the_guid_tells_schemas_apart() -> None:
+    """By text, and by references; ids do not count, so that two registries give the same."""
+    part = kept(1, record("R1", a=None))
+    texts = record("R2", a="R1")
+    assert kept(2, texts, part).guid == kept(9, texts, part).guid
+    assert len({kept(2, texts).guid, kept(2, texts, part).guid, part.guid}) == 3

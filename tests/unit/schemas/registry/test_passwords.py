@@ -1,0 +1,125 @@
+"""Users and passwords: slow to guess, quick for who was right before, never half read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.registry import passwords
+from schemas.registry.passwords import Hash, Users
+from skidway.errors import ConfigurationRefused
+
+
+@pytest.fixture(autouse=True)
+def _cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passwords, "LOG2_N", 10)
+
+
+def users_of(path: Path, **known: str) -> Users:
+    path.write_text("# users\n\n" + "".join(f"{n}:{Hash.of(p)}\n" for n, p in known.items()))
+    return Users(path)
+
+
+def test_a_hash_fits_its_password_alone() -> None:
+    """Also when read back from its text; each has a salt of its own."""
+    made = Hash.of("geheim")
+    assert Hash.read(str(made)).fits("geheim")
+    assert not made.fits("Geheim")
+    assert str(Hash.of("geheim")) != str(made)
+    assert "geheim" not in str(made)
+
+
+def test_the_hash_is_rfc_7914s() -> None:
+    """A known answer, so that hashes stay readable: the RFC's second vector has N = 1024."""
+    derived = hashlib.scrypt(b"password", salt=b"NaCl", n=1024, r=8, p=16, dklen=64).hex()
+    assert derived.startswith("fdbabe1c9d347200")
+    made = Hash(10, 8, 4, b"NaCl", bytes(32))._derived("password")
+    assert made == hashlib.scrypt(b"password", salt=b"NaCl", n=1024, r=8, p=4, dklen=32)
+
+
+def test_users_of_a_file(tmp_path: Path) -> None:
+    """Right, wrong, unknown; names and passwords may hold what they like but a colon in names."""
+    users = users_of(tmp_path / "users", ada="a:b c", grace="ü")
+    assert users.check("ada", "a:b c")
+    assert users.check("grace", "ü")
+    assert not users.check("ada", "ü")
+    assert not users.check("nobody", "a:b c")
+    assert not users.check("", "")
+
+
+def test_who_was_right_is_remembered_and_nobody_else(tmp_path: Path) -> None:
+    """A request costs a hash only the first time."""
+    users = users_of(tmp_path / "users", ada="x")
+    assert not users.remember("ada", "x")
+    assert users.check("ada", "x")
+    assert users.remember("ada", "x")
+    assert not users.remember("ada", "y")
+    assert not users.remember("a", "dax")
+    users.check("ada", "y")
+    assert not users.remember("ada", "y")
+
+
+def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
+    """A user who was taken out is out at once."""
+    path = tmp_path / "users"
+    users = users_of(path, ada="x", grace="y")
+    assert users.check("ada", "x")
+    replace(path, f"grace:{Hash.of('z')}\n")
+    assert not users.remember("ada", "x")
+    assert not users.check("ada", "x")
+    assert users.check("grace", "z")
+
+
+@pytest.mark.parametrize("content", ["nonsense\n", None])
+def test_a_file_that_became_bad_changes_nothing(tmp_path: Path, content: str | None) -> None:
+    """Nobody is locked out by a slip, nor let in."""
+    path = tmp_path / "users"
+    users = users_of(path, ada="x")
+    if content is None:
+        path.unlink()
+    else:
+        replace(path, content)
+    assert not users.remember("ada", "x")
+    assert users.check("ada", "x")
+    assert not users.check("ada", "y")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ada",
+        "ada:geheim",
+        f":{Hash.of('x')}",
+        "ada:$scrypt$ln=30,r=8,p=1$c2FsdA$aGFzaA",
+        "ada:$scrypt$ln=14,r=8,p=1$!$aGFzaA",
+        "ada:$2y$05$abcdefghijklmnopqrstuv",
+    ],
+)
+def test_a_line_that_is_none_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
+    """At the start, before anybody could rely on it; the sentence shows no password."""
+    path = tmp_path / "users"
+    path.write_text(f"# users\n{line}\n")
+    with pytest.raises(ConfigurationRefused, match=r"users:2: not USER:HASH") as caught:
+        Users(path)
+    assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [None, b"\xff", b"#" * (1 << 20) + b"#"])
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    """Missing, no text, endless."""
+    path = tmp_path / "users"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ConfigurationRefused, match="users"):
+        Users(path)
+
+
+def replace(path: Path, content: Any) -> None:
+    """As editors and Ansible do: another file under the name."""
+    made = path.with_suffix(".new")
+    made.write_text(content)
+    os.replace(made, path)

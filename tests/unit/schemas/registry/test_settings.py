@@ -1,0 +1,91 @@
+"""What the registry refuses to run with: one sentence that names the setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.registry.listeners import Listener
+from schemas.registry.passwords import Hash
+from schemas.registry.settings import RegistrySettings
+from skidway.errors import ConfigurationRefused
+from support.certificates import Authority
+
+
+def test_listeners_are_addresses_with_and_without_tls() -> None:
+    """Both kinds at once."""
+    settings = RegistrySettings(listeners=["http://127.0.0.1:1", "https://[::1]:2/"])
+    assert settings.addresses == [Listener("127.0.0.1", 1, False), Listener("::1", 2, True)]
+
+
+@pytest.mark.parametrize(
+    "listener",
+    ["", "127.0.0.1:1", "ftp://h:1", "http://h", "http://h:x", "http://h:1/p", "http://h:1?q"],
+)
+def test_what_is_no_listener(listener: str) -> None:
+    """Named in the sentence."""
+    with pytest.raises(ConfigurationRefused, match="listeners"):
+        RegistrySettings(listeners=[listener]).check()
+
+
+def test_good_files_are_taken(tmp_path: Path) -> None:
+    """Certificate, key, authorities and users."""
+    authority = Authority(tmp_path)
+    pair = authority.sign("registry")
+    users = tmp_path / "users"
+    users.write_text(f"ada:{Hash.of('x')}\n")
+    RegistrySettings(
+        listeners=["https://127.0.0.1:1"],
+        certificate=pair.certificate,
+        key=pair.key,
+        ca=authority.certificate,
+        client_certificates="REQUIRED",
+        authentication="BASIC",
+        users_file=users,
+    ).check()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "ssl.certificate.location is missing"),
+        ({"certificate": "missing"}, "ssl.certificate.location: .*missing"),
+        ({"certificate": "other"}, "other.pem and .* cannot be used"),
+        ({"certificate": "registry", "client_certificates": "REQUIRED"}, "ssl.ca.location is miss"),
+        ({"certificate": "registry", "ca": "missing"}, "ssl.ca.location: .*missing"),
+        ({"certificate": "registry", "authentication": "BASIC"}, "users.file is missing"),
+    ],
+)
+def test_files_that_cannot_be_used(tmp_path: Path, given: dict[str, Any], words: str) -> None:
+    """Before the first client finds out: missing, not belonging together."""
+    authority = Authority(tmp_path)
+    key = authority.sign("registry").key
+    authority.sign("other")
+    for name in ("certificate", "ca"):
+        if name in given:
+            given = {**given, name: tmp_path / f"{given[name]}.pem"}
+    settings = RegistrySettings(listeners=["https://127.0.0.1:1"], key=key, **given)
+    with pytest.raises(ConfigurationRefused, match=words):
+        settings.check()
+
+
+def test_an_encrypted_key_is_refused_and_not_asked_for(tmp_path: Path) -> None:
+    """Nobody sits at the terminal of a service."""
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    pair = Authority(tmp_path).sign("registry")
+    pair.key.write_bytes(
+        ec.generate_private_key(ec.SECP256R1()).private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"x"),
+        )
+    )
+    settings = RegistrySettings(
+        listeners=["https://127.0.0.1:1"], certificate=pair.certificate, key=pair.key
+    )
+    with pytest.raises(ConfigurationRefused, match="the key is encrypted"):
+        settings.check()
