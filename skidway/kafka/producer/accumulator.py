@@ -28,7 +28,8 @@ class Messages(NamedTuple):
     def sizes(self) -> list[int]:
         """The most bytes that each takes in a batch, before compression."""
         if self.keys is None:
-            return [len(value or b"") + RECORD_OVERHEAD_MAX for value in self.values]
+            values = [value or b"" for value in self.values]
+            return [size + RECORD_OVERHEAD_MAX for size in map(len, values)]
         pairs = zip(self.keys, self.values, strict=True)
         return [len(key or b"") + len(value or b"") + RECORD_OVERHEAD_MAX for key, value in pairs]
 
@@ -72,7 +73,8 @@ class PendingBatch:
 
     def encode(self, codec: Codec) -> EncodedBatch:
         """The record batch."""
-        keys = None if all(key is None for key in self.keys) else pa.array(self.keys, pa.binary())
+        has_keys = self.keys.count(None) < len(self.keys)
+        keys = pa.array(self.keys, pa.binary()) if has_keys else None
         times = np.array(self.timestamps, np.int64)
         return encode(pa.array(self.values, pa.binary()), times, keys=keys, codec=codec)
 
@@ -168,6 +170,9 @@ class Accumulator:
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
     """How far messages fit, at least one; and their bytes."""
+    whole = sum(sizes[start:end])
+    if whole <= room:
+        return end, whole
     stop, used = start + 1, sizes[start]
     while stop < end and used + sizes[stop] <= room:
         used += sizes[stop]

@@ -39,7 +39,7 @@ def segments(
     """Where the messages go, those behind each other that go to the same partition together."""
     if partition is not None and not 0 <= partition < count:
         raise UsageError(f"topic {topic} has the partitions 0 to {count - 1} only")
-    if partition is not None or (partitioner is None and all(key is None for key in keys)):
+    if partition is not None or (partitioner is None and keys.count(None) == len(keys)):
         return [(partition, 0, len(values))]
     chosen: list[int | None]
     if partitioner is None:

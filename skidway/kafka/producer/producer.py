@@ -77,7 +77,7 @@ class Producer:
         partition: int | None = None,
         partitioner: Partitioner | None = None,
         timestamp_ms: int | None = None,
-    ) -> Future[list[RecordMetadata]]: ...
+    ) -> Future[Sequence[RecordMetadata]]: ...
 
     def send(
         self,
@@ -107,7 +107,7 @@ class Producer:
         where = segments(topic, known.partitions, keys, values, partition, partitioner)
         timestamp = self._clock.time_ms() if timestamp_ms is None else timestamp_ms
         own_keys = None if key is None else keys
-        messages_ = Messages(own_keys, [_bytes(value) for value in values], timestamp)
+        messages_ = Messages(own_keys, _all_bytes(values), timestamp)
         return self._buffer.queue(topic, known, messages_, where, single=single)
 
     def flush(self, timeout_ms: int | None = None) -> None:
@@ -194,6 +194,12 @@ def _keys_of(key: Any, count: int) -> Sequence[bytes | None]:
     if len(key) != count:
         raise UsageError(f"{len(key)} keys for {count} messages")
     return list(key)
+
+
+def _all_bytes(data: Sequence[Any]) -> list[bytes | None]:
+    if set(map(type, data)) <= {bytes, type(None)}:  # nearly always, and checked without a loop
+        return list(data)
+    return [_bytes(each) for each in data]
 
 
 def _bytes(data: Any) -> bytes | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right
+from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple, overload
 
 from skidway.kafka.types import TopicPartition
 
@@ -20,12 +23,60 @@ class RecordMetadata(NamedTuple):
     timestamp: int
 
 
+class _Piece(NamedTuple):
+    """Messages behind each other in one batch; `first` is the index of the first in its sending."""
+
+    first: int
+    tp: TopicPartition
+    base_offset: int
+    timestamps: Sequence[int]
+
+    def metadata(self, index: int) -> RecordMetadata:
+        """Of the message `index` of the piece."""
+        offset = self.base_offset + index if self.base_offset >= 0 else -1
+        return RecordMetadata(self.tp.topic, self.tp.partition, offset, self.timestamps[index])
+
+
+class SetMetadata(Sequence[RecordMetadata]):
+    """Where each message of a set is, in their order; made when asked for, as few ever ask."""
+
+    __slots__ = ("_ends", "_pieces")
+
+    def __init__(self, pieces: list[_Piece]) -> None:
+        self._pieces = sorted(pieces, key=lambda piece: piece.first)
+        self._ends = list(accumulate(len(piece.timestamps) for piece in self._pieces))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, index: int) -> RecordMetadata: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[RecordMetadata]: ...
+
+    def __getitem__(self, index: int | slice) -> RecordMetadata | list[RecordMetadata]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        at = range(len(self))[index]  # IndexError, and from the end
+        piece = self._pieces[bisect_right(self._ends, at)]
+        return piece.metadata(at - piece.first)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
 class Sending:
     """The messages of one call, which may lie in several batches; its future ends with the last.
 
-    One message: the future's result is its RecordMetadata; several: a list, in their order. The
-    first error is the future's, once every message has been delivered or refused. Several threads
-    may tell of its parts: the one that tells of the last ends it.
+    One message: the future's result is its RecordMetadata; several: SetMetadata. The first error is
+    the future's, once every message has been delivered or refused. Several threads may tell of its
+    parts: the one that tells of the last ends it.
     """
 
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
@@ -34,7 +85,7 @@ class Sending:
         """`number`: of this sending among those of its producer."""
         self.number = number
         self.future: Future[Any] = Future()
-        self._found: list[RecordMetadata | None] = [None] * count
+        self._found: list[_Piece] = []
         self._left = count
         self._lock = threading.Lock()
         self._single = single
@@ -46,9 +97,7 @@ class Sending:
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
         """Messages from index `first` on are at these offsets. True where these were the last."""
-        for index, timestamp in enumerate(timestamps):
-            offset = base_offset + index if base_offset >= 0 else -1
-            self._found[first + index] = RecordMetadata(tp.topic, tp.partition, offset, timestamp)
+        self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 
     def failed(self, count: int, error: Exception) -> bool:
@@ -76,4 +125,6 @@ class Sending:
         if self._error is not None:
             self.future.set_exception(self._error)
         else:
-            self.future.set_result(self._found[0] if self._single else self._found)
+            self.future.set_result(
+                self._found[0].metadata(0) if self._single else SetMetadata(self._found)
+            )
