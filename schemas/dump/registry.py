@@ -6,7 +6,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from schemas.client import Registered, RegistryAdministration
+from schemas.client import (
+    MODE_UNSET,
+    SUBJECT_UNKNOWN,
+    Registered,
+    RegistryAdministration,
+    RegistryRefused,
+)
 from schemas.dump.contents import Contents, StoredVersion
 from schemas.dump.restoring import LEVEL, Steps
 
@@ -46,8 +52,7 @@ def carry_out(
 ) -> None:
     """Takes the steps, the versions in mode IMPORT; the modes are set back in any case.
 
-    While it lasts nobody else can register: for all where the registry was empty or everything is
-    restored, else under the subjects that are restored.
+    While it lasts nobody else can register, so that nobody takes an id that the dump brings.
     """
     total, done = len(planned.imports) + len(planned.deletions), 0
     with _importing(client, planned, there):
@@ -89,9 +94,18 @@ def _set_back(client: RegistryAdministration, scope: str | None, before: str | N
         if scope is None:
             client.set_mode(None, READWRITE)
         else:
-            client.reset_mode(scope)
+            _reset_mode(client, scope)
     else:
         client.set_mode(scope, before)
+
+
+def _reset_mode(client: RegistryAdministration, subject: str) -> None:
+    """A subject whose versions are all deleted has no mode any more."""
+    try:
+        client.reset_mode(subject)
+    except RegistryRefused as refused:
+        if refused.error_code not in (SUBJECT_UNKNOWN, MODE_UNSET):
+            raise
 
 
 def _reserve(client: RegistryAdministration, highest_id: int) -> None:

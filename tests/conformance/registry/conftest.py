@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from support.brokers import skidway_broker
 from support.processes import running
 from support.registry import Registry
+
+__all__ = ["registry", "skidway_broker"]
 
 
 @pytest.fixture

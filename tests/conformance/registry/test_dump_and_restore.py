@@ -1,0 +1,192 @@
+"""`skidway schemas dump` and `restore` between real registries, files and topics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from schemas.client import Reference, RegistryAdministration
+from schemas.dump import registry as registry_contents
+from schemas.dump.contents import Contents
+from support.brokers import SkidwayBroker
+from support.kafka import ApacheKafka, tool, topic_name
+from support.processes import run_skidway, running
+from support.registry import Registry
+
+pytestmark = pytest.mark.conformance
+
+ADDRESS = {"type": "record", "name": "Address", "namespace": "a.b", "fields": []}
+V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
+V2 = {**V1, "fields": [*V1["fields"], {"name": "home", "type": ["null", "a.b.Address"]}]}
+
+CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+
+
+def skidway(verb: str, registry: Registry, *arguments: str) -> CompletedProcess[str]:
+    return run_skidway("schemas", verb, "--registry", registry.url, *arguments)
+
+
+def contents(registry: Registry) -> Contents:
+    return registry_contents.read(RegistryAdministration(registry.url))
+
+
+@pytest.fixture
+def empty(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
+    """A second registry that has nothing in common with the first."""
+    made = Registry(f"{zookeeper}-other", tmp_path)
+    with running(made.program, made.ready):
+        yield made
+
+
+@pytest.fixture
+def full(registry: Registry) -> Registry:
+    """References, a version gone for ever with the highest id, soft deletions, levels, a mode."""
+    client = RegistryAdministration(registry.url)
+    client.set_level(None, {"compatibility": "NONE"})
+    client.register("address", json.dumps(ADDRESS))
+    client.register("users", json.dumps(V1))
+    client.register("users", json.dumps(V2), (Reference("a.b.Address", "address", 1),))
+    client.register("users/old", json.dumps(V1))
+    client.register("gone", '"int"')
+    client.delete_subject("gone")
+    client.delete_subject("gone", permanent=True)
+    client.delete_version("users", 1)
+    client.delete_subject("users/old")
+    client.set_level("users", {"compatibility": "FULL"})
+    client.set_mode("address", "READONLY")
+    return registry
+
+
+def test_a_dump_brings_an_empty_registry_to_the_same(
+    full: Registry, empty: Registry, tmp_path: Path
+) -> None:
+    """Ids, versions, deletions, references, levels, modes; and ids go on behind the highest."""
+    file = tmp_path / "registry.jsonl"
+    done = skidway("dump", full, str(file), "--json")
+    assert (done.returncode, json.loads(done.stdout)["versions"]) == (0, 4)
+    done = skidway("restore", empty, str(file), "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["imported"] == 4
+    assert contents(empty) == contents(full)
+    assert contents(empty).highest_id == 4
+    client = RegistryAdministration(empty.url)
+    assert client.register("fresh", '"long"') == 5
+    assert json.loads(client.schema(2)) == V1
+
+
+def test_a_restore_is_repeated_without_harm(
+    full: Registry, empty: Registry, tmp_path: Path
+) -> None:
+    """The second time nothing is left to do; a dry run does nothing the first time."""
+    file = tmp_path / "registry.jsonl"
+    skidway("dump", full, str(file))
+    before = contents(empty)
+    assert json.loads(skidway("restore", empty, str(file), "--dry-run", "--json").stdout) == {
+        "done": False, "in_dump": 4, "imported": 4, "deleted": 2, "levels": 2, "modes": 1,
+        "highest_id": 4, "passed_over": 0,
+    }  # fmt: skip
+    assert contents(empty) == before
+    skidway("restore", empty, str(file))
+    done = json.loads(skidway("restore", empty, str(file), "--json").stdout)
+    assert (done["imported"], done["deleted"], done["levels"], done["modes"]) == (0, 0, 0, 0)
+
+
+def test_a_conflict_is_refused_before_anything_is_written(
+    full: Registry, empty: Registry, tmp_path: Path
+) -> None:
+    """Status 1, a sentence with the id, and the registry is as it was."""
+    file = tmp_path / "registry.jsonl"
+    skidway("dump", full, str(file))
+    RegistryAdministration(empty.url).register("mine", '"double"')
+    before = contents(empty)
+    done = skidway("restore", empty, str(file))
+    assert done.returncode == 1
+    assert "id 1, in the dump address version 1, is mine version 1 there" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert contents(empty) == before
+
+
+def test_one_subject_is_restored_with_what_it_refers_to(
+    full: Registry, empty: Registry, tmp_path: Path
+) -> None:
+    """Into a registry that is in use: others' subjects, levels and modes stay."""
+    file = tmp_path / "registry.jsonl"
+    skidway("dump", full, str(file))
+    done = skidway("restore", empty, str(file), "--subject", "users", "--no-modes")
+    assert done.returncode == 0, done.stderr
+    found = contents(empty)
+    assert sorted(found.versions) == [("address", 1), ("users", 1), ("users", 2)]
+    assert found.levels["users"] == {"compatibilityLevel": "FULL"}
+    assert found.levels[None] == {"compatibilityLevel": "BACKWARD"}
+    assert not found.modes
+    done = skidway("restore", empty, str(file), "--subject", "nobody")
+    assert done.returncode == 1
+    assert "no subject nobody" in done.stderr
+
+
+def test_a_printed_topic_is_restored(full: Registry, empty: Registry) -> None:
+    """What kafka-console-consumer prints with keys, from standard input."""
+    printed = skidway("dump", full, "--console").stdout
+    assert printed.splitlines()[0] == '{"keytype":"NOOP","magic":0}\t{"maxId":4}'
+    done = run_skidway("schemas", "restore", "--registry", empty.url, input_text=printed)
+    assert done.returncode == 0, done.stderr
+    assert contents(empty) == contents(full)
+
+
+def test_what_is_live_is_not_deleted_without_a_yes(
+    full: Registry, empty: Registry, tmp_path: Path
+) -> None:
+    """An older dump may say deleted of what came back since."""
+    file = tmp_path / "registry.jsonl"
+    skidway("dump", full, str(file))
+    skidway("restore", empty, str(file), "--no-modes")
+    RegistryAdministration(empty.url).register("users/old", json.dumps(V1))
+    assert RegistryAdministration(empty.url).versions("users/old") == [2]
+    client = RegistryAdministration(full.url)
+    client.register("users/old", json.dumps(V1))
+    client.delete_subject("users/old")
+    skidway("dump", full, str(file))
+    done = skidway("restore", empty, str(file))
+    assert done.returncode == 2
+    assert "users/old version 2" in done.stderr
+    assert skidway("restore", empty, str(file), "--yes").returncode == 0
+    assert "users/old" not in RegistryAdministration(empty.url).subjects()
+
+
+@pytest.mark.java
+def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
+    full: Registry, empty: Registry, apache_kafka: ApacheKafka
+) -> None:
+    """Made compacted with one partition; a topic in use is refused; Kafka's own consumer prints
+    what restores the same."""
+    topic = topic_name("schemas")
+    at = ("--bootstrap-server", apache_kafka.address)
+    done = skidway("dump", full, "--to-topic", topic, *at)
+    assert done.returncode == 0, done.stderr
+    done = skidway("dump", full, "--to-topic", topic, *at)
+    assert done.returncode == 1
+    assert "has records already" in done.stderr
+    done = skidway("restore", empty, "--from-topic", topic, *at)
+    assert done.returncode == 0, done.stderr
+    assert contents(empty) == contents(full)
+    printing = ("--from-beginning", "--timeout-ms", "10000", "--property", "print.key=true")
+    printed = tool(CONSOLE_CONSUMER, [*at, "--topic", topic, *printing])
+    done = run_skidway("schemas", "restore", "--registry", empty.url, "--json", input_text=printed)
+    assert (done.returncode, json.loads(done.stdout)["in_dump"]) == (0, 4), done.stderr
+
+
+def test_a_topic_of_several_partitions_is_no_registrys(
+    empty: Registry, skidway_broker: SkidwayBroker
+) -> None:
+    """Nor is one that is not there: status 1, and one sentence."""
+    at = ("--bootstrap-server", skidway_broker.address)
+    topic = topic_name("schemas")
+    run_skidway("topics", "create", *at, topic, "--partitions", "2")
+    done = skidway("restore", empty, "--from-topic", topic, *at)
+    assert (done.returncode, "has 2 partitions" in done.stderr) == (1, True)
+    done = skidway("restore", empty, "--from-topic", topic_name("none"), *at)
+    assert (done.returncode, "There is no topic" in done.stderr) == (1, True)

@@ -1,0 +1,149 @@
+"""The two JavaScript clients of schema registries against ours, unmodified."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from schemas import wire
+from schemas.client import RegistryClient
+from schemas.codec import Codec
+from support import foreign
+from support.registry import Registry
+from support.stock_clients import ClientFailed, Driver, StockClient
+
+pytestmark = [pytest.mark.conformance, pytest.mark.foreign]
+
+V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
+V2 = {**V1, "fields": [*V1["fields"], {"name": "age", "type": "int", "default": 0}]}
+BROKEN = {**V1, "fields": [*V1["fields"], {"name": "must", "type": "int"}]}
+ADDRESS = {"type": "record", "name": "a.Address", "fields": [{"name": "city", "type": "string"}]}
+PERSON = {"type": "record", "name": "Person", "fields": [{"name": "home", "type": "a.Address"}]}
+REFERENCE = {"name": "a.Address", "subject": "address", "version": 1}
+
+
+@pytest.fixture(params=["confluent-registry", "kafkajs-registry"])
+def client(request: pytest.FixtureRequest, registry: Registry, tmp_path: Path) -> Iterator[Driver]:
+    yield from started(request.param, registry, tmp_path)
+
+
+@pytest.fixture
+def confluent(registry: Registry, tmp_path: Path) -> Iterator[Driver]:
+    yield from started("confluent-registry", registry, tmp_path)
+
+
+@pytest.fixture
+def kafkajs(registry: Registry, tmp_path: Path) -> Iterator[Driver]:
+    yield from started("kafkajs-registry", registry, tmp_path)
+
+
+def started(name: str, registry: Registry, folder: Path) -> Iterator[Driver]:
+    described = StockClient(name, "", lambda: foreign.node_driver(name), foreign=True)
+    driver = Driver(described, registry.url, folder)
+    try:
+        yield driver
+    finally:
+        driver.close()
+
+
+def data(answer: dict[str, str]) -> bytes:
+    return base64.b64decode(answer["bytes"])
+
+
+def ours(registry: Registry, message: bytes) -> list[object]:
+    """What our own codec reads in a message."""
+    ids, datums = wire.split(pa.array([message]))
+    text = RegistryClient(registry.url).schema(int(ids[0]))
+    rows: list[object] = Codec(text).decode(datums).batch.to_pylist()
+    return rows
+
+
+def test_a_schema_is_registered_found_and_not_doubled(client: Driver) -> None:
+    """The same id the second time; the latest is what was registered last."""
+    first = client.ask("register", subject="users-value", schema=json.dumps(V1))["id"]
+    assert client.ask("register", subject="users-value", schema=json.dumps(V1))["id"] == first
+    second = client.ask("register", subject="users-value", schema=json.dumps(V2))["id"]
+    assert (first, second) == (1, 2)
+    assert client.ask("latest", subject="users-value")["id"] == second
+    found = client.ask("lookup", subject="users-value", schema=json.dumps(V1))
+    assert list(found.values()) == [1]
+
+
+def test_an_incompatible_schema_is_an_error_with_our_reason(client: Driver) -> None:
+    """Status 409, not tried again; the sentence names the field."""
+    client.ask("register", subject="users-value", schema=json.dumps(V1))
+    with pytest.raises(ClientFailed) as caught:
+        client.ask("register", subject="users-value", schema=json.dumps(BROKEN))
+    assert "must" in str(caught.value)
+
+
+def test_what_is_not_there_is_an_error_that_is_read(client: Driver) -> None:
+    """An unknown subject and an unknown id: neither a crash of the client nor a hang."""
+    with pytest.raises(ClientFailed, match="Subject 'none' not found"):
+        client.ask("latest", subject="none")
+    message = base64.b64encode(wire.prefix(77) + b"\x06Ada").decode()
+    with pytest.raises(ClientFailed, match="Schema 77 not found"):
+        client.ask("decode", topic="users", bytes=message)
+
+
+def test_references_are_resolved(client: Driver) -> None:
+    """A schema that takes a type from another subject."""
+    client.ask("register", subject="address", schema=json.dumps(ADDRESS))
+    given = {"subject": "people-value", "schema": json.dumps(PERSON), "references": [REFERENCE]}
+    made = client.ask("register", **given)
+    value = {"home": {"city": "Rome"}}
+    encoded = client.ask("encode", topic="people", value=value, how="latest", **made)
+    assert client.ask("decode", topic="people", bytes=encoded["bytes"])["value"] == value
+
+
+def test_confluents_serializer_registers_what_it_writes(
+    confluent: Driver, registry: Registry
+) -> None:
+    """Its defaults, the probe for associations included; our codec reads it, and it reads ours."""
+    encoded = confluent.ask("encode", topic="users", value={"name": "Ada"}, how="register")
+    assert data(encoded)[:5] == wire.prefix(1)
+    assert confluent.ask("subjects")["subjects"] == ["users-value"]
+    assert ours(registry, data(encoded)) == [{"name": "Ada"}]
+    codec = Codec(RegistryClient(registry.url).schema(1))
+    (written,) = wire.add_prefix(1, codec.encode(pa.record_batch({"name": ["Grace"]}))).to_pylist()
+    read = confluent.ask("decode", topic="users", bytes=base64.b64encode(written).decode())
+    assert read["value"] == {"name": "Grace"}
+
+
+def test_confluents_serializer_with_the_latest_version(confluent: Driver) -> None:
+    """useLatestVersion registers nothing; without any version it fails and says so."""
+    with pytest.raises(ClientFailed):
+        confluent.ask("encode", topic="users", value={"name": "Ada"}, how="latest")
+    confluent.ask("register", subject="users-value", schema=json.dumps(V1))
+    confluent.ask("register", subject="users-value", schema=json.dumps(V2))
+    encoded = confluent.ask("encode", topic="users", value={"name": "A", "age": 3}, how="latest")
+    assert data(encoded)[:5] == wire.prefix(2)
+    assert confluent.ask("versions", subject="users-value")["versions"] == [1, 2]
+
+
+def test_confluents_administration(confluent: Driver) -> None:
+    """Verdicts, levels and deletion."""
+    confluent.ask("register", subject="a/b c", schema=json.dumps(V1))
+    ask = {"subject": "a/b c"}
+    assert confluent.ask("compatible", **ask, schema=json.dumps(V2)) == {"compatible": True}
+    assert confluent.ask("compatible", **ask, schema=json.dumps(BROKEN)) == {"compatible": False}
+    assert confluent.ask("level", **ask, set="FULL") == {"level": "FULL"}
+    assert confluent.ask("delete", **ask, permanent=False) == {"versions": [1]}
+    assert confluent.ask("delete", **ask, permanent=True) == {"versions": [1]}
+    assert confluent.ask("subjects") == {"subjects": []}
+
+
+def test_kafkajs_encodes_by_id(kafkajs: Driver, registry: Registry) -> None:
+    """Its first registration also sets the subject's level; our codec reads what it wrote."""
+    made = kafkajs.ask("register", subject="users-value", schema=json.dumps(V1), level="FULL")
+    encoded = kafkajs.ask("encode", **made, value={"name": "Ada"})
+    assert ours(registry, data(encoded)) == [{"name": "Ada"}]
+    assert kafkajs.ask("decode", bytes=encoded["bytes"])["value"] == {"name": "Ada"}
+    assert kafkajs.ask("id_of", subject="users-value", version=1) == made
+    with pytest.raises(ClientFailed, match="Compatibility does not match"):
+        kafkajs.ask("register", subject="users-value", schema=json.dumps(V2), level="BACKWARD")
