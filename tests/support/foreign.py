@@ -44,7 +44,7 @@ def go_driver() -> list[str]:
 
 def make_node() -> None:
     """Have npm install what package-lock.json names."""
-    npm = provide("npm", ["npm", "nodejs"], "npm is needed for the Kafka and registry clients for Node")
+    npm = provide("npm", ["npm", "nodejs"], "npm is needed for the clients for Node")
     install = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     _run(install, CACHE / NODE, "npm could not install the clients for Node")
 
