@@ -15,6 +15,8 @@
     shapes        1 and 10 KB, acks, producers, codecs; CPU and memory a GB: Apache Kafka 4.1
     latency       from produce to consume at a steady rate: Apache Kafka 4.1
     fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1
+    brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka 4.1
+    groups        1,000 groups that commit once a second, and ZooKeeper's part: Apache Kafka 4.1
     idle          20,000 files that nobody writes to: rsyslog
     agent         raw and parsed lines from a file into a broker: rsyslog (imfile, omkafka)
     partitions    2,000 partitions on one broker, started and idle: Apache Kafka 4.1

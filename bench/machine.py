@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import tempfile
@@ -28,6 +29,16 @@ def cpu_seconds(pid: int) -> float:
     """CPU time of a process and its threads so far, user and system, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def family_cpu_seconds(pid: int) -> float:
+    """The same of a process and its children that are alive, such as a JVM behind its starter."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    children = [each for each, parent in parents.items() if parent == pid]
+    return cpu_seconds(pid) + sum(map(family_cpu_seconds, children))
 
 
 def resident_mb(pid: int) -> float:

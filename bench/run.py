@@ -12,8 +12,10 @@ from pathlib import Path
 
 from bench import (
     agent,
+    brokers,
     consume,
     fleet,
+    groups,
     idle,
     latency,
     loader,
@@ -37,8 +39,10 @@ ON_BROKERS: Mapping[str, Callable[[Brokers], Result]] = {
     "shapes": shapes.run,
     "latency": latency.run,
     "fleet": fleet.run,
+    "groups": groups.run,
 }
 ALONE: Mapping[str, Callable[[], Result]] = {
+    "brokers": brokers.run,
     "agent": agent.run,
     "idle": idle.run,
     "loader": loader.run,
@@ -53,7 +57,7 @@ DRAWN: Mapping[str, Sequence[str]] = {
 """The plots of benchmarks that draw their own; the others get bars."""
 
 
-def main(names: list[str]) -> int:
+def main(names: Sequence[str]) -> int:
     """Run what is named; unknown names are refused."""
     unknown = [name for name in names if name not in NAMES]
     if unknown:
@@ -97,8 +101,8 @@ def placed(text: str, result: Result, machine: str) -> str:
 
 def run(name: str) -> Result:
     if name in ON_BROKERS:
-        with both() as brokers:
-            return ON_BROKERS[name](brokers)
+        with both() as sites:
+            return ON_BROKERS[name](sites)
     return {**ALONE, **WHEN_NAMED}[name]()
 
 

@@ -34,6 +34,7 @@ class Brokers:
 
     addresses: dict[str, str]
     programs: dict[str, Program]
+    zookeeper: ZooKeeper
 
     @property
     def pids(self) -> dict[str, int]:
@@ -41,8 +42,10 @@ class Brokers:
         return {name: program.pid for name, program in self.programs.items()}
 
 
-def skidway_broker(folder: Path, zookeeper: ZooKeeper) -> tuple[Program, str, Callable[[], bool]]:
-    """One Skidway broker, not started: program, address, and whether it is ready."""
+def skidway_broker(
+    folder: Path, zookeeper: ZooKeeper, *, cluster: str = "bench", number: int = 1
+) -> tuple[Program, str, Callable[[], bool]]:
+    """A Skidway broker of a cluster, not started: program, address, and whether it is ready."""
     port, metrics = free_port(), free_port()
     program = Program(
         skidway(
@@ -51,13 +54,15 @@ def skidway_broker(folder: Path, zookeeper: ZooKeeper) -> tuple[Program, str, Ca
             "--set",
             f"listeners=PLAINTEXT://127.0.0.1:{port}",
             "--set",
-            f"log.dirs={folder / 'broker'}",
+            f"log.dirs={folder / f'{cluster}-{number}'}",
             "--set",
-            f"zookeeper.connect={zookeeper.address}/bench",
+            f"broker.id={number}",
+            "--set",
+            f"zookeeper.connect={zookeeper.address}/{cluster}",
             "--set",
             f"metrics.listener=127.0.0.1:{metrics}",
         ),
-        folder / "broker.out",
+        folder / f"{cluster}-{number}.out",
     )
     return program, f"127.0.0.1:{port}", lambda: answers(f"http://127.0.0.1:{metrics}/health")
 
@@ -80,10 +85,11 @@ def both() -> Iterator[Brokers]:
         kafka = ApacheKafka(folder / "kafka", heap_mb=1024)
         kafka.format()
         with (
-            ours(folder) as (address, broker, _),
+            ours(folder) as (address, broker, zookeeper),
             running(kafka.program, kafka.ready, within_s=120),
         ):
             yield Brokers(
                 {"skidway": address, "kafka": kafka.address},
                 {"skidway": broker, "kafka": kafka.program},
+                zookeeper,
             )

@@ -1,0 +1,186 @@
+"""1,000 groups that commit once a second: latency, and what brokers and ZooKeeper do for it.
+
+Each group is a connection of its own whose simple consumer commits every partition of a topic; an
+open loop, the groups spread over the second, latencies from when a commit was due. ZooKeeper's
+transactions are counted by its own number of the last one (zxid). Apache Kafka keeps offsets in a
+topic instead and has no ZooKeeper to pay for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from kazoo.client import KazooClient
+
+from bench.machine import cpu_seconds, family_cpu_seconds, resident_mb
+from bench.measure import SidesRow, SidesTable
+from bench.produce import create
+from bench.scale import scaled
+from bench.sites import Brokers, ZooKeeper
+from skidway.kafka.client import Client
+from support.group_press import CommittingGroups
+from support.processes import eventually
+
+GROUPS = scaled(1_000, 50)
+PARTITIONS = (1, 10)
+WARM_UP, SECONDS = scaled((5, 30), (1, 2))
+ROUNDS = 1
+SETTLED_WITHIN_S = 120.0
+NAMES = {"skidway": "Skidway", "kafka": "Apache Kafka 4.1"}
+QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+PROBE = "/bench-probe"
+
+Figures = dict[str, float]
+
+
+def run(brokers: Brokers) -> SidesTable:
+    """Both brokers in turn, with few and with many partitions a group."""
+    table = SidesTable(
+        f"groups: {GROUPS:,} groups that commit once a second, over {SECONDS} s",
+        tuple(NAMES.values()),
+    )
+    for partitions in PARTITIONS:
+        found: dict[str, list[Figures]] = {name: [] for name in brokers.addresses}
+        for _ in range(ROUNDS):
+            for name in brokers.addresses:
+                found[name].append(measured(brokers, name, partitions))
+        for what, unit in _units(found):
+            sides = {
+                NAMES[name]: tuple(each[what] for each in rounds)
+                for name, rounds in found.items()
+                if what in rounds[0]
+            }
+            table.add(SidesRow(f"partitions of each: {partitions}; {what}", unit, sides))
+    return table
+
+
+def _units(found: dict[str, list[Figures]]) -> Iterator[tuple[str, str]]:
+    for what in found["skidway"][0]:
+        if what in QUANTILES:
+            yield what, "ms"
+        elif what.startswith("CPU"):
+            yield what, "% of a core"
+        else:
+            yield what, "MB" if what.startswith("memory") else "a second"
+
+
+def measured(brokers: Brokers, name: str, partitions: int) -> Figures:
+    """One run against one broker."""
+    address, pid = brokers.addresses[name], brokers.programs[name].pid
+    topic = f"groups-{time.time_ns()}"
+    create(address, topic, partitions)
+    port = coordinator_port(address, topic)
+    groups = CommittingGroups(port, topic, partitions, GROUPS)
+    try:
+        settle(groups)
+        commits(groups, WARM_UP, {})
+        if name != "skidway":
+            return commits(
+                groups, SECONDS, {"CPU of the broker": lambda: cpu_seconds(pid) * 100}
+            ) | {"memory of the broker": resident_mb(pid)}
+        with Zxid(brokers.zookeeper) as zxid:
+            server = brokers.zookeeper.program.pid
+            found = commits(
+                groups,
+                SECONDS,
+                {
+                    "CPU of the broker": lambda: cpu_seconds(pid) * 100,
+                    "CPU of ZooKeeper": lambda: family_cpu_seconds(server) * 100,
+                    "transactions of ZooKeeper": zxid.last,
+                },
+            )
+        return found | {"memory of the broker": resident_mb(pid)}
+    finally:
+        groups.close()
+
+
+def coordinator_port(address: str, topic: str) -> int:
+    """Of all groups: each side is one broker, on loopback.
+
+    Somebody has to ask for a coordinator first: Apache Kafka makes its topic of offsets then.
+    """
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "groups"})
+
+    def known() -> bool:
+        with contextlib.suppress(KafkaException):
+            return bool(consumer.committed([TopicPartition(topic, 0)], timeout=10))
+        return False
+
+    eventually(known, within_s=SETTLED_WITHIN_S, what="groups have a coordinator")
+    consumer.close()
+    with Client(address) as client:
+        (broker,) = client.metadata(()).brokers.values()
+        return broker.port
+
+
+def settle(groups: CommittingGroups) -> None:
+    """Each group's first commit: repeated until the coordinator is there and takes it."""
+    waiting, until = set(range(GROUPS)), time.monotonic() + SETTLED_WITHIN_S
+    why: set[int] = set()
+    while waiting:
+        if time.monotonic() > until:
+            raise RuntimeError(f"first commits of {len(waiting)} groups were refused with {why}")
+        asked = set(waiting)
+        for number in asked:
+            groups.send(number, 0)
+        while asked:
+            for number, codes in groups.answered(10):
+                asked.discard(number)
+                why |= codes - {0}
+                if codes == {0}:
+                    waiting.discard(number)
+
+
+def commits(
+    groups: CommittingGroups, seconds: int, counters: dict[str, Callable[[], float]]
+) -> Figures:
+    """The open loop; latencies in ms, and by how much each counter rose a second."""
+    total = GROUPS * seconds
+    due: list[deque[float]] = [deque() for _ in range(GROUPS)]
+    latencies: list[float] = []
+    before = {what: count() for what, count in counters.items()}
+    begin, sent = time.perf_counter(), 0
+    while len(latencies) < total:
+        now = time.perf_counter() - begin
+        if now > seconds + SETTLED_WITHIN_S:
+            raise RuntimeError(f"{total - len(latencies)} of {total} commits have no answer")
+        while sent < total and sent / GROUPS <= now:
+            due[sent % GROUPS].append(sent / GROUPS)
+            groups.send(sent % GROUPS, 1 + sent // GROUPS)
+            sent += 1
+        wait = max(sent / GROUPS - now, 0) if sent < total else 0.1
+        for number, codes in groups.answered(wait):
+            if codes != {0}:
+                raise RuntimeError(f"a commit was refused with {codes}")
+            latencies.append(time.perf_counter() - begin - due[number].popleft())
+    took = time.perf_counter() - begin
+    found = np.quantile(np.array(latencies) * 1000, list(QUANTILES.values()))
+    return {
+        "commits": total / took,
+        **dict(zip(QUANTILES, map(float, found), strict=True)),
+        **{what: (count() - before[what]) / took for what, count in counters.items()},
+    }
+
+
+class Zxid:
+    """The number of ZooKeeper's last transaction, found by making one."""
+
+    def __init__(self, zookeeper: ZooKeeper) -> None:
+        self._client = KazooClient(hosts=zookeeper.address)
+
+    def __enter__(self) -> Zxid:
+        self._client.start(timeout=30)
+        self._client.ensure_path(PROBE)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.stop()
+        self._client.close()
+
+    def last(self) -> float:
+        return float(self._client.set(PROBE, b"").mzxid)
