@@ -10,7 +10,8 @@ Reading order:
 - `compatibility`: may this schema follow that one? `advice`: what to do where it may not;
   `differences`: two schemas side by side
 - `inference`: proposes a schema for a log that has none
-- `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic
+- `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic; `sightings`:
+  which ids the newest records of topics hold; `topic_reading`: how both read
 - `registry`: the registry service itself, on ZooKeeper; `cli`: its commands; `commands`: those on
   schemas
 

@@ -7,7 +7,7 @@ takes longer than `timeout_s` per try and the pauses. What a registry refuses fo
 
 Reading order: `security` (who we are, whom we trust), `transport` (one request, tried again),
 `answers` (documents to values), `registry_client` (what programs ask), `administration` (what
-operators do: delete, levels, modes, import).
+operators do: delete, levels, modes, import), `resolution` (schemas with what they reference).
 """
 
 from __future__ import annotations

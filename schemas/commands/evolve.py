@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from typing import Any
 
 from schemas.avro_schema import parse
 from schemas.client import Reference, RegistryAdministration
 from schemas.commands.arguments import (
-    LATEST,
     add_schema,
     references,
     schema_text,
     version_number,
 )
 from schemas.commands.connection import add_verb, connect
+from schemas.commands.verdict import verdict
 from schemas.second_opinion import second_opinion
 from skidway.cli.output import print_json
 
@@ -30,7 +29,9 @@ def register(verbs: Any) -> None:
     words = "say whether a schema may follow; exit status 1 if not"
     check = add_verb(verbs, "check", words, _check)
     add_schema(check)
-    check.add_argument("--version", default=LATEST, metavar="N", help="number, or latest (latest)")
+    check.add_argument(
+        "--version", metavar="N", help="number, or latest; else as a registration is measured"
+    )
 
 
 def _register(args: argparse.Namespace) -> int:
@@ -62,34 +63,15 @@ def _would_register(
         else:
             print(f"{args.subject} version {found.version} is this schema, with id {found.id}")
         return 0
-    return _verdict(client, args, text, takes, None)
+    return verdict(client, args, text, takes, None)
 
 
 def _check(args: argparse.Namespace) -> int:
     text, takes = _schema(args)
-    status = _verdict(connect(args), args, text, takes, version_number(args.version))
+    version = None if args.version is None else version_number(args.version)
+    status = verdict(connect(args), args, text, takes, version)
     _say_second_opinion(text, takes)
     return status
-
-
-def _verdict(
-    client: RegistryAdministration,
-    args: argparse.Namespace,
-    text: str,
-    takes: tuple[Reference, ...],
-    version: int | str | None,
-) -> int:
-    verdict = client.compatible(args.subject, text, version, takes)
-    which = f"{args.subject}" if version is None else f"{args.subject} version {version}"
-    if args.json:
-        print_json({"compatible": verdict.ok, "messages": verdict.messages})
-    elif verdict.ok:
-        print(f"compatible with {which}")
-    else:
-        print(f"not compatible with {which}:")
-        for message in filter(None, map(_reason, verdict.messages)):
-            print(f"  {message}")
-    return 0 if verdict.ok else 1
 
 
 def _schema(args: argparse.Namespace) -> tuple[str, tuple[Reference, ...]]:
@@ -103,11 +85,3 @@ def _say_second_opinion(text: str, takes: tuple[Reference, ...]) -> None:
     refusal = None if takes else second_opinion(text)
     if refusal is not None:
         print(f"Apache Avro's Python library does not read it: {refusal}", file=sys.stderr)
-
-
-def _reason(message: str) -> str | None:
-    """The sentence in a registry's message; None for one that repeats the old schema."""
-    sentence = re.search(r"description:'(.*?)'\s*(, additionalInfo|\})", message)
-    if sentence:
-        return sentence[1]
-    return None if message.startswith(("{oldSchema", "{validateFields")) else message

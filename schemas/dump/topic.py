@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from schemas.dump.records import DumpRefused, Record, key_text, record, value_text
-from skidway.errors import Unreachable
+from schemas.topic_reading import read_ranges
 from skidway.kafka import Producer
-from skidway.kafka.batch import read_header
-from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic
-from skidway.kafka.columns import DecodedBatch, decode
+from skidway.kafka.client import EARLIEST, LATEST, Client, NewTopic
+from skidway.kafka.columns import DecodedBatch
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
 
 TOPIC: Final = "_schemas"
-SILENT_S: Final = 30.0
-"""Without an answer for so long the topic is not read to its end."""
-POLL_MS: Final = 500
 
 
 def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
@@ -26,21 +21,8 @@ def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
     tp = _only_partition(client, topic)
     first = client.list_offsets({tp: EARLIEST})[tp].offset
     end = client.list_offsets({tp: LATEST})[tp].offset
-    fetcher = Fetcher(client)
-    fetcher.seek(tp, first)
-    position, heard_at = first, time.monotonic()
-    while position < end:
-        for fetched in fetcher.poll(POLL_MS):
-            for raw in fetched.batches:
-                header = read_header(raw)
-                if not header.is_control:
-                    yield from _records(topic, decode(raw), position, end)
-                position = max(position, header.last_offset + 1)
-            heard_at = time.monotonic()
-        if time.monotonic() - heard_at > SILENT_S:
-            raise Unreachable(
-                f"Topic {topic} gave nothing for {SILENT_S:g} s at offset {position} of {end}."
-            )
+    for _, batch in read_ranges(client, {tp: (first, end)}):
+        yield from _records(topic, batch, first, end)
 
 
 def write_topic(

@@ -9,7 +9,11 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from schemas.client import RegistryAdministration, RegistryRefused
+from schemas.client import Reference, RegistryAdministration, RegistryRefused
+from schemas.wire import prefix
+from skidway.kafka import Producer
+from support.brokers import SkidwayBroker
+from support.kafka import topic_name
 from support.processes import run_skidway
 from support.registry import Registry
 
@@ -146,3 +150,116 @@ def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) ->
     done = run_skidway("schemas", "list", "--config", str(config))
     assert done.returncode == 78
     assert "schema.registry.url" in done.stderr
+
+
+def test_a_check_says_why_and_what_to_write(
+    users: RegistryAdministration, run: Run, tmp_path: Path
+) -> None:
+    """The field, the version, the levels that would allow it, and a schema that passes."""
+    done = run("check", "users", file(tmp_path, BROKEN))
+    assert done.returncode == 1
+    assert "must: version 2 does not have this field" in done.stdout
+    assert (
+        "The level is BACKWARD; it might follow under: FORWARD, FORWARD_TRANSITIVE" in done.stdout
+    )
+    found = json.loads(run("check", "users", file(tmp_path, BROKEN), "--json").stdout)
+    assert found["compatible"] is False
+    assert [each["place"] for each in found["faults"]] == ["must"]
+    suggested = json.loads(found["suggestion"]["schema"])
+    assert suggested["fields"][1]["name"] == "must"
+    done = run("check", "users", file(tmp_path, suggested))
+    assert (done.returncode, done.stdout) == (0, "compatible with users\n")
+
+
+def test_a_check_is_what_a_registration_would_be_measured_by(
+    users: RegistryAdministration, run: Run, tmp_path: Path
+) -> None:
+    """Transitive levels count all versions; --version asks about one."""
+    long = file(tmp_path, {**V1, "fields": [{"name": "age", "type": "long"}]})
+    users.set_level("users", {"compatibility": "NONE"})
+    users.register("users", json.dumps({**V1, "fields": [{"name": "age", "type": "int"}]}))
+    users.set_level("users", {"compatibility": "BACKWARD"})
+    assert run("check", "users", long).returncode == 0
+    users.set_level("users", {"compatibility": "BACKWARD_TRANSITIVE"})
+    done = run("check", "users", long)
+    assert done.returncode == 1
+    assert "version 2" in done.stdout
+    assert run("check", "users", long, "--version", "3").returncode == 0
+    assert run("check", "users", long, "--version", "latest").returncode == 0
+
+
+def test_advice_knows_types_of_other_subjects(
+    client: RegistryAdministration, run: Run, tmp_path: Path
+) -> None:
+    """A schema with references is checked and repaired with what it refers to."""
+    client.register("address", json.dumps({"type": "enum", "name": "City", "symbols": ["ROME"]}))
+    takes = (Reference("City", "address", 1),)
+    home = {"type": "record", "name": "Home", "fields": [{"name": "city", "type": "City"}]}
+    client.register("home", json.dumps(home), takes)
+    home["fields"].append({"name": "second", "type": "City"})  # type: ignore[attr-defined]
+    done = run("check", "home", file(tmp_path, home), "--reference", "City=address:1", "--json")
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["faults"][0]["place"] == "second"
+    assert json.loads(done.stdout)["suggestion"] is not None
+
+
+def test_a_diff_sets_versions_side_by_side(
+    users: RegistryAdministration, run: Run, tmp_path: Path
+) -> None:
+    """The last two, two that are named, or a version and a file; and who reads whom."""
+    found = json.loads(run("diff", "users", "--json").stdout)
+    assert (found["from"], found["to"]) == (1, "2")
+    assert [(each["change"], each["place"]) for each in found["differences"]] == [
+        ("field added", "age")
+    ]
+    assert (found["new_reads_old"], found["old_reads_new"]) == (True, True)
+    done = run("diff", "users", file(tmp_path, BROKEN), "--from", "1")
+    assert "the new one reads what the old one wrote: no" in done.stdout
+    assert "the old one reads what the new one writes: yes" in done.stdout
+    assert "no difference" in run("diff", "users", file(tmp_path, V2)).stdout
+    assert run("diff", "users", "--to", "1").returncode == 2
+
+
+def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
+    """On standard output alone, so that it can go into a file; the shares beside it."""
+    log = tmp_path / "app.log"
+    log.write_text('{"level": "INFO", "ms": 3}\n{"level": "WARN"}\n')
+    done = run_skidway("schemas", "infer", str(log), "--name", "App")
+    schema = json.loads(done.stdout)
+    assert [each["name"] for each in schema["fields"]] == ["level", "ms"]
+    assert done.stderr.splitlines()[-1].split()[0] == "ms"
+    assert done.stderr.splitlines()[-1].split()[-1] == "50.0%"
+    proposed = tmp_path / "app.avsc"
+    proposed.write_text(done.stdout)
+    assert run("register", "app-value", str(proposed)).returncode == 0
+    done = run_skidway("schemas", "infer", str(tmp_path / "none"))
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+def test_who_uses_a_schema(
+    users: RegistryAdministration, run: Run, skidway_broker: SkidwayBroker
+) -> None:
+    """Subjects, references, and the topics whose newest records were written with it."""
+    topic = topic_name("users")
+    at = ("--bootstrap-server", skidway_broker.address)
+    run_skidway("topics", "create", *at, topic, "--partitions", "2")
+    with Producer(skidway_broker.address) as producer:
+        for partition, schema_id in ((0, 1), (0, 2), (0, 2), (1, 9)):
+            producer.send(
+                topic, prefix(schema_id) + b"x", partition=partition, timestamp_ms=1_700_000_000_000
+            )
+    found = json.loads(run("who-uses", "2", *at, "--topic", topic, "--json").stdout)
+    assert found["versions"] == [
+        {"id": 2, "subject": "users", "version": 2, "deleted": False, "referenced_by": []}
+    ]
+    assert found["topics"] == [
+        {
+            "topic": topic, "part": "value", "id": 2, "records": 2, "partitions": [0],
+            "newest": "2023-11-14T22:13:20.000Z", "agents": [],
+        }
+    ]  # fmt: skip
+    assert (found["looked_at"]["partitions"], found["looked_at"]["records"]) == (2, 4)
+    done = run("who-uses", "users", "--version", "1", *at, "--topic", topic, "--records", "2")
+    assert "none was written with it" in done.stdout  # among the newest two
+    assert "No topic was looked at" in run("who-uses", "users").stdout
+    assert run("who-uses", "77").returncode == 1

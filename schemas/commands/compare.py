@@ -1,0 +1,149 @@
+"""`skidway schemas diff|infer`: what changed, and what a log looks like."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from schemas.avro_schema import AvroType
+from schemas.client import Registered, RegistryAdministration
+from schemas.client.resolution import Resolver
+from schemas.commands.arguments import add_subject, references, schema_text
+from schemas.commands.connection import add_verb, connect
+from schemas.compatibility import incompatibilities
+from schemas.differences import differences
+from schemas.inference import Format, Inference, infer, read_lines
+from skidway.cli.options import add_json_option
+from skidway.cli.output import print_json, render_table
+from skidway.errors import UsageError
+
+
+def register(verbs: Any) -> None:
+    """Adds `diff` and `infer`."""
+    words = "what differs between two versions, or between a version and a file"
+    diff = add_verb(verbs, "diff", words, _diff)
+    add_subject(diff)
+    diff.add_argument("file", nargs="?", metavar="FILE", help="the new schema; - is standard input")
+    diff.add_argument("--from", type=int, dest="old", metavar="N", help="else the one before")
+    diff.add_argument("--to", type=int, dest="new", metavar="N", help="else the latest")
+    diff.add_argument(
+        "--reference", action="append", default=[], metavar="NAME=SUBJECT:VERSION", help="of FILE"
+    )
+    words = "propose a schema for a log of JSON lines, CSV or logfmt, with what each field is in"
+    infer_verb = verbs.add_parser("infer", help=words, description=words)
+    infer_verb.add_argument("file", metavar="FILE", help="the log; - is standard input")
+    infer_verb.add_argument("--name", default="Line", metavar="N", help="of the record (Line)")
+    infer_verb.add_argument("--namespace", metavar="N", help="of its types; none without")
+    infer_verb.add_argument(
+        "--format", choices=[each.value for each in Format], help="else told by the first lines"
+    )
+    add_json_option(infer_verb)
+    infer_verb.set_defaults(run=_infer)
+
+
+def _diff(args: argparse.Namespace) -> int:
+    client = connect(args)
+    resolver = Resolver(client)
+    if args.file is not None:
+        if args.new is not None:
+            raise UsageError("FILE is the new schema: --to names another.")
+        old = _version(client, args.subject, args.old)
+        new_name = args.file
+        new = resolver.parsed(schema_text(args.file), references(args))
+    else:
+        newest = _version(client, args.subject, args.new)
+        old = client.version(args.subject, args.old or _before(client, newest))
+        new_name = str(newest.version)
+        new = resolver.parsed(newest.schema, newest.references)
+    _show(args, old, resolver.parsed(old.schema, old.references), new_name, new)
+    return 0
+
+
+def _show(
+    args: argparse.Namespace, old: Registered, before: AvroType, new_name: str, new: AvroType
+) -> None:
+    found = differences(before, new)
+    forth, back = not incompatibilities(new, before), not incompatibilities(before, new)
+    if args.json:
+        rows = [{**asdict(each), "change": each.change.value} for each in found]
+        print_json(
+            {
+                "subject": args.subject, "from": old.version, "to": new_name,
+                "differences": rows, "new_reads_old": forth, "old_reads_new": back,
+            }
+        )  # fmt: skip
+        return
+    print(f"{args.subject}: from version {old.version} to {new_name}")
+    for each in found:
+        print(f"  {each}")
+    if not found:
+        print("  no difference")
+    print(f"the new one reads what the old one wrote: {_yes(forth)}")
+    print(f"the old one reads what the new one writes: {_yes(back)}")
+
+
+def _infer(args: argparse.Namespace) -> int:
+    kind = None if args.format is None else Format(args.format)
+    with _opened(args.file) as file:
+        found = infer(read_lines(file), name=args.name, namespace=args.namespace, kind=kind)
+    if args.json:
+        print_json(
+            {
+                "schema": found.schema, "format": found.format.value, "lines": found.lines,
+                "fitting": found.fitting, "unfit": found.unfit, "left_out": found.left_out,
+                "fields": [asdict(each) for each in found.fields],
+            }
+        )  # fmt: skip
+    else:
+        sys.stderr.write(_shares(found))
+        sys.stdout.write(found.text)
+    return 0
+
+
+def _shares(found: Inference) -> str:
+    """Beside the schema, which alone goes to standard output."""
+    rows = [
+        {"field": each.place, "type": each.type, "lines": each.lines, "share": f"{each.share:.1%}"}
+        for each in found.fields
+    ]
+    head = f"{found.format.value}: {found.fitting:,} of {found.lines:,} lines\n"
+    unfit = "".join(f"  {count:,} lines: {why}\n" for why, count in found.unfit.items())
+    left = f"{found.left_out:,} values are left out: too many\n" if found.left_out else ""
+    return head + unfit + left + render_table(rows, ["field", "type", "lines", "share"])
+
+
+@contextmanager
+def _opened(file: str) -> Iterator[BinaryIO]:
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        opened = Path(file).open("rb")  # noqa: SIM115 closed below
+    except OSError as error:
+        raise UsageError(
+            f"Cannot read {file}: {(error.strerror or str(error)).lower()}."
+        ) from error
+    with opened:
+        yield opened
+
+
+def _version(client: RegistryAdministration, subject: str, number: int | None) -> Registered:
+    return client.latest(subject) if number is None else client.version(subject, number)
+
+
+def _before(client: RegistryAdministration, newest: Registered) -> int:
+    earlier = [each for each in client.versions(newest.subject) if each < newest.version]
+    if not earlier:
+        raise UsageError(
+            f"{newest.subject} has no version before {newest.version}: name one with --from."
+        )
+    return earlier[-1]
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"

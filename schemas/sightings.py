@@ -1,0 +1,93 @@
+"""Which schema ids stand in the newest records of topics, by whom and until when.
+
+A record says with which schema it was written (5 bytes before key and value) and, in ours, which
+agent wrote it. Nobody says who has a schema in mind and writes nothing; and readers leave no trace
+in a topic. So what is found here is use; what is not found is no proof of none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from schemas import wire
+from schemas.topic_reading import Range, read_ranges
+from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.columns import DecodedBatch
+from skidway.kafka.types import TopicPartition
+
+AGENTS_MAX: Final = 1000
+"""Agents that are remembered for one place; a company's topic may have more."""
+
+
+@dataclass(slots=True)
+class Sighting:
+    """Records of a partition with one id, in their keys or values. `newest_ms`: event time."""
+
+    tp: TopicPartition
+    part: str
+    id: int
+    records: int = 0
+    newest_ms: int = 0
+    last_offset: int = -1
+    agents: set[int] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Sightings:
+    """What was seen, and in how many records of how many partitions was looked."""
+
+    found: dict[tuple[TopicPartition, str, int], Sighting] = field(default_factory=dict)
+    partitions: int = 0
+    records: int = 0
+
+    def add(self, tp: TopicPartition, batch: DecodedBatch, looked_at: Range) -> None:
+        """Counts the records of a batch that are within the range."""
+        rows = (batch.offsets >= looked_at[0]) & (batch.offsets < looked_at[1])
+        self.records += int(rows.sum())
+        for part, column in (("key", batch.keys), ("value", batch.values)):
+            self._add_part(tp, part, batch, rows, _ids(column))
+
+    def _add_part(
+        self, tp: TopicPartition, part: str, batch: DecodedBatch, rows: Any, ids: Any
+    ) -> None:
+        for schema_id in np.unique(ids[rows & (ids >= 0)]).tolist():
+            mine = rows & (ids == schema_id)
+            place = (tp, part, schema_id)
+            seen = self.found.setdefault(place, Sighting(tp, part, schema_id))
+            seen.records += int(mine.sum())
+            seen.newest_ms = max(seen.newest_ms, int(batch.timestamps[mine].max()))
+            seen.last_offset = max(seen.last_offset, int(batch.offsets[mine].max()))
+            if batch.origins is not None and len(seen.agents) < AGENTS_MAX:
+                agents = batch.origins.agent[mine & batch.has_origin]
+                seen.agents.update(np.unique(agents).tolist())
+
+
+def look(client: Client, partitions: Iterable[TopicPartition], records_max: int) -> Sightings:
+    """Looks at the newest records of each partition, at most so many offsets of each."""
+    ranges = newest(client, partitions, records_max)
+    made = Sightings(partitions=len(ranges))
+    for tp, batch in read_ranges(client, ranges):
+        made.add(tp, batch, ranges[tp])
+    return made
+
+
+def newest(
+    client: Client, partitions: Iterable[TopicPartition], records_max: int
+) -> Mapping[TopicPartition, Range]:
+    """The last offsets of each partition."""
+    known = list(partitions)
+    first = client.list_offsets(dict.fromkeys(known, EARLIEST))
+    end = client.list_offsets(dict.fromkeys(known, LATEST))
+    return {
+        tp: (max(first[tp].offset, end[tp].offset - records_max), end[tp].offset) for tp in known
+    }
+
+
+def _ids(column: pa.BinaryArray) -> Any:
+    ids, _ = wire.split(column)
+    return ids

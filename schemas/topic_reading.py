@@ -1,0 +1,43 @@
+"""Ranges of topics as columns, for commands that look at records: bounded in time and memory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from skidway.errors import Unreachable
+from skidway.kafka.batch import read_header
+from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.columns import DecodedBatch, decode
+from skidway.kafka.types import TopicPartition
+
+SILENT_S: Final = 30.0
+"""Without an answer for so long a range is not read to its end."""
+POLL_MS: Final = 500
+
+Range = tuple[int, int]
+"""The first offset, and the one behind the last."""
+
+
+def read_ranges(
+    client: Client, ranges: Mapping[TopicPartition, Range]
+) -> Iterator[tuple[TopicPartition, DecodedBatch]]:
+    """Every batch that has records of these ranges, whole; `Unreachable` when nothing comes."""
+    fetcher = Fetcher(client)
+    left = {tp: end for tp, (first, end) in ranges.items() if first < end}
+    for tp in left:
+        fetcher.seek(tp, ranges[tp][0])
+    heard_at = time.monotonic()
+    while left:
+        for fetched in fetcher.poll(POLL_MS):
+            for raw in fetched.batches:
+                header = read_header(raw)
+                if not header.is_control and fetched.tp in left:
+                    yield fetched.tp, decode(raw)
+                if header.last_offset + 1 >= left.get(fetched.tp, 0):
+                    left.pop(fetched.tp, None)
+                    fetcher.remove(fetched.tp)
+            heard_at = time.monotonic()
+        if left and time.monotonic() - heard_at > SILENT_S:
+            raise Unreachable(f"{next(iter(left))} gave nothing for {SILENT_S:g} s.")
