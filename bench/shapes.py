@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
-from bench.machine import cpu_seconds, resident_mb
+from bench.machine import cpu_seconds, resident_mb, warm_memory
 from bench.measure import Row, Table
 from bench.produce import create
 from bench.scale import scaled
@@ -109,6 +109,7 @@ def produce(address: str, topic: str, shape: Shape) -> float:
     for producer in producers:
         producer.flush(60)
     count = MB_A_RUN * 1_000_000 // shape.size_bytes
+    warm_memory(4 * MB_A_RUN * 1_000_000)
     begin = time.perf_counter()
     for number in range(count):
         producer = producers[number % shape.producers]
