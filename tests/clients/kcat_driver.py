@@ -90,8 +90,9 @@ class Kcat:
 
     def join(self, group: str, topic: str) -> None:
         first = ["-X", "auto.offset.reset=earliest", "-X", "heartbeat.interval.ms=300"]
-        # Unbuffered (-u), so that a record is here when it has been consumed.
-        self._member = Member(self._command("-G", group, "-u", "-J", *first, topic))
+        # Unbuffered (-u), so that a record is here when it has been consumed; without -E it ends
+        # when no broker is up.
+        self._member = Member(self._command("-G", group, "-u", "-E", "-J", *first, topic))
 
     def poll(self, wait_ms: int) -> dict[str, Any]:
         assert self._member is not None

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -271,7 +272,9 @@ func (d *driver) poll(c command) (answer, error) {
 	defer cancel()
 	fetches := d.member.PollFetches(ctx)
 	for _, each := range fetches.Errors() {
-		if !strings.Contains(each.Err.Error(), context.DeadlineExceeded.Error()) {
+		var away *kgo.ErrGroupSession // it goes on by itself: its documentation says so
+		late := strings.Contains(each.Err.Error(), context.DeadlineExceeded.Error())
+		if !late && !errors.As(each.Err, &away) {
 			return nil, each.Err
 		}
 	}

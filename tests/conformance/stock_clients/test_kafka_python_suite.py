@@ -19,6 +19,10 @@ pytestmark = [pytest.mark.conformance, pytest.mark.slow]
 
 SUITE = "test/integration"
 FILES = ("producer", "consumer", "admin")
+FILES_NOT_SERVED = {
+    "sasl": "listeners are PLAINTEXT: there is no authentication",
+    "ssl": "listeners are PLAINTEXT: there is no TLS",
+}
 KAFKA_VERSION = "3.0"
 """What kafka-python takes our broker for, by the versions that it offers."""
 TESTS_OF_ITS = 42
@@ -101,7 +105,10 @@ def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
 
 
 def test_what_is_excluded_is_there() -> None:
-    """Every name of the exclusions is one of its tests: none is left over."""
+    """Every name of the exclusions is one of its tests, and every file of its integration tests is
+    run or excluded: none is left over."""
     source = peers.source("kafka-python")
+    found = {path.name for path in (source / SUITE).glob("test_*.py")}
+    assert found == {f"test_{name}_integration.py" for name in (*FILES, *FILES_NOT_SERVED)}
     text = "".join((source / SUITE / f"test_{name}_integration.py").read_text() for name in FILES)
     assert [name for name in (*EXCLUDED, *BY_CHANCE) if f"def {name}(" not in text] == []
