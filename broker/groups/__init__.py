@@ -5,6 +5,8 @@
     outcomes        what the state machine says
     record          a group as it is stored
     roster          who is in a group
+    admission       who may join it
+    join_window     how long a rebalance waits for members
     group           the state machine: pure, no I/O, no clock
     subscription    the topics in a consumer's metadata
     desk            what is wanted of ZooKeeper, gathered into errands

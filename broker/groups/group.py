@@ -15,13 +15,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from enum import Enum
 
-from broker.groups.limits import (
-    GROUP_BYTES_MAX,
-    MEMBER_BYTES_MAX,
-    NAME_BYTES_MAX,
-    NEW_MEMBER_JOIN_TIMEOUT_S,
-    GroupLimits,
-)
+from broker.groups import admission
+from broker.groups.join_window import JoinWindow
+from broker.groups.limits import GROUP_BYTES_MAX, NEW_MEMBER_JOIN_TIMEOUT_S, GroupLimits
 from broker.groups.member import Joining, Member, Token, choose_protocol
 from broker.groups.outcomes import Answer, Joined, Output, Store, Synced, ToldMember
 from broker.groups.record import GroupRecord
@@ -29,7 +25,6 @@ from broker.groups.roster import Roster
 from skidway.kafka.errors import ErrorCode
 
 _GENERATION_MAX = (1 << 31) - 1
-_GIVEN_MAX = 10_000
 
 
 class State(Enum):
@@ -53,10 +48,7 @@ class Group:
         self.outputs: list[Output] = []
         self._limits = limits
         self._new_id = new_id
-        self._join_by = 0.0  # while preparing
-        self._delay_left_s = 0.0  # of an initial rebalance; 0 = it may complete early
-        self._delaying = False
-        self._newcomers = False
+        self._window = JoinWindow(limits.initial_rebalance_delay_s)  # while preparing
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
@@ -67,7 +59,9 @@ class Group:
 
     def join(self, now: float, joining: Joining, token: Token) -> None:
         """A member wants to be in the next generation."""
-        error = self._join_refusal(joining)
+        error = admission.refusal(joining, self.roster, self._limits)
+        if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
+            self.roster.given.pop(joining.member_id, None)
         if error is not None:
             self._answer(token, Joined(error=error, member_id=joining.member_id))
         elif not joining.member_id:
@@ -158,7 +152,7 @@ class Group:
         found = list(self.roster.given.values())
         found += [each.deadline for each in self.roster if not each.is_parked]
         if self.state is State.PREPARING:
-            found.append(self._join_by)
+            found.append(self._window.until)
         if self._unsynced:
             found.append(self._sync_by)
         return min(found, default=None)
@@ -172,8 +166,9 @@ class Group:
             if not member.is_parked and member.deadline <= now:
                 self._remove(now, member)
         self._complete_if_joined(now)
-        if self.state is State.PREPARING and self._join_by <= now:
-            self._joining_is_over(now)
+        over = self.state is State.PREPARING and self._window.until <= now
+        if over and not self._window.is_prolonged(now):
+            self._complete(now)
         if self._unsynced and self._sync_by <= now:
             for member_id in self._unsynced & set(self.roster.members):
                 self._remove(now, self.roster.members[member_id])
@@ -239,32 +234,6 @@ class Group:
 
     # joining
 
-    def _join_refusal(self, joining: Joining) -> ErrorCode | None:
-        limits = self._limits
-        at_least, at_most = limits.session_timeout_min_s, limits.session_timeout_max_s
-        if not at_least <= joining.session_timeout_s <= at_most:
-            return ErrorCode.INVALID_SESSION_TIMEOUT
-        too_long = any(len(name.encode()) > NAME_BYTES_MAX for name in joining.names)
-        if too_long or joining.size_bytes > MEMBER_BYTES_MAX:
-            return ErrorCode.INVALID_REQUEST
-        if not self._has_room(joining):
-            self.roster.given.pop(joining.member_id, None)
-            return ErrorCode.GROUP_MAX_SIZE_REACHED
-        if not self.roster.supports(joining):
-            return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        return None
-
-    def _has_room(self, joining: Joining) -> bool:
-        roster = self.roster
-        if joining.member_id in roster.members:
-            return True
-        if roster.static_id(joining.instance_id) is not None:
-            return True
-        given = len(roster.given) - (joining.member_id in roster.given)
-        if len(roster) + given >= self._limits.members_max or given >= _GIVEN_MAX:
-            return False
-        return roster.size_bytes + joining.size_bytes <= GROUP_BYTES_MAX
-
     def _join_new(self, now: float, joining: Joining, token: Token) -> None:
         member_id = self._new_id(joining.instance_id or joining.client_id)
         known = self.roster.static_id(joining.instance_id)
@@ -312,7 +281,7 @@ class Group:
             join=token,
         )
         self.roster.add(member, joining.protocol_type)
-        self._newcomers = True
+        self._window.arrived()
         self._prepare(now, ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _rejoin(self, now: float, member: Member, joining: Joining, token: Token) -> None:
@@ -353,35 +322,20 @@ class Group:
         self._unsynced.clear()
         for member in self.roster:
             self._fail_sync(member, error)
-        timeout_s = self.roster.rebalance_timeout_s
-        self._delaying = was_empty
-        self._newcomers = False
-        delay_s = self._limits.initial_rebalance_delay_s if was_empty else timeout_s
-        self._delay_left_s = max(timeout_s - delay_s, 0.0)
-        self._join_by = now + delay_s
+        self._window.open(now, self.roster.rebalance_timeout_s, was_empty=was_empty)
 
     def _complete_if_joined(self, now: float) -> None:
-        if self.state is State.PREPARING and not self._delaying and self.roster.have_all_joined:
+        preparing = self.state is State.PREPARING and not self._window.is_delaying
+        if preparing and self.roster.have_all_joined:
             self._complete(now)
-
-    def _joining_is_over(self, now: float) -> None:
-        if self._delaying and self._newcomers and self._delay_left_s > 0:
-            delay_s = min(self._limits.initial_rebalance_delay_s, self._delay_left_s)
-            self._newcomers = False
-            self._delay_left_s -= delay_s
-            self._join_by = now + delay_s
-            if delay_s > 0:
-                return
-        self._complete(now)
 
     def _complete(self, now: float) -> None:
         """The next generation begins with those who joined, and static members that are away."""
         for member in self.roster:
             if member.join is None and member.instance_id is None:
                 self.roster.remove(member)
-        self._delaying = False
         if len(self.roster) and not self.roster.elect_joined():
-            self._join_by = now + self.roster.rebalance_timeout_s
+            self._window.open(now, self.roster.rebalance_timeout_s, was_empty=False)
             return
         self.generation = 1 if self.generation == _GENERATION_MAX else self.generation + 1
         self.protocol = choose_protocol(self.roster)

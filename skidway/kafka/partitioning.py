@@ -1,5 +1,8 @@
 """Which partition a key goes to: as Kafka's own clients do it, so that ours and theirs meet.
 
+Twice on purpose, for one key and for a column of them, and held equal by a property test: a key of
+8 to 36 bytes takes 2 to 7 µs alone, 120 to 260 as a column of one, 0.1 to 0.3 in one of 10,000.
+
 Sources: Kafka's BuiltInPartitioner.partitionForKey and Utils.murmur2.
 """
 

@@ -1,8 +1,8 @@
 """The real state machine of groups under random schedules of members, time, ZooKeeper and crashes.
 
 Members join, sync, heartbeat, commit, leave, die, come back with the same instance id, change what
-they subscribe to; answers are lost; storing takes its time or fails, also after it was done; the
-broker crashes and begins again with what was stored.
+they subscribe to; answers are lost; storing takes its time or fails, also after it was done, or
+because others have taken the group; the broker crashes and begins again with what was stored.
 
 Whatever happens: one leader a generation, and only it is told of the members; a generation has one
 assignment, whatever crashes; nobody gets an assignment that was not stored; commits are taken of
@@ -169,9 +169,13 @@ class World:
             self.group.stored(self.now, number, None)
 
     def store_fails(self) -> None:
-        """No answer from ZooKeeper: it was done, or not."""
+        """No answer from ZooKeeper: it was done, or not; or others have the group by now."""
         if self.pending:
             number, content = self.pending.pop(0)
+            is_free = self.stored is None or not decode("g", self.stored).members
+            if is_free and decode("g", content).members and self.random.random() < 0.5:
+                self.group.stored(self.now, number, ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+                return
             if self.random.random() < 0.5:
                 self.stored = content
             self.group.stored(self.now, number, ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -13,7 +13,8 @@ Reading order:
     settings        Kafka's names
     chunk           a record batch as records and as Arrow columns
     positions       where to begin in a partition
-    reader          one reader at work: its steps in the group, its fetches, its commits
+    share           what a reader owns: its steps in the group, its positions and commits
+    reader          one reader at work: it fetches its share, and hands it out
     stream          one reader, on the thread that iterates it
     consumer        the public face
     administration  groups seen from outside: list, describe, reset
