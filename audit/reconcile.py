@@ -22,22 +22,20 @@ never sealed is not idle. Doubts only ever make a verdict worse.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 
+from audit import reasons
+from audit.counting_places import counting_places
 from audit.counts import NO_AGENT, Sums
 from audit.evidence import (
     REJECTED_SUFFIX,
     BucketId,
     Evidence,
     Fold,
-    GapNote,
     LossNote,
     SealNote,
     SenderKey,
     Tally,
-    TopicEvidence,
     agent_named,
 )
 from audit.messages import Certainty, Message, Tier
@@ -45,8 +43,6 @@ from audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Policy, S
 from skidway.kafka.source import Source
 
 Tallies = dict[SenderKey, Tally]
-
-_NAMES_MAX = 3  # in one reason; the rest is counted
 
 _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
 _TOO_YOUNG = Finding(Status.OPEN, "it is younger than its end and the allowed lateness")
@@ -76,7 +72,7 @@ class TopicJudgement:
         self._now_ms = now_ms
         self._topic = evidence.topic(source)
         self._related = [evidence.topic(each) for each in _related(evidence, source)]
-        self._places = list(_counting_places(evidence, self._topic, policy))
+        self._places = list(counting_places(evidence, self._topic, policy))
         self._agents = {agent for topic in self._related for agent in topic.agents}
         self._epochs = self._epochs_by_agent()
         self._seals = {agent: self._usable_seals(agent) for agent in self._agents}
@@ -101,7 +97,7 @@ class TopicJudgement:
             start,
             size,
             max(statuses, default=Status.OPEN),
-            (*(x.reason for x in findings), *_reasons_by_host(agents)),
+            (*(x.reason for x in findings), *reasons.by_host(agents)),
             due=self._now_ms >= self._due(bucket),
             agents=tuple(agents),
         )
@@ -122,7 +118,7 @@ class TopicJudgement:
             agent,
             self._evidence.hosts.get(agent, ""),
             status,
-            _gravest_first(findings),
+            reasons.gravest_first(findings),
             sums,
         )
 
@@ -154,7 +150,7 @@ class TopicJudgement:
         numbers = self._evidence.senders.get(key)
         if numbers is None:
             return
-        who, start = _sender_words(key), bucket[0]
+        who, start = reasons.of_sender(key), bucket[0]
         if numbers.missing is not None and not self._overcome(key, start):
             yield Finding(Status.UNKNOWN, f"message {numbers.missing} of {who} is missing")
         if numbers.first > 1 and start < numbers.first_time_ms + self._policy.ahead_ms:
@@ -191,11 +187,11 @@ class TopicJudgement:
             if bucket[0] < numbers.first_time_ms + self._policy.ahead_ms:
                 yield Finding(
                     Status.UNKNOWN,
-                    f"{_sender_words(key)} began behind the beginning of partition {min(late)}",
+                    f"{reasons.of_sender(key)} began behind the beginning of partition {min(late)}",
                 )
         for note in self._topic.gaps:
             if self._current(note.sender) and bucket[0] < note.time_ms + self._policy.ahead_ms:
-                yield Finding(Status.UNKNOWN, _gap_words(note))
+                yield Finding(Status.UNKNOWN, reasons.of_gap(note))
 
     def _current(self, key: SenderKey) -> bool:
         return any(key in place.senders for place in self._places)
@@ -231,7 +227,7 @@ class TopicJudgement:
             inside = _touched_between(tallies, agent, note, prior)
         if inside:
             lost = loss.certainty is Certainty.LOST
-            yield Finding(Status.LOST if lost else Status.UNKNOWN, _loss_words(note))
+            yield Finding(Status.LOST if lost else Status.UNKNOWN, reasons.of_loss(note))
 
     def _loss_span(self, note: LossNote, prior: SealNote | None) -> tuple[int | None, int]:
         """Event times that the lost lines can have, both ends included; None: however old."""
@@ -249,7 +245,7 @@ class TopicJudgement:
             return
         newest = seals[-1]
         if newest.sealed_until < self._due(bucket):
-            when = _time_words(newest.sealed_until)
+            when = reasons.of_time(newest.sealed_until)
             yield self._waiting(
                 agent, bucket, f"the agent has sealed up to {when} only", newest.sealed_until
             )
@@ -269,7 +265,7 @@ class TopicJudgement:
         deadline = max(self._due(bucket), seen) + self._policy.silence_ms
         if self._now_ms < deadline:
             return Finding(Status.OPEN, reason)
-        since = f"since {_time_words(since_ms)}" if since_ms else "from its beginning on"
+        since = f"since {reasons.of_time(since_ms)}" if since_ms else "from its beginning on"
         return Finding(Status.UNKNOWN, f"the agent is silent: unknown {since}")
 
     def _unsealed_findings(self, bucket: BucketId) -> Iterator[Finding]:
@@ -283,8 +279,8 @@ class TopicJudgement:
                     patient = self._now_ms < due + self._policy.silence_ms
                     yield Finding(
                         Status.OPEN if patient else Status.UNKNOWN,
-                        f"{_sender_words(key)} was heard last at {_time_words(seen)}, before this"
-                        " bucket was due",
+                        f"{reasons.of_sender(key)} was heard last at {reasons.of_time(seen)},"
+                        " before this bucket was due",
                     )
         yield _FROM_BROKER_ON
 
@@ -326,7 +322,7 @@ class TopicJudgement:
         (first, expected), *others = known
         for place, found in others:
             if sums[place] is not None and _content(found) != _content(expected):
-                reason = _difference_words(first, expected, place, found)
+                reason = reasons.difference(first, expected, place, found)
                 yield Finding(Status.INCOMPLETE, reason)
                 yield from self._gap_findings(place)
 
@@ -336,7 +332,7 @@ class TopicJudgement:
         gaps = [note for note in self._topic.gaps if note.sender in senders]
         if gaps:
             newest = max(gaps, key=lambda x: (x.time_ms, x.sender, x.gap.partition, x.gap.first))
-            yield Finding(Status.INCOMPLETE, _gap_words(newest))
+            yield Finding(Status.INCOMPLETE, reasons.of_gap(newest))
 
     # Who is expected.
 
@@ -402,54 +398,6 @@ class TopicJudgement:
         return sum(bucket) + self._policy.lateness_ms
 
 
-@dataclass(frozen=True, slots=True)
-class _Counting:
-    """A place that counts a topic, the senders whose counts hold there, and what is doubtful."""
-
-    place: Place
-    senders: tuple[SenderKey, ...]
-    findings: tuple[Finding, ...]
-
-
-def _counting_places(
-    evidence: Evidence, topic: TopicEvidence, policy: Policy
-) -> Iterator[_Counting]:
-    """Per place the senders of the highest epoch of each partition: they replace all others."""
-    places: dict[Place, list[SenderKey]] = {}
-    for key in sorted(topic.coverage):
-        if key.tier in policy.tiers and key in evidence.senders:
-            name = evidence.senders[key].cluster if key.tier is not Tier.HDFS else key.producer
-            places.setdefault(Place(key.tier, name), []).append(key)
-    for place, keys in places.items():
-        owners: dict[int, list[SenderKey]] = {}
-        for key in keys:
-            for partition in topic.coverage[key]:
-                owners.setdefault(partition, []).append(key)
-        yield _newest_epochs(place, keys, owners)
-
-
-def _newest_epochs(
-    place: Place, keys: list[SenderKey], owners: dict[int, list[SenderKey]]
-) -> _Counting:
-    current: dict[SenderKey, None] = {}
-    replaced: set[SenderKey] = set()
-    findings: list[Finding] = []
-    for partition, contenders in owners.items():
-        epoch = max(key.epoch for key in contenders)
-        newest = [key for key in contenders if key.epoch == epoch]
-        current.update(dict.fromkeys(newest))
-        replaced.update(key for key in contenders if key.epoch < epoch)
-        if len(newest) > 1:
-            names = " and ".join(_sender_words(key) for key in newest)
-            findings.append(Finding(Status.UNKNOWN, f"{names} both count partition {partition}"))
-    for key in keys:
-        if key in current and key in replaced:
-            findings.append(
-                Finding(Status.UNKNOWN, f"{_sender_words(key)} is replaced in some partitions only")
-            )
-    return _Counting(place, tuple(current), tuple(findings))
-
-
 def _related(evidence: Evidence, source: Source) -> list[Source]:
     """The topic itself, and for a topic of rejects the one whose lines were rejected."""
     if not source.topic.endswith(REJECTED_SUFFIX):
@@ -474,7 +422,7 @@ def _chain_findings(tallies: Tallies) -> Iterator[Finding]:
     for key, tally in tallies.items():
         if not tally.chained:
             yield Finding(
-                Status.UNKNOWN, f"deltas of {_sender_words(key)} for this bucket are missing"
+                Status.UNKNOWN, f"deltas of {reasons.of_sender(key)} for this bucket are missing"
             )
 
 
@@ -484,68 +432,3 @@ def _added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:
 
 def _content(sums: Sums) -> tuple[int, int, int]:
     return sums.count, sums.bytes, sums.checksum
-
-
-def _difference_words(first: Place, expected: Sums, place: Place, found: Sums) -> str:
-    name, other = _place_words(place), _place_words(first)
-    missing = expected.count - found.count
-    if missing > 0:
-        return f"{name} is short by {missing} of {expected.count}"
-    if missing < 0:
-        return f"{name} has {-missing} more than the {expected.count} of {other}"
-    return f"{name} counts as many as {other}, but not the same records"
-
-
-def _place_words(place: Place) -> str:
-    word = place.tier.value.lower()
-    return f"{word} {place.name}" if place.name else word
-
-
-def _sender_words(key: SenderKey) -> str:
-    word = "agent" if key.tier is Tier.AGENT else f"the {key.tier.value.lower()} counter"
-    return f"{word} {key.producer}"
-
-
-def _gap_words(note: GapNote) -> str:
-    gap = note.gap
-    return (
-        f"{_sender_words(note.sender)} could not have offsets {gap.first} to {gap.end} of"
-        f" partition {gap.partition}: {gap.reason}"
-    )
-
-
-def _gravest_first(findings: Iterable[Finding]) -> tuple[str, ...]:
-    ordered = sorted(findings, key=lambda x: (-x.status, x.reason))
-    return tuple(dict.fromkeys(x.reason for x in ordered))
-
-
-def _reasons_by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
-    """Each reason once, behind the hosts that it is true of."""
-    hosts: dict[str, list[str]] = {}
-    for verdict in agents:
-        for reason in verdict.reasons:
-            name = "" if verdict.agent == NO_AGENT else verdict.host or f"agent {verdict.agent}"
-            hosts.setdefault(reason, []).append(name)
-    for reason, names in hosts.items():
-        shown = ", ".join(dict.fromkeys(name for name in names[:_NAMES_MAX] if name))
-        more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
-        yield f"{shown}{more}: {reason}" if shown else reason
-
-
-def _loss_words(note: LossNote) -> str:
-    loss = note.loss
-    extent = (
-        f"bytes {loss.first} to {loss.end}"
-        if loss.end is not None
-        else (f"an unseen end behind byte {loss.first}")
-    )
-    fate = "are lost" if loss.certainty is Certainty.LOST else "may not have arrived"
-    return f"{extent} of file {loss.file} {fate}: {loss.reason}"
-
-
-def _time_words(time_ms: int) -> str:
-    try:
-        moment = datetime.fromtimestamp(time_ms / 1000, UTC)
-    except (OverflowError, ValueError):  # no calendar holds it
-        return f"{time_ms} ms"
-    return moment.strftime("%Y-%m-%d %H:%M:%SZ")

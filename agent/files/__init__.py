@@ -4,6 +4,8 @@ host        what the agent asks of the operating system; tests have another one
 patterns    which paths a source means
 directories what a look has listed
 generations names that rotation gives
+kin         which source a path belongs to
+likeness    whether what lies at a path is, or begins like, a known file
 rotations   files that were rotated away before anybody looked
 watching    events of the operating system, which only make it faster
 tracked     one file id and everything known about it

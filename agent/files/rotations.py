@@ -29,8 +29,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from agent.files.directories import Directories
-from agent.files.generations import generation
 from agent.files.host import FileKey, Found, Host
+from agent.files.kin import Member, kin_of, means, topics_of
 from agent.files.tracked import TailedSource
 
 SLACK_MS: Final = 5_000
@@ -56,15 +56,6 @@ class Unseen(NamedTuple):
     topic_id: str
     path: str
     reason: str
-
-
-class Member(NamedTuple):
-    """A name in a directory that is a generation's. base: the path that it was rotated from."""
-
-    inode: int
-    base: str
-    source: int
-    plain: str | None
 
 
 @dataclass(slots=True)
@@ -205,7 +196,7 @@ class Rotations:
         place = self._places.setdefault(directory, _Place(lay=dict(here)))
         for path in _moved(place.lay, here):
             for source in sources:
-                if _means(source, path):
+                if means(source, path):
                     reason = f"cannot be listed for rotated files: {error.strerror or error}"
                     findings.unreadable.append((source.topic, directory, reason))
 
@@ -228,7 +219,7 @@ class Rotations:
             return
         members = self._members(directory, here, place, sources)
         is_restless = False
-        topics = _topics(members, [path for path in elsewhere if path in lay], sources)
+        topics = topics_of(members, [path for path in elsewhere if path in lay], sources)
         if topics and self._is_restless(directory, place, changed_ns, now_ms):
             reason = "files are being renamed in it"
             findings.unreadable += [(topic, directory, reason) for topic in sorted(topics)]
@@ -403,33 +394,6 @@ class Rotations:
             elif found.size:
                 del self._empty[key]
                 findings.generations.append((found, index))
-
-
-def kin_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
-    """The source whose meant path this one was rotated from; None for meant and excluded ones."""
-    directory, name = os.path.split(path)
-    said = generation(name)
-    if said is None or any(_means(source, path) for source in sources):
-        return None
-    for index, source in enumerate(sources):
-        for base in said.bases:
-            before = os.path.join(directory, base)
-            for pattern in source.patterns:
-                if pattern.means(before) and not pattern.excludes(path):
-                    return Member(0, before, index, said.plain)
-    return None
-
-
-def _topics(
-    members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
-) -> set[str]:
-    """Of the generations in a directory, and of meant paths that lead elsewhere by now."""
-    topics = {sources[each.source].topic for each in members.values()}
-    return topics | {each.topic for each in sources for path in left if _means(each, path)}
-
-
-def _means(source: TailedSource, path: str) -> bool:
-    return any(pattern.means(path) for pattern in source.patterns)
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:

@@ -25,7 +25,9 @@ from agent import identity
 from agent.files.directories import Directories
 from agent.files.handles import Handles, Moved
 from agent.files.host import FileKey, Found, Handle, Host, Status
-from agent.files.rotations import Rotations, Unseen, kin_of
+from agent.files.kin import is_meant, kin_of, source_of
+from agent.files.likeness import begins_like, open_at
+from agent.files.rotations import Rotations, Unseen
 from agent.files.tracked import (
     Birth,
     Checkpoint,
@@ -113,7 +115,7 @@ class Tracker:
             self._serial = max(self._serial, tracked.birth.serial)
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
-            tracked.source = self._source_of(tracked)
+            tracked.source = source_of(tracked.birth, self.sources)
             self.files[tracked.file] = tracked
             if tracked.state is FileState.ENDED:
                 self.ended[tracked.file] = tracked
@@ -126,7 +128,7 @@ class Tracker:
         rotated: list[tuple[str, Found]] = []
         for tracked in self.files.values():
             found = Found(tracked.location, tracked.birth.key, tracked.size, -1)
-            if self._is_meant(tracked.location):
+            if is_meant(tracked.location, self.sources):
                 if tracked.state is FileState.OPEN:
                     lay.append(found)
             elif kin := kin_of(tracked.location, self.sources):
@@ -548,25 +550,14 @@ class Tracker:
         Then it is named, so that nothing is sealed before the patterns were looked through again.
         """
         try:
-            handle = self._open_at(found.path, found.key)
+            handle = open_at(self._host, found.path, found.key)
             if handle is None:  # rotated between the scan and now
                 path = self._host.find(os.path.dirname(found.path), found.key)
-                handle = None if path is None else self._open_at(path, found.key)
+                handle = None if path is None else open_at(self._host, path, found.key)
             if handle is None:
                 raise FileNotFoundError(errno.ENOENT, "it went away while it was looked at")
         except OSError as error:
             self._cannot_read(index, found.path, error)
-            return None
-        return handle
-
-    def _open_at(self, path: str, key: FileKey) -> Handle | None:
-        """What lies at a path, if it is this file. Raises OSError."""
-        try:
-            handle = self._host.open(path)
-        except FileNotFoundError:
-            return None
-        if handle.status().key != key:
-            handle.close()
             return None
         return handle
 
@@ -594,26 +585,9 @@ class Tracker:
             old = self._by_key.get(found.key)
             if old is None or self._handles.held(old.file) is not None:
                 return False
-            if self._looks_like(found.path, old):
+            if begins_like(self._host, found.path, old):
                 return False
-        return bool(old.position) and not any(self._looks_like(path, old) for path in beside)
-
-    def _looks_like(self, path: str, old: TrackedFile) -> bool:
-        """Whether a file begins with what was read of another; if nobody can know, it does."""
-        point, print_ = old.checkpoint, old.birth.fingerprint
-        try:
-            handle = self._host.open(path)
-        except FileNotFoundError:
-            return False
-        except OSError:
-            return True
-        try:
-            size = handle.status().size
-            return identity.doubt(handle.read, size, point.position, print_, point.guard) is None
-        except OSError:
-            return True
-        finally:
-            handle.close()
+        return bool(old.position) and not any(begins_like(self._host, path, old) for path in beside)
 
     def _changed_times(self, directory: str) -> set[int]:
         """When the known files of a directory changed last, as far as anybody looked."""
@@ -627,22 +601,8 @@ class Tracker:
                     times.add(tracked.changed_ns)
         return times
 
-    def _is_meant(self, path: str) -> bool:
-        return any(pattern.means(path) for source in self.sources for pattern in source.patterns)
-
     def _topic(self, index: int) -> tuple[str, str]:
         return self.sources[index].topic, self.sources[index].topic_id
-
-    def _source_of(self, tracked: TrackedFile) -> int | None:
-        """The source that means a file which no pattern leads to, by the name it was born with."""
-        for index, source in enumerate(self.sources):
-            same_topic = source.topic == tracked.birth.topic
-            if same_topic and any(p.means(tracked.birth.path) for p in source.patterns):
-                return index
-        kin = kin_of(tracked.birth.path, self.sources)
-        if kin is not None and self.sources[kin.source].topic == tracked.birth.topic:
-            return kin.source
-        return None
 
 
 def shown(path: str) -> str:

@@ -1,0 +1,56 @@
+"""Who counts a topic where: of several epochs the newest, partition by partition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from audit import reasons
+from audit.evidence import Evidence, SenderKey, TopicEvidence
+from audit.messages import Tier
+from audit.verdict import Finding, Place, Policy, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """A place that counts a topic, the senders whose counts hold there, and what is doubtful."""
+
+    place: Place
+    senders: tuple[SenderKey, ...]
+    findings: tuple[Finding, ...]
+
+
+def counting_places(evidence: Evidence, topic: TopicEvidence, policy: Policy) -> Iterator[Counting]:
+    """Per place the senders of the highest epoch of each partition: they replace all others."""
+    places: dict[Place, list[SenderKey]] = {}
+    for key in sorted(topic.coverage):
+        if key.tier in policy.tiers and key in evidence.senders:
+            name = evidence.senders[key].cluster if key.tier is not Tier.HDFS else key.producer
+            places.setdefault(Place(key.tier, name), []).append(key)
+    for place, keys in places.items():
+        owners: dict[int, list[SenderKey]] = {}
+        for key in keys:
+            for partition in topic.coverage[key]:
+                owners.setdefault(partition, []).append(key)
+        yield _newest_epochs(place, keys, owners)
+
+
+def _newest_epochs(
+    place: Place, keys: list[SenderKey], owners: dict[int, list[SenderKey]]
+) -> Counting:
+    current: dict[SenderKey, None] = {}
+    replaced: set[SenderKey] = set()
+    findings: list[Finding] = []
+    for partition, contenders in owners.items():
+        epoch = max(key.epoch for key in contenders)
+        newest = [key for key in contenders if key.epoch == epoch]
+        current.update(dict.fromkeys(newest))
+        replaced.update(key for key in contenders if key.epoch < epoch)
+        if len(newest) > 1:
+            names = " and ".join(reasons.of_sender(key) for key in newest)
+            findings.append(Finding(Status.UNKNOWN, f"{names} both count partition {partition}"))
+    for key in keys:
+        if key in current and key in replaced:
+            words = f"{reasons.of_sender(key)} is replaced in some partitions only"
+            findings.append(Finding(Status.UNKNOWN, words))
+    return Counting(place, tuple(current), tuple(findings))

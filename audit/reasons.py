@@ -1,0 +1,85 @@
+"""The reasons of a verdict in words, for reports and the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+
+from audit.counts import NO_AGENT, Sums
+from audit.evidence import GapNote, LossNote, SenderKey
+from audit.messages import Certainty, Tier
+from audit.verdict import AgentVerdict, Finding, Place
+
+_NAMES_MAX = 3  # in one reason; the rest is counted
+
+
+def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
+    """How what two places have counted differs."""
+    name, other = of_place(place), of_place(first)
+    missing = expected.count - found.count
+    if missing > 0:
+        return f"{name} is short by {missing} of {expected.count}"
+    if missing < 0:
+        return f"{name} has {-missing} more than the {expected.count} of {other}"
+    return f"{name} counts as many as {other}, but not the same records"
+
+
+def of_place(place: Place) -> str:
+    """A place by its tier, and by its name where it has one."""
+    word = place.tier.value.lower()
+    return f"{word} {place.name}" if place.name else word
+
+
+def of_sender(key: SenderKey) -> str:
+    """A sender of counts."""
+    word = "agent" if key.tier is Tier.AGENT else f"the {key.tier.value.lower()} counter"
+    return f"{word} {key.producer}"
+
+
+def of_gap(note: GapNote) -> str:
+    """Offsets that a sender could not have."""
+    gap = note.gap
+    return (
+        f"{of_sender(note.sender)} could not have offsets {gap.first} to {gap.end} of"
+        f" partition {gap.partition}: {gap.reason}"
+    )
+
+
+def gravest_first(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """The reasons, each once."""
+    ordered = sorted(findings, key=lambda x: (-x.status, x.reason))
+    return tuple(dict.fromkeys(x.reason for x in ordered))
+
+
+def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
+    """Each reason once, behind the hosts that it is true of."""
+    hosts: dict[str, list[str]] = {}
+    for verdict in agents:
+        for reason in verdict.reasons:
+            name = "" if verdict.agent == NO_AGENT else verdict.host or f"agent {verdict.agent}"
+            hosts.setdefault(reason, []).append(name)
+    for reason, names in hosts.items():
+        shown = ", ".join(dict.fromkeys(name for name in names[:_NAMES_MAX] if name))
+        more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
+        yield f"{shown}{more}: {reason}" if shown else reason
+
+
+def of_loss(note: LossNote) -> str:
+    """A declared loss."""
+    loss = note.loss
+    extent = (
+        f"bytes {loss.first} to {loss.end}"
+        if loss.end is not None
+        else (f"an unseen end behind byte {loss.first}")
+    )
+    fate = "are lost" if loss.certainty is Certainty.LOST else "may not have arrived"
+    return f"{extent} of file {loss.file} {fate}: {loss.reason}"
+
+
+def of_time(time_ms: int) -> str:
+    """A time in ms, for people."""
+    try:
+        moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    except (OverflowError, ValueError):  # no calendar holds it
+        return f"{time_ms} ms"
+    return moment.strftime("%Y-%m-%d %H:%M:%SZ")
