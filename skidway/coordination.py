@@ -126,10 +126,14 @@ class Coordinator:
     def restart(self) -> None:
         """Ends the session with all its ephemeral nodes, and begins another; does not wait for it.
 
-        LOST is told, and CONNECTED once it is there.
+        LOST is told, and CONNECTED once it is there. Raises Unreachable where the old session does
+        not end; to be called again.
         """
-        self.client.stop()
-        self.client.start_async()
+        try:
+            self.client.stop()
+            self.client.start_async()
+        except KazooException as error:
+            raise Unreachable(f"ZooKeeper at {self.connect} does not end our session") from error
 
     def on_state(self, callback: Callable[[State], None]) -> None:
         """Calls back with each change from now on, on a thread of kazoo's."""
@@ -314,9 +318,11 @@ def _end(client: Any) -> bool:
 
 
 def _stop(client: Any) -> None:
-    with contextlib.suppress(KazooException):  # its own bound, later than ours
+    try:
         client.stop()
         client.close()
+    except Exception as error:  # noqa: BLE001 (kazoo gives up, with a bare Exception among others)
+        _log.warning("zookeeper_close_failed", why=f"{type(error).__name__} {error}")
 
 
 def _client(connect: str, session_timeout_s: float) -> Any:

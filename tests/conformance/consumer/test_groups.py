@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from conformance.consumer.conftest import Topic, a_topic
-from skidway.coordination import Coordinator
+from skidway.coordination import CLOSE_WITHIN_S, Coordinator
 from skidway.kafka import Consumer, NotOwned, Stream, TopicPartition, group_nodes
 from support.brokers import SkidwayBroker
 from support.kafka import ApacheKafka
@@ -279,6 +279,35 @@ def test_zookeeper_silent_for_longer_than_a_session(
         with late:
             rest = {(r.partition, r.offset) for r in late}
         assert rest <= {each.found[-1][:2] for each in readings}  # in hand when they were closed
+
+
+@pytest.mark.slow
+def test_leaving_while_zookeeper_is_silent_is_bounded(
+    own_zookeeper: ZooKeeper, tmp_path: Path
+) -> None:
+    """However many streams: they wait for it once. What was not committed comes again."""
+    broker = SkidwayBroker(tmp_path, own_zookeeper.address)
+    with (
+        running(broker.program, broker.ready),
+        a_topic(broker.address, own_zookeeper.address, 8) as topic,
+    ):
+        member = consumer(topic, GROUP, session_timeout_ms=4_000)
+        readings = [Reading(each) for each in member.create_message_streams(topic.name, 8)]
+        topic.produce(800)
+        eventually(lambda: once(topic, *(each.found for each in readings)))
+        own_zookeeper.freeze()
+        try:
+            began_at = time.monotonic()
+            member.close()
+            assert time.monotonic() - began_at < 4 + CLOSE_WITHIN_S + 2
+        finally:
+            own_zookeeper.thaw()
+        for reading in readings:
+            reading.join()
+        topic.produce(80)
+        with consumer(topic, GROUP, topic.name, consumer_timeout_ms=6_000) as late:
+            rest = [(r.partition, r.offset, (r.value or b"").decode()) for r in late]
+        assert topic.is_all([*rest, *(row for each in readings for row in each.found)])
 
 
 @pytest.mark.slow
