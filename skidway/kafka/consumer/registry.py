@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError
 
 from skidway.clock import Clock
-from skidway.coordination import Coordinator, Watch
+from skidway.coordination import Coordinator, State, Watch
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka import group_nodes
 from skidway.kafka.consumer import nodes
@@ -247,6 +247,9 @@ class Registry:
     def _attempt(
         self, guard: Guard, path: str, writes: list[_Write], what: Hashable
     ) -> _Refusal | None:
+        # The streams of a consumer come here one after the other: who waits, waits for all.
+        if self._coordinator.state is not State.CONNECTED:
+            raise Unreachable("ZooKeeper does not answer at present")
         token = guard.next_token()
         data, version = guard.document(token), guard.version
         everything = [_Write(path, lambda do: do.set_data(path, data, version)), *writes]

@@ -17,6 +17,9 @@ from skidway.kafka.columns import RECORD_OVERHEAD_MAX, encode
 from skidway.kafka.producer.sending import Sending
 from skidway.kafka.types import TopicPartition
 
+AHEAD = 1_000
+"""Messages that are looked at together, whether all of them fit."""
+
 
 class Messages(NamedTuple):
     """Records to be, with one key each, or none at all, and one timestamp (ms)."""
@@ -169,12 +172,15 @@ class Accumulator:
 
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
-    """How far messages fit, at least one; and their bytes."""
-    whole = sum(sizes[start:end])
-    if whole <= room:
-        return end, whole
-    stop, used = start + 1, sizes[start]
-    while stop < end and used + sizes[stop] <= room:
+    """How far messages fit, at least one; and their bytes. Looks no further than that by much."""
+    stop, used = start, 0
+    while stop < end:
+        ahead = min(stop + AHEAD, end)
+        more = sum(sizes[stop:ahead])
+        if used + more > room:
+            break
+        stop, used = ahead, used + more
+    while stop < end and (stop == start or used + sizes[stop] <= room):
         used += sizes[stop]
         stop += 1
     return stop, used

@@ -3,12 +3,18 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.kafka.batch import Codec, seal
 from skidway.kafka.columns import decode
-from skidway.kafka.producer.accumulator import Accumulator, Messages, PendingBatch
+from skidway.kafka.producer.accumulator import (
+    Accumulator,
+    Messages,
+    PendingBatch,
+    as_many,
+)
 from skidway.kafka.producer.sending import RecordMetadata, Sending
 from skidway.kafka.types import TopicPartition
 
@@ -112,3 +118,37 @@ def test_a_batch_is_encoded_as_it_was_filled() -> None:
     assert decoded.keys.to_pylist() == [b"k", None]
     assert decoded.values.to_pylist() == [b"v", None]
     assert decoded.timestamps.tolist() == [5, 5]
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=40),
+    st.integers(0, 39),
+    st.integers(0, 400),
+    st.integers(1, 45),
+)
+def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead: int) -> None:
+    """At least one, and all that there is room for, however many are looked at together."""
+    start = min(start, len(sizes) - 1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("skidway.kafka.producer.accumulator.AHEAD", ahead)
+        stop, used = as_many(sizes, start, len(sizes), room)
+    assert used == sum(sizes[start:stop])
+    assert stop == start + 1 or used <= room
+    assert stop == len(sizes) or used + sizes[stop] > room
+
+
+def test_a_large_set_is_gone_through_once() -> None:
+    """In small batches too: what does not fit is not added up again for each of them."""
+
+    class Counting(list[int]):
+        seen = 0
+
+        def __getitem__(self, index: Any) -> Any:
+            found = super().__getitem__(index)
+            self.seen += len(found) if isinstance(index, slice) else 1
+            return found
+
+    sizes, start = Counting([100] * 50_000), 0
+    while start < len(sizes):
+        start, _ = as_many(sizes, start, len(sizes), 90_000)
+    assert sizes.seen < 4 * len(sizes)
