@@ -28,13 +28,15 @@ from broker.log.files import DamagedLog, OpenFile, StorageFailed, write_all_at
 from broker.log.leader_epochs import LeaderEpochs
 from broker.log.producer_state import Producer, ProducerState, encode_snapshot
 from broker.log.scan import InvalidBatch
-from broker.log.segment import RELATIVE_OFFSET_MAX, Segment
+from broker.log.segment import RELATIVE_OFFSET_MAX, Boundary, Segment
 from skidway.files import write_atomically
 from skidway.kafka.batch import BatchHeader, stamp, stamp_append_time
 from skidway.kafka.protocol.fetch import FileSlice
 from skidway.kafka.types import TopicPartition
 
 POSITIONS_REMEMBERED = 16
+INDEX_CHECKED_EVERY = 100
+"""Entries after which the sizes of the indexes are looked at again: the limit may have changed."""
 
 
 class LogPosition(NamedTuple):
@@ -115,6 +117,7 @@ class PartitionLog:
         self._undo: _Undo | None = None
         self._refusal: StorageFailed | None = None
         self._index_full = False
+        self._index_room = 0
         self._unflushed: list[Segment] = []
         self._new_names = False
         self._positions: dict[int, tuple[int, int]] = {log_end_offset: end[1:]}
@@ -202,7 +205,10 @@ class PartitionLog:
         try:
             limit = end.position if segment.base_offset == end.segment else segment.size
             if limit - position > max_bytes:
-                limit = self._whole_batches(segment, position, max_bytes, at_least_one=at_least_one)
+                limit, following = self._whole_batches(
+                    segment, position, max_bytes, at_least_one=at_least_one
+                )
+                self._remember(LogPosition(following, segment.base_offset, limit))
             if limit <= position:
                 return None
             return FileSlice(segment.file, position, limit - position)
@@ -319,7 +325,11 @@ class PartitionLog:
 
     def _put(self, segment: Segment, batch: memoryview, header: BatchHeader, base: int) -> None:
         if segment.note(header, base, segment.size, self.config.index_interval_bytes):
-            self._index_full = segment.index_bytes >= self.config.segment_index_bytes
+            self._index_room -= 1
+            if self._index_room <= 0:
+                room = segment.index_room(self.config.segment_index_bytes)
+                self._index_full = not room
+                self._index_room = min(room, INDEX_CHECKED_EVERY)
         self._pending.append(batch)
         segment.size += len(batch)
         self.log_end_offset = base + header.last_offset_delta + 1
@@ -344,6 +354,7 @@ class PartitionLog:
         self._unflushed.append(old)  # also if it is on disk: its indexes are not
         self.segments.append(new)
         self._index_full = False
+        self._index_room = 0
         self._new_names = True
         self.written = LogPosition(self.log_end_offset, new.base_offset, 0)
         self._remember(self.written)
@@ -428,6 +439,8 @@ class PartitionLog:
     def _locate(self, offset: int) -> tuple[Segment, int]:
         """Segment and position of the batch that holds an offset, or of the next one (a gap)."""
         segment = self.segment_of(offset)
+        if offset == segment.base_offset:
+            return segment, 0
         place = self._positions.get(offset)
         if place is not None and place[0] == segment.base_offset:
             return segment, place[1]
@@ -443,15 +456,15 @@ class PartitionLog:
 
     def _whole_batches(
         self, segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
-    ) -> int:
-        """Position behind the last batch that ends within `max_bytes`, read from the index."""
+    ) -> Boundary:
+        """Where the last batch ends that ends within `max_bytes`, by the index if that knows."""
         boundary = segment.boundary_before(position + max_bytes)
-        if boundary > position:
+        if boundary.position > position:
             return boundary
         return segment.end_of_batches(position, max_bytes, at_least_one=at_least_one)
 
     def _remember(self, place: LogPosition) -> None:
-        """Where the followers of the log's end will ask next, so that they need no search."""
+        """Where somebody will ask next, who then needs no search."""
         self._positions[place.offset] = place[1:]
         if len(self._positions) > POSITIONS_REMEMBERED:
             del self._positions[next(iter(self._positions))]

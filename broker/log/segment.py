@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
-from broker.log import descriptors, names, scan
+from broker.log import descriptors, names, scan, time_index
 from broker.log.files import OpenFile
 from broker.log.offset_index import OffsetIndex
 from broker.log.time_index import NO_TIMESTAMP, TimeIndex
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader
 
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
+
+
+class Boundary(NamedTuple):
+    """A position between two batches, and the offset with which it goes on behind it."""
+
+    position: int
+    offset: int
 
 
 class Segment:
@@ -98,6 +106,11 @@ class Segment:
         """Bytes of the larger index."""
         return max(self.offset_index.size_bytes, self.time_index.size_bytes)
 
+    def index_room(self, limit_bytes: int) -> int:
+        """Entries that may come before an index has so many bytes, as far as is sure; 0: it has."""
+        left = limit_bytes - self.index_bytes
+        return max(-(-left // time_index.ENTRY_BYTES), 0)
+
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
         """Indexes a batch that is appended at a position with `offset` as its first.
 
@@ -131,25 +144,27 @@ class Segment:
                 raise
             return self._find_from(0, offset)
 
-    def boundary_before(self, position: int) -> int:
-        """The greatest indexed position at or below a position at which a batch begins; 0 at worst.
+    def boundary_before(self, position: int) -> Boundary:
+        """The last indexed batch that begins at or in front of a position; the first one at worst.
 
         Raises OSError.
         """
         last_offset, boundary = self.offset_index.boundary_before(position)
         try:
             if boundary:
-                self._check_entry(last_offset, boundary)
+                header = self._check_entry(last_offset, boundary)
+                return Boundary(boundary, header.base_offset)
         except scan.InvalidBatch:
-            return 0
-        return boundary
+            pass
+        return Boundary(0, self.base_offset)
 
-    def _check_entry(self, last_offset: int, position: int) -> None:
-        """Raises InvalidBatch unless an index entry leads to the batch that it was made for."""
-        window = scan.Window(self.file.descriptor, HEADER_BYTES)
-        is_inside = 0 <= position < self.size
-        if not is_inside or window.header(position).last_offset != last_offset:
-            raise scan.InvalidBatch(position, "the index leads to no batch")
+    def _check_entry(self, last_offset: int, position: int) -> BatchHeader:
+        """The batch that an index entry was made for. Raises InvalidBatch if it leads to no such."""
+        if 0 <= position < self.size:
+            header = scan.Window(self.file.descriptor, HEADER_BYTES).header(position)
+            if header.last_offset == last_offset:
+                return header
+        raise scan.InvalidBatch(position, "the index leads to no batch")
 
     def _find_from(self, start: int, offset: int) -> int | None:
         window = scan.Window(self.file.descriptor, scan.HEADER_WINDOW_BYTES)
@@ -161,19 +176,22 @@ class Segment:
             position += header.size_bytes
         return None
 
-    def end_of_batches(self, position: int, max_bytes: int, *, at_least_one: bool) -> int:
-        """Position behind the last batch that ends within `max_bytes` of a position.
+    def end_of_batches(self, position: int, max_bytes: int, *, at_least_one: bool) -> Boundary:
+        """Where the last batch ends that ends within `max_bytes` of a position.
 
-        Behind the first one in any case if `at_least_one`; else `position` when it does not fit.
+        The first one counts in any case if `at_least_one`; without any it is where it began.
         """
         window = scan.Window(self.file.descriptor, scan.HEADER_WINDOW_BYTES)
-        end = position
+        end, offset = position, self.base_offset
         while end < self.size:
-            after = end + window.header(end).size_bytes
+            header = window.header(end)
+            after = end + header.size_bytes
+            if after - position > max_bytes and not (at_least_one and end == position):
+                return Boundary(end, header.base_offset)
+            end, offset = after, header.last_offset + 1
             if after - position > max_bytes:
-                return after if at_least_one and end == position else end
-            end = after
-        return end
+                break
+        return Boundary(end, offset)
 
     def file_cut(self, size: int) -> None:
         """Shortens the file. Raises OSError."""

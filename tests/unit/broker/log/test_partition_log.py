@@ -11,6 +11,7 @@ from broker.log.config import LogConfig
 from broker.log.files import StorageFailed
 from broker.log.partition_log import OffsetOutside
 from broker.log.producer_state import OutOfOrderSequence
+from broker.log.segment import Segment
 from skidway.kafka.batch import read_header
 from support.batches import NOW_MS, append, batch, contents, flush, open_in, put, sized, stored
 
@@ -317,3 +318,18 @@ def test_an_unclean_start_is_closed_in_full(tmp_path: Path) -> None:
     open_in(tmp_path).close_cleanly()
     assert (tmp_path / "00000000000000000001.producers").exists()
     assert open_in(tmp_path, clean=True).log_end_offset == 1
+
+
+def test_who_reads_on_needs_no_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind what a read has handed out the next one begins without a look into the index."""
+    log = open_in(tmp_path, LogConfig(index_interval_bytes=500, segment_bytes=10_000))
+    for _ in range(150):
+        append(log, sized(200))
+    flush(log)
+    assert len(log.segments) == 3
+    monkeypatch.setattr(Segment, "find", None)
+    offset, read = 0, 0
+    while piece := log.read(offset, 3333, log.flushed, at_least_one=True):
+        offset += piece.length // 200
+        read += piece.length
+    assert (offset, read) == (150, 150 * 200)
