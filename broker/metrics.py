@@ -125,6 +125,9 @@ def _of_mirrors(sources: list[dict[str, Any]]) -> Iterator[Metric]:
     stopped = _by_source(GaugeMetricFamily, "stopped", "Topics and partitions that are stopped.")
     waiting = _by_source(GaugeMetricFamily, "waiting", "Partitions that something keeps back.")
     gaps = _by_source(GaugeMetricFamily, "gaps", "Gaps that are named.")
+    untold = _by_source(
+        CounterMetricFamily, "group_failures_total", "Offsets that the source did not keep."
+    )
     reachable = _by_source(GaugeMetricFamily, "source_reachable", "Whether the source answers.")
     for each in sources:
         labels = [each["cluster"]]
@@ -135,8 +138,9 @@ def _of_mirrors(sources: list[dict[str, Any]]) -> Iterator[Metric]:
         stopped.add_metric(labels, each["stopped_count"])
         waiting.add_metric(labels, len(each["waiting"]))
         gaps.add_metric(labels, sum(map(len, each["gaps"].values())))
+        untold.add_metric(labels, each["group_failures"])
         reachable.add_metric(labels, bool(each["reachable"]))
-    yield from (records, size, lag, partitions, stopped, waiting, gaps, reachable)
+    yield from (records, size, lag, partitions, stopped, waiting, gaps, untold, reachable)
 
 
 def _by_source(kind: type[Family], name: str, help_text: str) -> Family:

@@ -28,6 +28,7 @@ from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka import gaps
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import Cluster
+from skidway.kafka.errors import KafkaError
 from skidway.kafka.source import Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
 
@@ -221,6 +222,7 @@ class _Run:
 
     def _load(self, topic: Topic, newest: Manifest | None, outcome: Outcome) -> None:
         lost_races = attempts = 0
+        self._tell(topic, newest)
         while attempts < ATTEMPTS_MAX:
             newest = self._publish(topic, newest)
             attempt = TopicLoad(self._parts, topic, newest)
@@ -249,11 +251,26 @@ class _Run:
                     rows=manifest.rows(),
                     rejects=manifest.rejects(),
                 )
+                self._tell(topic, newest)
                 if plan.has_more(whole, planned, manifest):
                     continue  # to the watermarks of the start; each load moves a partition on
             attempts += 1
             if not self._awaited(topic, outcome):
                 return
+
+    def _tell(self, topic: Topic, newest: Manifest | None) -> None:
+        """Tells the brokers how far the newest load is, for `retention.hold` and for people.
+
+        Nothing here depends on it: what cannot be told is told with the next load.
+        """
+        ranges = () if newest is None else newest.partitions
+        offsets = {TopicPartition(topic.name, each.partition): each.end for each in ranges}
+        if newest is None or newest.topic_id != topic.topic_id or not offsets:
+            return
+        try:
+            self._parts.client.commit_offsets(self._parts.settings.group_id, offsets)
+        except (KafkaError, Unreachable) as error:
+            _log.warning("offsets_not_committed", topic=topic.name, reason=str(error))
 
     def _publish(self, topic: Topic, newest: Manifest | None) -> Manifest | None:
         """Publishes what the audit topic lacks of the newest load; returns the newest manifest.

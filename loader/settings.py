@@ -41,6 +41,11 @@ class LoaderSettings:
         help="Name of the cluster that is loaded from, without a dot; asked of the brokers if not"
         " set.",
     )
+    group_id: str = setting(
+        "group.id",
+        "skidway-loader",
+        help="Group whose committed offsets say how far is loaded: for retention.hold, and people.",
+    )
     slice_records: int = setting(
         "slice.records", 400_000, help="Offsets that one task takes.", at_least=1
     )
@@ -96,6 +101,8 @@ class LoaderSettings:
 
     def check(self) -> None:
         """ConfigurationRefused for combinations that cannot work."""
+        if not self.group_id:
+            raise ConfigurationRefused("group.id: a name is needed")
         if not self.topics:
             raise ConfigurationRefused("topics: at least one name or pattern is needed")
         check_cluster_name(self.cluster_name)

@@ -5,6 +5,7 @@
     follower    one partition: checked, followed, interrupted, stopped         (pure)
     partition   one partition: its follower, the log that it fills, its trouble
     topics      one source cluster: its topics, made and extended here         (loop)
+    progress    how far we are, told to the source as a group's offsets        (pure)
     source      one source cluster: its partitions and fetches                 (loop)
     surroundings  what a source needs around it: a client there, and this broker
     resolver    names of source brokers, looked up away from the loop

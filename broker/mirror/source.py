@@ -18,6 +18,7 @@ from broker.log.files import DamagedLog, StorageFailed
 from broker.mirror import rounds
 from broker.mirror.follower import Append, LookAgain, NameGap, Phase, Stop, Unverifiable
 from broker.mirror.partition import UNKNOWN, MirrorPartition
+from broker.mirror.progress import Progress
 from broker.mirror.rounds import Mirroring, Plan
 from broker.mirror.surroundings import Local, SourceClient
 from broker.mirror.topics import SourceTopics
@@ -51,6 +52,7 @@ class MirrorSource:
         jitter: Callable[[], float] = random,
     ) -> None:
         self.topics = SourceTopics(mirroring, local, self._ask, self._follow)
+        self.progress = Progress(f"mirror-{mirroring.here}", self._ask, self._offsets)
         self.partitions: dict[TopicPartition, MirrorPartition] = {}
         self.records = 0
         self.bytes = 0
@@ -89,6 +91,7 @@ class MirrorSource:
         """Takes what has come, and carries out what it means."""
         self._moved.clear()
         self._try_again()
+        self.progress.turn(self._clock.monotonic())
         turn = self._client.turn()
         for fetched in turn.fetched:
             self._take(fetched)
@@ -126,6 +129,8 @@ class MirrorSource:
             return None
         times = [each.retry_at for each in self._waiting.values()]
         times.append(self._client.next_deadline)
+        if self.partitions:
+            times.append(self.progress.due)
         self._deadline = min((each for each in times if each is not None), default=None)
         return self._deadline
 
@@ -157,6 +162,14 @@ class MirrorSource:
     def last_failure(self) -> str:
         """Why a connection ended or did not come about, or a round was refused; for people."""
         return self.topics.failure or self._client.last_failure
+
+    def _offsets(self) -> dict[TopicPartition, int]:
+        """How far what is followed is on disk here."""
+        return {
+            tp: each.replica.offset
+            for tp, each in self.partitions.items()
+            if each.follower.phase is Phase.FOLLOWING and each.replica.offset
+        }
 
     # partitions
 

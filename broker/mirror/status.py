@@ -24,7 +24,7 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
 
     stopped: topics and partitions, or the whole source, that wait for an operator. waiting:
     partitions that are tried again. left_out: topics that are not mirrored, or not any more. gaps:
-    offsets that the source no longer had.
+    offsets that the source no longer had. group: whose offsets at the source say how far we are.
     """
     each = list(source.partitions.values())
     cluster = source.topics.mirroring.cluster
@@ -50,6 +50,9 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
         "gaps": _some(_gaps(cluster, topics.values())),
         "records": source.records,
         "bytes": source.bytes,
+        "group": source.progress.group,
+        "group_failures": source.progress.failed,
+        "group_failure": source.progress.failure,
         "last_failure": source.last_failure,
     }
 

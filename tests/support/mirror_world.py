@@ -50,6 +50,7 @@ from skidway.kafka.protocol.describe_configs import (
     DescribeConfigsResult,
     ResourceType,
 )
+from skidway.kafka.protocol.find_coordinator import FindCoordinatorResponse
 from skidway.kafka.protocol.fetch import FetchAnswer, FetchedPartition
 from skidway.kafka.protocol.list_offsets import (
     ListOffsetsPartitionResponse,
@@ -61,6 +62,12 @@ from skidway.kafka.protocol.metadata import (
     MetadataResponseBroker,
     MetadataResponsePartition,
     MetadataResponseTopic,
+)
+from skidway.kafka.protocol.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
 )
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
@@ -160,6 +167,9 @@ class SourceCluster:
         self.max_bytes = 400
         self.fetch_error: dict[TopicPartition, ErrorCode] = {}
         self.offsets_error = ErrorCode.NONE
+        self.committed: dict[tuple[str, TopicPartition], int] = {}
+        self.commits = 0
+        self.commit_error = ErrorCode.NONE
 
     def create(self, name: str, partitions: int = 1, **configs: str) -> SourceTopic:
         settings = {key.replace("_", "."): value for key, value in configs.items()}
@@ -193,6 +203,25 @@ class SourceCluster:
         )  # fmt: skip
         return MetadataResponseTopic(name=name, topic_id=topic.topic_id, partitions=rows)
 
+    def _commit(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
+        self.commits += 1
+        rows = {}
+        for topic in request.topics:
+            for row in topic.partitions:
+                tp = TopicPartition(topic.name, row.partition_index)
+                if not self.commit_error:
+                    self.committed[request.group_id, tp] = row.committed_offset
+                result = OffsetCommitResponsePartition(
+                    partition_index=row.partition_index, error_code=self.commit_error
+                )
+                rows.setdefault(topic.name, []).append(result)
+        return OffsetCommitResponse(
+            topics=tuple(
+                OffsetCommitResponseTopic(name=name, partitions=tuple(each))
+                for name, each in rows.items()
+            )
+        )
+
     def answer(self, call: Any) -> Any:
         """What the source says to a question now."""
         if call.api is ApiKey.METADATA:
@@ -202,6 +231,10 @@ class SourceCluster:
             return DescribeConfigsResponse(
                 results=tuple(self._described(each) for each in request.resources)
             )
+        if call.api is ApiKey.FIND_COORDINATOR:
+            return FindCoordinatorResponse(node_id=1, host=BROKER.host, port=BROKER.port)
+        if call.api is ApiKey.OFFSET_COMMIT:
+            return self._commit(request)
         assert call.api is ApiKey.LIST_OFFSETS
         return ListOffsetsResponse(
             topics=tuple(

@@ -3,7 +3,7 @@
     values      cluster, delivery                 what callers see
     decisions   outbox, dispatch, fetching        order, retries, positions: pure
                 connection, session, metadata     conversations, links, leaders: pure
-                calls, requests, backoff          requests as values
+                calls, requests, group_offsets, backoff    requests as values
     I/O         network                           non-blocking sockets for any loop
     drivers     waiting, client, producer, fetcher    blocking, on the caller's thread
                 pump                              the fetcher's requests and answers

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from skidway.clock import Clock, SystemClock
-from skidway.kafka.client import requests
+from skidway.kafka.client import group_offsets, requests
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import (
@@ -112,6 +112,18 @@ class Client:
             for error in errors.values():
                 if isinstance(error, KafkaError) and not error.retriable:
                     raise error
+            self.pause(backoff.next_s())
+
+    def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Has the cluster keep where a group without members is. KafkaError if it does not."""
+        deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
+        backoff = Backoff(self.random)
+        while True:
+            try:
+                return self._commit_once(group, offsets)
+            except KafkaError as error:
+                if not error.retriable or self.clock.monotonic() >= deadline:
+                    raise
             self.pause(backoff.next_s())
 
     def create_topics(self, topics: Sequence[NewTopic]) -> requests.Results:
@@ -253,6 +265,13 @@ class Client:
             if self.clock.monotonic() >= deadline:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, "the cluster has no controller now")
             self.pause(backoff.next_s())
+
+    def _commit_once(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        found = self._ask(group_offsets.find_coordinator_call(group), self._any_address)
+        address = group_offsets.coordinator(found)
+        answer = self._ask(group_offsets.commit_offsets_call(group, offsets), _always(address))
+        for error in group_offsets.refused_offsets(answer).values():
+            raise error
 
     def _list_offsets_once(
         self, times: Mapping[TopicPartition, int], found: dict[TopicPartition, ListedOffset]

@@ -228,6 +228,7 @@ def cluster(
             "broker", "run", "--set", f"listeners=PLAINTEXT://127.0.0.1:{ports[0]}",
             "--set", f"log.dirs={folder / 'broker'}", "--set", f"zookeeper.connect={chroot}",
             "--set", f"metrics.listener=127.0.0.1:{ports[1]}",
+            "--set", "log.retention.check.interval.ms=200",
         ),
         folder / "broker.out",
     )  # fmt: skip

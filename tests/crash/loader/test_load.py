@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from loader.store import open_store
+from skidway.kafka.client import EARLIEST, Client, ConfigChanges
+from skidway.kafka.types import TopicPartition
 from support.hdfs import Hdfs
 from support.processes import Program, eventually, free_port
 from tests.crash.loader.conftest import Cluster, Loading, SharedSpark, identities, lines
@@ -64,6 +66,33 @@ def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
     assert not left & committed
     numbers = [x.number for x in loading.cluster.deltas(f"{loading.output}/{loading.topic}")]
     assert sorted(set(numbers)) == list(range(1, len(committed) + 1))
+
+
+def expired(client: Client, topic: str, count: int) -> bool:
+    """Whether as many records of each partition are gone."""
+    ends = {TopicPartition(topic, number): EARLIEST for number in (0, 1)}
+    return {each.offset for each in client.list_offsets(ends).values()} == {count}
+
+
+def test_what_is_not_loaded_is_held(loading: Loading) -> None:
+    """The group of the loader has the ends of the newest manifest as its offsets: a topic that
+    names it in retention.hold keeps what has expired until it is loaded, and lets it go then."""
+    cluster = loading.cluster
+    other = cluster.topic()
+    with Client(cluster.broker) as client:
+        for topic, hold in ((loading.topic, {"retention.hold": "skidway-loader"}), (other, {})):
+            changes = ConfigChanges(set={"retention.ms": "1", **hold})
+            assert client.alter_configs(topic, changes) is None
+        for first, count in ((0, 500), (500, 100)):
+            for topic in (loading.topic, other):
+                for partition in (0, 1):
+                    cluster.send(topic, partition, first, count)
+            # What nobody holds tells that retention has been looked at.
+            eventually(lambda end=first + count: expired(client, other, end))  # type: ignore[misc]
+            assert expired(client, loading.topic, first)
+            loading.loaded()
+            eventually(lambda end=first + count: expired(client, loading.topic, end))  # type: ignore[misc]
+    assert identities(loading.rows()) == lines(600)
 
 
 LIMIT = "max.offsets.per.load=700"

@@ -1,0 +1,117 @@
+"""How far a mirror is, told to the source: as the committed offsets of a group there.
+
+With `retention.hold: mirror-<cluster.name of the mirror>` a topic of the source keeps what is not
+mirrored yet; and any tool that shows consumer groups shows how far the mirror is. What is told is
+what is on disk here. Nothing here depends on it (the position of a mirror is its log's end), so
+that a source which cannot or will not keep it is only named and counted, and told again later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any, Final, Protocol
+
+from skidway import log
+from skidway.errors import SkidwayError
+from skidway.kafka.client.calls import Call
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.client.connection import Answer
+from skidway.kafka.client.group_offsets import (
+    commit_offsets_call,
+    coordinator,
+    find_coordinator_call,
+    refused_offsets,
+)
+from skidway.kafka.types import TopicPartition
+
+INTERVAL_S: Final = 3.0
+REPEATED_AFTER_S: Final = 3600.0
+"""What has not changed is told again: a broker forgets old offsets of a group without members."""
+PARTITIONS_A_REQUEST: Final = 1000
+Offsets = Mapping[TopicPartition, int]
+_log = log.get(__name__)
+
+
+class Ask(Protocol):
+    """Asks the source; without an address, any of its brokers."""
+
+    def __call__(
+        self, call: Call, then: Callable[[Answer], None], address: Address | None = None
+    ) -> None: ...
+
+
+class Progress:
+    """Owned by its source. One request is under way at a time."""
+
+    def __init__(self, group: str, ask: Ask, offsets: Callable[[], Offsets]) -> None:
+        """offsets: how far each partition is here, by its name in the source."""
+        self.group = group
+        self.failed = 0
+        self.failure = ""
+        """Why the last attempt came to nothing; empty if it did not."""
+        self._ask = ask
+        self._offsets = offsets
+        self._coordinator: Address | None = None
+        self._told: dict[TopicPartition, int] = {}
+        self._all_told_at = 0.0
+        self._asking = False
+        self.due = 0.0
+        """When `turn` has something to do (monotonic seconds)."""
+
+    def turn(self, now: float) -> None:
+        """Tells what has changed, if it is time."""
+        if now < self.due:
+            return
+        if now - self._all_told_at >= REPEATED_AFTER_S:
+            self._told, self._all_told_at = {}, now
+        self.due = now + INTERVAL_S
+        known = self._offsets()
+        self._told = {tp: at for tp, at in self._told.items() if tp in known}
+        changed = ((tp, at) for tp, at in known.items() if self._told.get(tp) != at)
+        news = dict(islice(changed, PARTITIONS_A_REQUEST))
+        if not news or self._asking:
+            return
+        self._asking = True
+        if self._coordinator is None:
+            self._ask(find_coordinator_call(self.group), self._found)
+        else:
+            call = commit_offsets_call(self.group, news)
+            self._ask(call, lambda answer: self._kept(news, answer), self._coordinator)
+
+    def _found(self, answer: Answer) -> None:
+        self._asking = False
+        try:
+            self._coordinator = coordinator(_response(answer))
+        except SkidwayError as error:
+            self._fail(error)
+        else:
+            self.due = 0.0
+
+    def _kept(self, offsets: Offsets, answer: Answer) -> None:
+        self._asking = False
+        try:
+            refused = refused_offsets(_response(answer))
+        except SkidwayError as error:
+            self._fail(error)
+            return
+        self._told |= {tp: at for tp, at in offsets.items() if tp not in refused}
+        if refused:
+            self._fail(next(iter(refused.values())))
+            return
+        self.failure = ""
+        if len(offsets) == PARTITIONS_A_REQUEST:
+            self.due = 0.0  # there may be more
+
+    def _fail(self, error: SkidwayError) -> None:
+        self._coordinator = None
+        self.failed += 1
+        if self.failure != str(error):
+            self.failure = str(error)
+            _log.warning("mirror_progress_not_told", group=self.group, reason=self.failure)
+
+
+def _response(answer: Answer) -> Any:
+    if answer.error is not None:
+        raise answer.error
+    return answer.response

@@ -1,0 +1,61 @@
+"""Offsets of a group that has no members: where somebody is who assigns partitions to himself.
+
+Brokers keep them like any group's, so that their retention, and people, can see how far a reader
+is. Two requests: who coordinates the group, and, to that one, the offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from skidway.kafka.client.calls import MessageCall
+from skidway.kafka.client.cluster import Address
+from skidway.kafka.errors import KafkaError, error_for
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from skidway.kafka.protocol.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from skidway.kafka.types import TopicPartition
+
+
+def find_coordinator_call(group: str) -> MessageCall:
+    """Asks any broker who coordinates a group."""
+    request = FindCoordinatorRequest(key=group)
+    return MessageCall(ApiKey.FIND_COORDINATOR, lambda _: request, FindCoordinatorResponse)
+
+
+def coordinator(response: FindCoordinatorResponse) -> Address:
+    """Who it is. KafkaError if nobody does now."""
+    if response.error_code:
+        raise error_for(response.error_code, response.error_message)
+    return Address(response.host, response.port)
+
+
+def commit_offsets_call(group: str, offsets: Mapping[TopicPartition, int]) -> MessageCall:
+    """Asks the coordinator to keep the next offset of each partition."""
+    topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+    for tp, offset in offsets.items():
+        row = OffsetCommitRequestPartition(partition_index=tp.partition, committed_offset=offset)
+        topics.setdefault(tp.topic, []).append(row)
+    request = OffsetCommitRequest(
+        group_id=group,
+        topics=tuple(
+            OffsetCommitRequestTopic(name=name, partitions=tuple(rows))
+            for name, rows in topics.items()
+        ),
+    )
+    return MessageCall(ApiKey.OFFSET_COMMIT, lambda _: request, OffsetCommitResponse)
+
+
+def refused_offsets(response: OffsetCommitResponse) -> dict[TopicPartition, KafkaError]:
+    """The partitions whose offsets were not kept."""
+    return {
+        TopicPartition(topic.name, row.partition_index): error_for(row.error_code)
+        for topic in response.topics
+        for row in topic.partitions
+        if row.error_code
+    }

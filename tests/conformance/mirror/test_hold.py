@@ -1,0 +1,48 @@
+"""`retention.hold` at the source names the mirror: what is not mirrored yet is not let go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.mirroring import Pair
+from support.processes import eventually
+from support.raw_client import RawClient
+
+pytestmark = pytest.mark.conformance
+HOLD = {"retention.hold": "mirror-offline", "retention.ms": "1", "segment.bytes": "1024"}
+QUICK = {"log_retention_check_interval_ms": 100, "log_segment_delete_delay_ms": 0}
+
+
+@pytest.fixture
+def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
+    made = Pair(tmp_path, zookeeper, source=QUICK)
+    try:
+        yield made
+    finally:
+        made.kill()
+
+
+def log_start(clusters: Pair) -> int:
+    with RawClient(clusters.source.port) as client:
+        return client.fetch("logs", 1 << 40).log_start_offset
+
+
+def test_a_segment_stays_until_the_mirror_has_it(clusters: Pair) -> None:
+    """Expired and held while the mirror is away; gone soon after it has come, and no sooner."""
+    source, here = clusters.source, clusters.here
+    source.start()
+    source.create("logs", **HOLD)
+    source.produce("logs", 20, size=600)
+    eventually(lambda: source.metric("skidway_broker_partitions_held") == 1)
+    seen = source.metric("skidway_broker_retention_checks_total")
+    eventually(lambda: source.metric("skidway_broker_retention_checks_total") > seen + 3)
+    assert log_start(clusters) == 0
+    here.start()
+    eventually(lambda: log_start(clusters) == 60, what="the source lets go what is mirrored")
+    assert here.ends("dc1.logs") == {0: 60}
+    assert clusters.gaps("logs") == []
+    assert source.metric("skidway_broker_retention_hold_lost_records_total") == 0
+    assert here.metric("skidway_broker_mirror_group_failures_total") == 0
