@@ -217,7 +217,7 @@ class Program:
         for listener in self._listeners:
             self.loop.add_listener(listener)
         self._every(self._settings.checkpoint_ms, self.logs.checkpoint)
-        self._keep_groups(self.broker.groups)
+        self._keep_groups(self.broker.groups, self.broker.topics)
         assert self._session is not None
         expiry = Expiry(
             self.logs,
@@ -240,11 +240,13 @@ class Program:
             stopped=len(self.logs.stopped),
         )
 
-    def _keep_groups(self, groups: Groups) -> None:
+    def _keep_groups(self, groups: Groups, topics: Topics) -> None:
         assert self._session is not None
         settings = self._settings
         retention_ms = settings.offsets_retention_minutes * _MINUTE_MS
-        retention = OffsetRetention(groups, self._session, self._clock, retention_ms)
+        retention = OffsetRetention(
+            groups, self._session, self._clock, retention_ms, topics.holds_of
+        )
         self._every(settings.offsets_retention_check_ms, retention.look)
         self._every(IDLE_GROUPS_MS, groups.forget_idle)
 

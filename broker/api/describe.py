@@ -9,12 +9,14 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from broker.log.config import LogConfig
 from broker.settings import BrokerSettings
 from broker.topics.config_table import MIRROR, TOPIC_CONFIGS, TopicConfig
-from broker.topics.configs import log_value
+from broker.topics.configs import VALUE_BYTES_MAX, log_value
+from skidway.kafka import gaps
 from skidway.kafka.protocol.describe_configs import (
     ConfigSource,
     ConfigType,
@@ -36,9 +38,16 @@ def describe_topic(
 ) -> list[DescribeConfigsResourceResult]:
     """Every setting of a topic that has these of its own."""
     defaults = settings.log_defaults()
+    named = configs.get(gaps.CONFIG, "")
+    own = {**configs, **gaps.shown(named, VALUE_BYTES_MAX)} if named else configs
+    continued = [
+        replace(TOPIC_CONFIGS[gaps.CONFIG], name=name)
+        for name in own
+        if name.startswith(f"{gaps.CONFIG}.")
+    ]
     return [
-        _topic_setting(settings, defaults, each, configs.get(each.name))
-        for each in TOPIC_CONFIGS.values()
+        _topic_setting(settings, defaults, each, own.get(each.name))
+        for each in (*TOPIC_CONFIGS.values(), *continued)
     ]
 
 

@@ -17,12 +17,13 @@ _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset; `time_ms` is when ZooKeeper took it, 0 before that."""
+    """A committed offset; when ZooKeeper took it (0 before that), and the version of its node."""
 
     offset: int
     metadata: str = ""
     leader_epoch: int = NO_EPOCH
     time_ms: int = 0
+    version: int = 0
 
 
 class TopicOffset(NamedTuple):

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from kazoo.exceptions import NoNodeError, NotEmptyError
+from kazoo.exceptions import BadVersionError, NoNodeError, NotEmptyError
 
 from broker.coordination import consumers
 from broker.coordination.answers import answered, each_answer, one_answer, require
@@ -23,6 +24,7 @@ from skidway.kafka.types import TopicPartition
 
 NOBODY_EVER = -1
 """The version of a group's registrations where nobody ever registered."""
+NO_RECORD = -2
 _log = log.get(__name__)
 
 Offsets = dict[TopicPartition, Committed]
@@ -43,6 +45,7 @@ class Looked(NamedTuple):
     offsets: Offsets
     native: int
     ids_version: int
+    record_version: int = NO_RECORD
 
 
 def look(coordinator: Coordinator, group: str) -> Looked:
@@ -51,8 +54,9 @@ def look(coordinator: Coordinator, group: str) -> Looked:
         found = coordinator.get(group_nodes.record_path(group))
         status = one_answer(client.exists_async(group_nodes.ids_path(group)))
         native, version = (status.numChildren, status.cversion) if status else (0, 0)
-        record = None if found is None else found.data
-        return Looked(record, read_offsets(client, group), native, version or NOBODY_EVER)
+        record, of_record = (None, NO_RECORD) if found is None else (found.data, found.version)
+        offsets = read_offsets(client, group)
+        return Looked(record, offsets, native, version or NOBODY_EVER, of_record)
 
 
 def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
@@ -106,6 +110,29 @@ def delete_offsets(
                 require(answer, NoNodeError)
 
 
+def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> int:
+    """Deletes offsets as they were looked at; how many. What was committed since then stays."""
+    asked = [
+        (group_nodes.offset_path(group, each), committed.version)
+        for each, committed in offsets.items()
+    ]
+    with answered(coordinator) as client:
+        return sum(_delete_version(client, *each) for each in asked)
+
+
+def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
+    """Deletes a group as it was looked at; the number of offsets that went.
+
+    What was committed, or who joined, since then stays, and the group with it.
+    """
+    count = expire_offsets(coordinator, group, looked.offsets)
+    with answered(coordinator) as client:
+        if looked.record_version != NO_RECORD:
+            _delete_version(client, group_nodes.record_path(group), looked.record_version)
+        _prune(client, group_nodes.group_path(group))
+    return count
+
+
 def forget_topic(coordinator: Coordinator, topic: str) -> None:
     """Deletes the offsets of a topic in every group. Can be done again."""
     groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
@@ -152,10 +179,29 @@ def read_offsets(client: Any, group: str) -> Offsets:
             require(answer, NoNodeError)
             continue
         try:
-            offsets[partition] = consumers.read_offset(path, answer[0], answer[1].mtime)
+            found = consumers.read_offset(path, answer[0], answer[1].mtime)
+            offsets[partition] = replace(found, version=answer[1].version)
         except DocumentRefused as error:
             _log.warning("committed_offset_refused", group=group, reason=str(error))
     return offsets
+
+
+def _delete_version(client: Any, path: str, version: int) -> bool:
+    try:
+        one_answer(client.delete_async(path, version))
+    except (BadVersionError, NoNodeError):
+        return False
+    return True
+
+
+def _prune(client: Any, path: str) -> None:
+    """Deletes nodes that hold neither data nor others, from the leaves up."""
+    with contextlib.suppress(NoNodeError, NotEmptyError):
+        for name in one_answer(client.get_children_async(path)):
+            _prune(client, f"{path}/{name}")
+        status = one_answer(client.exists_async(path))
+        if status is not None and not status.dataLength:
+            _delete_version(client, path, status.version)
 
 
 def in_use(group: str, count: int) -> GroupInUse:

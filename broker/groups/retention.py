@@ -1,13 +1,14 @@
 """Offsets of groups that nobody is in any more go after `offsets.retention.minutes`.
 
 A group's time runs from when it was last seen with members; an offset's from its commit, whichever
-is later. Consumers that coordinate through ZooKeeper themselves are members too: a change among
-their registrations since the last look starts the time again.
+is later. A group that a topic's `retention.hold` names keeps its offsets of that topic as long as
+they may hold anything. Consumers that coordinate through ZooKeeper themselves are members too: a
+change among their registrations since the last look starts the time again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -24,6 +25,8 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
+Holds = Mapping[str, float]
+"""Topics that a group holds back, and for how long at most (ms)."""
 _log = log.get(__name__)
 
 
@@ -46,7 +49,9 @@ class Verdict:
     expired: tuple[TopicPartition, ...] = ()
 
 
-def decide(record: GroupRecord | None, looked: Looked, now_ms: int, retention_ms: int) -> Verdict:
+def decide(
+    record: GroupRecord | None, looked: Looked, now_ms: int, retention_ms: int, holds: Holds
+) -> Verdict:
     """What becomes of a group that is not in memory."""
     if looked.native:
         return Verdict(Fate.KEPT)
@@ -61,7 +66,7 @@ def decide(record: GroupRecord | None, looked: Looked, now_ms: int, retention_ms
     expired = tuple(
         partition
         for partition, committed in looked.offsets.items()
-        if now_ms - committed.time_ms >= retention_ms
+        if now_ms - committed.time_ms >= max(retention_ms, holds.get(partition.topic, 0))
     )
     if len(expired) == len(looked.offsets):
         return Verdict(Fate.DELETED, expired=expired)
@@ -71,8 +76,17 @@ def decide(record: GroupRecord | None, looked: Looked, now_ms: int, retention_ms
 class OffsetRetention:
     """Owned by the loop; looks at one group after the other."""
 
-    def __init__(self, groups: Groups, session: Session, clock: Clock, retention_ms: int) -> None:
+    def __init__(
+        self,
+        groups: Groups,
+        session: Session,
+        clock: Clock,
+        retention_ms: int,
+        holds: Callable[[str], Holds],
+    ) -> None:
+        """holds: of a group, the topics that it holds back."""
         self._groups = groups
+        self._holds = holds
         self._session = session
         self._clock = RetentionClock(clock)
         self._retention_ms = retention_ms
@@ -100,14 +114,14 @@ class OffsetRetention:
         self._looking = False
 
     def _work(self, group: str) -> Callable[[Coordinator], Verdict]:
-        now_ms, retention_ms = self._clock.now_ms(), self._retention_ms
+        now_ms, retention_ms, holds = self._clock.now_ms(), self._retention_ms, self._holds(group)
 
         def work(coordinator: Coordinator) -> Verdict:
             looked = stored_groups.look(coordinator, group)
             path = group_nodes.record_path(group)
             record = None if looked.record is None else decode(path, looked.record)
-            verdict = decide(record, looked, now_ms, retention_ms)
-            _carry_out(coordinator, group, verdict)
+            verdict = decide(record, looked, now_ms, retention_ms, holds)
+            _carry_out(coordinator, group, looked, verdict)
             return verdict
 
         return work
@@ -137,15 +151,16 @@ def _names(coordinator: Coordinator) -> list[str]:
     return [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
 
 
-def _carry_out(coordinator: Coordinator, group: str, verdict: Verdict) -> None:
+def _carry_out(coordinator: Coordinator, group: str, looked: Looked, verdict: Verdict) -> None:
+    """Whatever was changed since the look stays."""
     if verdict.fate is Fate.DELETED:
-        stored_groups.delete_group(coordinator, group)
+        stored_groups.expire_group(coordinator, group, looked)
     elif verdict.fate is Fate.SHORTENED:
-        stored_groups.delete_offsets(coordinator, group, verdict.expired)
+        going = {each: looked.offsets[each] for each in verdict.expired}
+        stored_groups.expire_offsets(coordinator, group, going)
     elif verdict.fate is Fate.MARKED and verdict.record is not None:
         path, content = group_nodes.record_path(group), encode(verdict.record)
-        found = coordinator.get(path)
-        if found is None:
+        if looked.record is None:
             coordinator.create_if_absent(path, content)
         else:
-            coordinator.set_versioned(path, content, found.version)
+            coordinator.set_versioned(path, content, looked.record_version)

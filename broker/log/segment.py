@@ -159,7 +159,7 @@ class Segment:
         return Boundary(0, self.base_offset)
 
     def _check_entry(self, last_offset: int, position: int) -> BatchHeader:
-        """The batch that an index entry was made for. Raises InvalidBatch if it leads to no such."""
+        """The batch that an index entry was made for. Raises InvalidBatch if there is none."""
         if 0 <= position < self.size:
             header = scan.Window(self.file.descriptor, HEADER_BYTES).header(position)
             if header.last_offset == last_offset:

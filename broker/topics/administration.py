@@ -18,6 +18,7 @@ of ZooKeeper that was begun before.
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -25,7 +26,7 @@ from dataclasses import replace
 from broker.coordination import store
 from broker.coordination.session import Session
 from broker.log import names
-from broker.log.config import LogConfig
+from broker.log.config import UNLIMITED, LogConfig
 from broker.log.files import DEVICE_ERRORS, StorageFailed
 from broker.log.log_manager import Found, LogManager, NewLog
 from broker.network.loop import Loop
@@ -33,6 +34,7 @@ from broker.partitions.hosted import HostedPartitions
 from broker.partitions.replica import Replica
 from broker.topics import configs
 from broker.topics.catalog import BrokerAddress, Catalog, PartitionState, Topic, TopicPartitionInfo
+from broker.topics.config_table import RETENTION_HOLD
 from skidway import log
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused
@@ -154,6 +156,16 @@ class Topics:
         """The id of the topic that has the name now; None if there is none."""
         topic = self.catalog.topics.get(name)
         return None if topic is None else topic.topic_id
+
+    def holds_of(self, group: str) -> dict[str, float]:
+        """The topics whose `retention.hold` names a group, and for how long at most (ms)."""
+        named = (each for each in self.catalog.topics.values() if RETENTION_HOLD in each.configs)
+        limits = {each.name: self.log_config(each) for each in named}
+        return {
+            name: math.inf if config.hold_ms_max == UNLIMITED else config.hold_ms_max
+            for name, config in limits.items()
+            if group in config.held_by
+        }
 
     def is_creating(self, name: str) -> bool:
         """Whether a topic's creation is under way here."""

@@ -1,6 +1,9 @@
 """The topic config `mirror.gaps`: offsets that a mirror could not have, as text.
 
 0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last
+
+In ZooKeeper it is one value. Clients read no string above 32,767 bytes, so that brokers show a long
+one in parts, each whole gaps: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`.
 """
 
 from __future__ import annotations
@@ -33,6 +36,28 @@ class Gap(NamedTuple):
 def encode(gaps: Iterable[Gap]) -> str:
     """The config's value."""
     return ",".join(f"{gap.partition}:{gap.first}-{gap.end}:{gap.reason}" for gap in gaps)
+
+
+def shown(text: str, size_max: int) -> dict[str, str]:
+    """A config's value as configs whose values have at most so many bytes."""
+    parts: list[str] = []
+    size = size_max
+    for gap in text.split(","):
+        size += len(gap.encode()) + 1
+        if size > size_max:
+            parts.append(gap)
+            size = len(gap.encode())
+        else:
+            parts[-1] += f",{gap}"
+    return {CONFIG if n == 1 else f"{CONFIG}.{n}": part for n, part in enumerate(parts, 1)}
+
+
+def told(configs: Mapping[str, str]) -> str:
+    """The whole value, of configs as a broker shows them."""
+    parts = [configs.get(CONFIG, "")]
+    while more := configs.get(f"{CONFIG}.{len(parts) + 1}"):
+        parts.append(more)
+    return ",".join(parts)
 
 
 def decode(text: str) -> list[Gap]:
@@ -91,7 +116,7 @@ def named_by_mirrors(client: Client, topics: Sequence[str]) -> dict[str, list[Ga
 
 
 def _of_mirror(topic: str, configs: Mapping[str, str]) -> list[Gap]:
-    text = configs.get(CONFIG, "")
+    text = told(configs)
     if not configs.get(CLUSTER_CONFIG) or not text:
         return []
     wrong = refusal(text)

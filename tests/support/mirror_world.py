@@ -50,8 +50,8 @@ from skidway.kafka.protocol.describe_configs import (
     DescribeConfigsResult,
     ResourceType,
 )
-from skidway.kafka.protocol.find_coordinator import FindCoordinatorResponse
 from skidway.kafka.protocol.fetch import FetchAnswer, FetchedPartition
+from skidway.kafka.protocol.find_coordinator import FindCoordinatorResponse
 from skidway.kafka.protocol.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,

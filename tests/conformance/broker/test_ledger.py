@@ -186,7 +186,7 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
     desk = Desk(session.submit, lambda _delay, action: action(), clock.monotonic, lambda _: None)
     timers = Timers()
     groups = Groups(1, GroupLimits(), clock, timers, desk, lambda _topic: None)
-    retention = OffsetRetention(groups, session, clock, WEEK_S * 1000)
+    retention = OffsetRetention(groups, session, clock, WEEK_S * 1000, lambda _: {})
     retention.look()
     assert set(groups.hosted) == {"left"}
     clock.advance(11)
@@ -202,3 +202,24 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
     assert set(stored_groups.list_groups(coordinator)) == {"used"}
     assert (groups.counts.groups_expired, groups.counts.offsets_expired) == (2, 1)
     assert offsets(coordinator, "used") == {LOGS: 1}
+
+
+def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator) -> None:
+    """Each offset goes only as it was looked at; so does the group, and what is in use of it."""
+    more = TopicPartition("logs", 1)
+    both = {("late", LOGS): Committed(1), ("late", more): Committed(1)}
+    Ledger().carry_out(coordinator, Errand(commits=both))
+    looked = stored_groups.look(coordinator, "late")
+    Ledger().carry_out(coordinator, Errand(commits={("late", more): Committed(2)}))
+    assert stored_groups.expire_offsets(coordinator, "late", {more: looked.offsets[more]}) == 0
+    assert stored_groups.expire_group(coordinator, "late", looked) == 1
+    assert offsets(coordinator, "late") == {more: 2}
+    looked = stored_groups.look(coordinator, "late")
+    coordinator.create_if_absent("/consumers/late/ids/somebody", b"", ephemeral=True)
+    coordinator.create_if_absent("/consumers/late/owners/logs/0", b"somebody", ephemeral=True)
+    assert stored_groups.expire_group(coordinator, "late", looked) == 1
+    assert coordinator.get("/consumers/late/owners/logs/0") is not None
+    coordinator.delete("/consumers/late/owners/logs/0")
+    looked = stored_groups.look(coordinator, "late")
+    stored_groups.expire_group(coordinator, "late", looked)
+    assert "late" not in stored_groups.list_groups(coordinator)

@@ -5,11 +5,17 @@ import pytest
 from broker.api.describe import describe_broker, describe_topic, inherited
 from broker.settings import BrokerSettings
 from broker.topics.config_table import TOPIC_CONFIGS
+from skidway.kafka import gaps
+from skidway.kafka.gaps import Gap
 from skidway.kafka.protocol.describe_configs import (
     ConfigSource,
     ConfigType,
     DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    ResourceType,
 )
+from skidway.kafka.protocol.messages import encode
 from skidway.settings.spec import specs
 
 KAFKAS = """
@@ -81,3 +87,22 @@ def test_inherited_values_are_legal(name: str) -> None:
     """What a list is appended to is a value that the setting takes."""
     value = inherited(BrokerSettings())[name]
     assert TOPIC_CONFIGS[name].check(value) is None or value == ""
+
+
+def test_many_gaps_are_shown_in_parts_that_every_client_can_read() -> None:
+    """As many as a topic may have, each as long as it can be: no value above an int16, and whoever
+    puts the parts together has all of them; few are one value, as ever."""
+    named = [Gap(9_999, (1 << 62) + 2 * n, (1 << 62) + 2 * n + 1, "expired") for n in range(1000)]
+    rows = describe_topic(BrokerSettings(), {gaps.CONFIG: gaps.encode(named)})
+    found = {each.name: each.value or "" for each in rows if each.name.startswith(gaps.CONFIG)}
+    assert sorted(found) == ["mirror.gaps", "mirror.gaps.2"]
+    assert gaps.decode(gaps.told(found)) == named
+    assert all(each.read_only for each in rows if each.name in found)
+    result = DescribeConfigsResult(
+        resource_type=ResourceType.TOPIC, resource_name="logs", configs=tuple(rows)
+    )
+    for version in range(1, 5):
+        assert encode(DescribeConfigsResponse(results=(result,)), version)
+    few = describe_topic(BrokerSettings(), {gaps.CONFIG: gaps.encode(named[:2])})
+    shown = [each for each in few if each.name.startswith(gaps.CONFIG)]
+    assert [each.value for each in shown] == [gaps.encode(named[:2])]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,7 @@ from broker.coordination.stored_groups import Looked
 from broker.groups.hosting import GroupCounts
 from broker.groups.member import Member
 from broker.groups.record import GroupRecord
-from broker.groups.retention import Fate, OffsetRetention, Verdict, decide
+from broker.groups.retention import Fate, Holds, OffsetRetention, Verdict, decide
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
@@ -21,9 +22,11 @@ OLD = {LOGS: Committed(1, time_ms=100)}
 EMPTY = GroupRecord(generation=3, empty_since_ms=200)
 
 
-def fate(record: GroupRecord | None, now_ms: int, **looked: object) -> Verdict:
+def fate(
+    record: GroupRecord | None, now_ms: int, holds: Holds | None = None, **looked: object
+) -> Verdict:
     found = Looked(None, OLD, 0, -1)._replace(**looked)
-    return decide(record, found, now_ms, retention_ms=1000)
+    return decide(record, found, now_ms, 1000, holds or {})
 
 
 def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
@@ -33,6 +36,18 @@ def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
     young = {**OLD, MORE: Committed(2, time_ms=900)}
     assert fate(EMPTY, 1200, offsets=young) == Verdict(Fate.SHORTENED, expired=(LOGS,))
     assert fate(EMPTY, 1200, offsets={MORE: Committed(2, time_ms=900)}).fate is Fate.KEPT
+
+
+def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
+    """A group of retention.hold that has not committed for a while still holds, up to the cap:
+    its offset of that topic outlives offsets.retention.minutes; without a cap it never goes."""
+    more = {**OLD, TopicPartition("other", 0): Committed(2, time_ms=100)}
+    for now_ms in (1200, 5099):
+        kept = fate(EMPTY, now_ms, {"logs": 5000}, offsets=more)
+        assert kept == Verdict(Fate.SHORTENED, expired=(TopicPartition("other", 0),))
+    assert fate(EMPTY, 5100, {"logs": 5000}, offsets=more).fate is Fate.DELETED
+    assert fate(EMPTY, 1 << 60, {"logs": math.inf}).fate is Fate.KEPT
+    assert fate(EMPTY, 1200, {"logs": 10}).fate is Fate.DELETED, "a shorter hold shortens nothing"
 
 
 def test_a_group_with_members_is_kept() -> None:
@@ -88,5 +103,5 @@ def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, lo
     groups: Any = FakeGroups()
     kept = Verdict(Fate.KEPT)
     session: Any = FakeSession(["a", "b", "c"], trouble, kept, kept)
-    OffsetRetention(groups, session, ManualClock(), 1000).look()
+    OffsetRetention(groups, session, ManualClock(), 1000, lambda _: {}).look()
     assert len(session.outcomes) == 3 - looked

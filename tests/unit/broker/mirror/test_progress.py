@@ -62,7 +62,7 @@ def test_what_has_not_changed_is_told_again_now_and_then(world: MirrorWorld) -> 
 
 
 def test_a_source_that_does_not_keep_it_stops_nothing(world: MirrorWorld) -> None:
-    """The refusal is counted and named, mirroring goes on, and it is told again until it is kept."""
+    """The refusal is counted and named, mirroring goes on, it is told again until it is kept."""
     world.source.commit_error = ErrorCode.GROUP_AUTHORIZATION_FAILED
     world.follow()
     flush(world)

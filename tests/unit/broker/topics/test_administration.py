@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -330,3 +331,19 @@ def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> Non
     assert set(known.partitions) == {0, 1}
     log = world.logs.logs[LOGS]
     assert log.config.retention_ms == -1
+
+
+def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
+    """Each for as long as the topic, or the broker's default, says; without a limit for ever."""
+    named = {
+        "logs": {"retention.hold": "a,b"},
+        "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},
+        "ever": {"retention.hold": "b", "retention.hold.max.ms": "-1"},
+        "none": {},
+    }
+    topics = [Topic(name, uuid.uuid4(), {}, configs) for name, configs in named.items()]
+    world = World(tmp_path, catalog(*topics))
+    fortnight = LogConfig().hold_ms_max
+    assert world.topics.holds_of("a") == {"logs": fortnight}
+    assert world.topics.holds_of("b") == {"logs": fortnight, "more": 5000, "ever": math.inf}
+    assert world.topics.holds_of("c") == {}
