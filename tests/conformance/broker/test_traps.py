@@ -27,6 +27,17 @@ from skidway.kafka.protocol.list_offsets import (
     ListOffsetsTopic,
 )
 from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from skidway.kafka.protocol.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from skidway.kafka.protocol.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
+    OffsetFetchResponse,
+)
 from support.batches import batch, sized
 from support.brokers import SkidwayBroker
 from support.raw_client import RawClient
@@ -194,3 +205,35 @@ def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBrok
         broker.restart()
     assert pictures[0] == pictures[1]
     assert None not in pictures[0]
+
+
+@pytest.mark.parametrize("version", range(2, 8))
+def test_offsets_of_all_partitions_and_of_unknown_ones(
+    skidway_broker: SkidwayBroker, version: int
+) -> None:
+    """No list of topics means everything that was committed, with its words; a partition of which
+    nothing was is -1 and no error, or consumers would never begin."""
+    topic = create(skidway_broker, 2)
+    row = OffsetCommitRequestPartition(
+        partition_index=1, committed_offset=42, committed_metadata="words"
+    )
+    commit = OffsetCommitRequest(
+        group_id=topic, topics=(OffsetCommitRequestTopic(name=topic, partitions=(row,)),)
+    )
+    with RawClient(skidway_broker.port) as client:
+        done: Any = client.ask(commit, 8, OffsetCommitResponse)
+        assert done.topics[0].partitions[0].error_code == 0
+        found: Any = client.ask(
+            OffsetFetchRequest(group_id=topic, topics=None), version, OffsetFetchResponse
+        )
+        assert [each.name for each in found.topics] == [topic]
+        [all_of_it] = found.topics[0].partitions
+        assert (all_of_it.partition_index, all_of_it.committed_offset) == (1, 42)
+        assert (all_of_it.metadata, all_of_it.error_code) == ("words", 0)
+        asked = OffsetFetchRequestTopic(name=topic, partition_indexes=(0, 7))
+        found = client.ask(
+            OffsetFetchRequest(group_id=topic, topics=(asked,)), version, OffsetFetchResponse
+        )
+        rows = found.topics[0].partitions
+        assert [(each.committed_offset, each.error_code) for each in rows] == [(-1, 0)] * 2
+        assert found.error_code == 0
