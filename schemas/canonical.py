@@ -119,7 +119,8 @@ def _enum_content(avro: Enum) -> dict[str, Any]:
 
 
 def _relative(alias: str, own: str | None) -> str:
-    return alias.rpartition(".")[2] if namespace_of(alias) == own else alias
+    short = alias.rpartition(".")[2]
+    return short if namespace_of(alias) == own and short not in TYPES else alias
 
 
 def _sorted(value: Any) -> Any:

@@ -62,8 +62,8 @@ class Incompatibility:
     `reader` and `writer` say which schema is which: "new" or "old". `reader_place` and
     `writer_place` point to the two types that do not fit, each in its own schema, as in
     `/fields/1/type/0` (the first branch of a union); named types are followed to what they name.
-    `path` differs from `reader_place` where it names what is inside the type: a field, `/name`,
-    `/size`, `/symbols`, or the branch of the writer's union that the reader's lacks.
+    `path` is the reader's place with the branches of the writer's unions between, and at its end
+    what it is about: a field, `/name`, `/size` or `/symbols`.
     """
 
     kind: str
@@ -92,11 +92,11 @@ class Incompatibility:
             f"additionalInfo:'{self.detail}'}}"
         )
 
-    def inside(self, reader_step: str, writer_step: str) -> Incompatibility:
+    def inside(self, path_step: str, reader_step: str, writer_step: str) -> Incompatibility:
         """The same, seen from the types that have these two at those steps."""
         return replace(
             self,
-            path=f"{reader_step}{self.path}",
+            path=f"{path_step}{self.path}",
             reader_place=f"{reader_step}{self.reader_place}",
             writer_place=f"{writer_step}{self.writer_place}",
         )
@@ -105,8 +105,9 @@ class Incompatibility:
 REPORTED_MAX: Final = 50
 """Messages for one pair of types: a type that is used in many places would multiply them."""
 
-PAIRS_MAX: Final = 200_000
-"""Pairs of types in one comparison: large unions would otherwise stop the registry for hours."""
+STEPS_MAX: Final = 1_000_000
+"""Pairs of types, and fields in them, in one comparison: a second or two. Large unions, whose
+branches are all compared with one another, would otherwise stop the registry for hours."""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "
@@ -178,17 +179,21 @@ class _Comparison:
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], list[Incompatibility]] = {}
         self._good: list[tuple[int, int]] = []
-        self._compared = 0
+        self._positions: dict[int, dict[str, int]] = {}
+        self._steps = 0
 
     def of(self, reader: AvroType, writer: AvroType) -> list[Incompatibility]:
         pair = (id(reader), id(writer))
         if pair not in self._known:
-            self._compared += 1
-            if self._compared > PAIRS_MAX:
-                raise SchemaInvalid("The schemas have too many types to be compared.")
+            self._count(1)
             self._known[pair] = []  # while it is being compared, a cycle finds nothing wrong
             self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
+
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > STEPS_MAX:
+            raise SchemaInvalid("The schemas have too many types to be compared.")
 
     def _compare_pair(
         self, pair: tuple[int, int], reader: AvroType, writer: AvroType
@@ -211,29 +216,34 @@ class _Comparison:
                 return []
             return [_lacking(writer)]
         if isinstance(reader, Array) and isinstance(writer, Array):
-            return self._below(reader.items, writer.items, "/items", "/items")
+            return self._below(reader.items, writer.items, "/items")
         if isinstance(reader, Map) and isinstance(writer, Map):
-            return self._below(reader.values, writer.values, "/values", "/values")
+            return self._below(reader.values, writer.values, "/values")
         if isinstance(reader, Record) and isinstance(writer, Record):
             return _name(reader, writer) + self._fields(reader, writer)
         return _leaf(reader, writer)
 
     def _below(
-        self, reader: AvroType, writer: AvroType, reader_step: str, writer_step: str
+        self, reader: AvroType, writer: AvroType, step: str, writer_step: str | None = None
     ) -> list[Incompatibility]:
-        return [each.inside(reader_step, writer_step) for each in self.of(reader, writer)]
+        found = self.of(reader, writer)
+        return [each.inside(step, step, writer_step or step) for each in found]
 
     def _from_union(self, reader: AvroType, writer: Union) -> list[Incompatibility]:
         found: list[Incompatibility] = []
         for at, branch in enumerate(writer.branches):
-            inside = self._below(reader, branch, "", f"/{at}")
+            inside = self.of(reader, branch)
             if inside and isinstance(reader, Union):
-                inside = [replace(_lacking(branch), path=f"/{at}", writer_place=f"/{at}")]
-            found += inside
+                inside = [_lacking(branch)]
+            found += [each.inside(f"/{at}", "", f"/{at}") for each in inside]
         return found
 
     def _fields(self, reader: Record, writer: Record) -> list[Incompatibility]:
-        written = {each.name: at for at, each in enumerate(writer.fields)}
+        self._count(len(reader.fields))
+        written = self._positions.get(id(writer))
+        if written is None:
+            written = {each.name: at for at, each in enumerate(writer.fields)}
+            self._positions[id(writer)] = written
         found: list[Incompatibility] = []
         for at, field in enumerate(reader.fields):
             here, sources = f"/fields/{at}", _sources(field, written)
@@ -288,7 +298,7 @@ def _size(reader: Fixed, writer: Fixed) -> list[Incompatibility]:
 
 def _symbols(reader: Enum, writer: Enum) -> list[Incompatibility]:
     known = set(reader.symbols)
-    missing = [each for each in writer.symbols if each not in known]
+    missing = sorted(each for each in writer.symbols if each not in known)
     if not missing or reader.default is not None:
         return []
     return [Incompatibility("MISSING_ENUM_SYMBOLS", "/symbols", f"[{', '.join(missing)}]")]

@@ -1,7 +1,15 @@
 """What Apache Avro's own Python library says of a schema.
 
-Our parser decides what is kept, since it is stricter and says where; but people read the data with
-Apache's libraries, and who writes a schema wants to know when one of them does not take it.
+Which is used for what:
+
+- Whether a schema is kept, and may follow another, our own parser and checker decide
+  (`schemas.avro_schema`, `schemas.compatibility`). They are held equal to Apache Avro's Java
+  library; the Python one (avro 1.12) differs from that: it takes invalid defaults and names of
+  fields such as `a-b`, compares aliases without their namespace, and says neither where nor in
+  which order things do not fit.
+- But people read the data with it, and who writes a schema wants to know when it does not take it:
+  `second_opinion` tells them.
+- Where it is right, its checker is a second judge of ours in tests/unit/schemas.
 """
 
 from __future__ import annotations

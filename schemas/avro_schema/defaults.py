@@ -39,14 +39,6 @@ def _kind(avro: AvroType) -> str:
     return f"{avro.kind} {avro.name}" if isinstance(avro, Named) else avro.kind
 
 
-def _is_leaf_default(avro: Primitive | Enum | Fixed, value: Any) -> bool:
-    if isinstance(avro, Enum):
-        return isinstance(value, str) and value in avro.symbols
-    if isinstance(avro, Fixed):
-        return _is_byte_text(value) and len(value) == avro.size
-    return _LEAF_CHECKS[avro.kind](value)
-
-
 def _is_byte_text(value: Any) -> bool:
     return isinstance(value, str) and all(ord(character) < 256 for character in value)
 
@@ -78,6 +70,7 @@ class _DefaultCheck:
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], str | None] = {}
+        self._symbols: dict[int, frozenset[str]] = {}
 
     def fault(self, avro: AvroType, value: Any) -> str | None:
         pair = (id(avro), id(value))  # both live as long as the default that is checked
@@ -100,7 +93,17 @@ class _DefaultCheck:
             if not isinstance(value, dict):
                 return f"{shown(value)} is no map"
             return self._items(avro.values, value.values())
-        return None if _is_leaf_default(avro, value) else f"{shown(value)} is no {_kind(avro)}"
+        return None if self._is_leaf(avro, value) else f"{shown(value)} is no {_kind(avro)}"
+
+    def _is_leaf(self, avro: Primitive | Enum | Fixed, value: Any) -> bool:
+        if isinstance(avro, Enum):
+            known = self._symbols.get(id(avro))
+            if known is None:
+                known = self._symbols[id(avro)] = frozenset(avro.symbols)
+            return isinstance(value, str) and value in known
+        if isinstance(avro, Fixed):
+            return _is_byte_text(value) and len(value) == avro.size
+        return _LEAF_CHECKS[avro.kind](value)
 
     def _record(self, record: Record, value: Any) -> str | None:
         if not record.is_complete:

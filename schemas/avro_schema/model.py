@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from skidway.errors import SkidwayError
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
-TYPES: Final = (*PRIMITIVES, "record", "error", "enum", "fixed", "array", "map", "union")
+TYPES: Final = (*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union")
 """Names that Avro gives a meaning; a named type of such a name is referred to by its full one."""
+
+
+SHOWN_MAX: Final = 60
+"""Characters of a value in a sentence."""
 
 
 class SchemaInvalid(SkidwayError):
@@ -148,9 +153,20 @@ def named_types(avro: AvroType) -> dict[str, Named]:
 
 
 def shown(value: Any) -> str:
-    """A JSON value as a sentence shows it: never long."""
-    text = json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    """A JSON value as a sentence shows it: never long, however large the value is."""
+    text = json.dumps(_pruned(value, 3))
+    return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 3] + "..."
+
+
+def _pruned(value: Any, levels: int) -> Any:
+    if isinstance(value, str):
+        return value[:SHOWN_MAX]
+    if isinstance(value, dict) and levels:
+        first = islice(value.items(), SHOWN_MAX)
+        return {key[:SHOWN_MAX]: _pruned(each, levels - 1) for key, each in first}
+    if isinstance(value, list) and levels:
+        return [_pruned(each, levels - 1) for each in value[:SHOWN_MAX]]
+    return "..." if isinstance(value, dict | list) else value
 
 
 def _inside(avro: AvroType) -> Iterator[AvroType]:

@@ -69,8 +69,8 @@ def _read(text: str | dict[str, Any] | list[Any]) -> Any:
 def _json(text: str) -> Any:
     if len(text) > CHARACTERS_MAX:
         raise SchemaInvalid(f"The schema has more than {CHARACTERS_MAX} characters.")
-    if _BARE_NAME.fullmatch(text.strip()):
-        return text.strip()  # Java's parser takes a bare name too
+    if _BARE_NAME.fullmatch(text.strip()) and text.strip() != "null":
+        return text.strip()  # as people type it; kept with its quotation marks
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
@@ -106,10 +106,15 @@ class _Parser:
     def _by_name(self, name: str, path: str, namespace: str | None) -> AvroType:
         if name in PRIMITIVES:
             return Primitive(name)
-        known = self._names.get(fullname(name, namespace)) or self._names.get(name)
+        known = self._names.get(fullname(name, namespace)) or self._outside(name)
         if known is None:
             _refuse(path, f"there is no type {shown(name)}")
         return known
+
+    def _outside(self, name: str) -> Named | None:
+        """A type without namespace, named from within one: as in Java, only behind its end."""
+        known = self._names.get(name)
+        return None if isinstance(known, Record) and not known.is_complete else known
 
     def _union(self, value: list[Any], path: str, namespace: str | None, depth: int) -> AvroType:
         branches = tuple(
@@ -132,20 +137,18 @@ class _Parser:
         kind = value.get("type", _MISSING)
         if kind is _MISSING:
             _refuse(path, '"type" is missing')
-        if isinstance(kind, dict | list):
-            return self.type_of(kind, f"{path}/type", namespace, depth + 1)
         if not isinstance(kind, str):
             _refuse(f"{path}/type", f"{shown(kind)} is no type")
         if kind in PRIMITIVES:
-            return Primitive(kind, _properties(value, _RESERVED["primitive"]))
+            return Primitive(kind, _properties(value))
         if kind == "array":
             items = self.type_of(_need(value, "items", path), f"{path}/items", namespace, depth + 1)
-            return Array(items, _properties(value, _RESERVED["array"]))
+            return Array(items, _properties(value))
         if kind == "map":
             values = self.type_of(
                 _need(value, "values", path), f"{path}/values", namespace, depth + 1
             )
-            return Map(values, _properties(value, _RESERVED["map"]))
+            return Map(values, _properties(value))
         if kind in ("record", "error", "enum", "fixed"):
             return self._named(kind, value, path, namespace, depth)
         return self._by_name(kind, f"{path}/type", namespace)
@@ -162,7 +165,7 @@ class _Parser:
         elif kind == "fixed":
             made = _fixed(value, path, name, doc, aliases)
         else:
-            properties = _properties(value, _RESERVED["record"])
+            properties = _properties(value)
             error = kind == "error"
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
@@ -205,7 +208,7 @@ class _Parser:
             _text(value, "doc", path),
             order,
             _alias_texts(value, path),
-            _properties(value, _RESERVED["field"]),
+            _properties(value, _FIELD_RESERVED),
         )
         fault = default_fault(avro, made.default) if made.has_default else None
         if fault and self._check_defaults:
@@ -213,18 +216,26 @@ class _Parser:
         return made
 
 
-_RESERVED: Final[dict[str, frozenset[str]]] = {
-    "primitive": frozenset({"type"}),
-    "array": frozenset({"type", "items"}),
-    "map": frozenset({"type", "values"}),
-    "record": frozenset({"type", "name", "namespace", "doc", "aliases", "fields"}),
-    "enum": frozenset({"type", "name", "namespace", "doc", "aliases", "symbols", "default"}),
-    "fixed": frozenset({"type", "name", "namespace", "doc", "aliases", "size"}),
-    "field": frozenset({"name", "type", "doc", "default", "order", "aliases"}),
-}
+_RESERVED: Final = frozenset(
+    {
+        "type",
+        "name",
+        "namespace",
+        "doc",
+        "aliases",
+        "fields",
+        "symbols",
+        "size",
+        "items",
+        "values",
+    }
+)
+"""What is no property of the writer's own: Avro Java drops these where they mean nothing."""
+_ENUM_RESERVED: Final = _RESERVED | {"default"}
+_FIELD_RESERVED: Final = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 
 
-def _properties(value: dict[str, Any], reserved: frozenset[str]) -> dict[str, Any]:
+def _properties(value: dict[str, Any], reserved: frozenset[str] = _RESERVED) -> dict[str, Any]:
     return {key: each for key, each in value.items() if key not in reserved}
 
 
@@ -260,7 +271,7 @@ def _full_name(value: dict[str, Any], path: str, namespace: str | None) -> str:
     name, own = _need(value, "name", path), _text(value, "namespace", path)
     if not isinstance(name, str):
         _refuse(path, '"name" is no text')
-    full = fullname(name, namespace if own is None else own).lstrip(".")
+    full = name[1:] if name.startswith(".") else fullname(name, namespace if own is None else own)
     if not all(_NAME.match(part) for part in full.split(".")):
         _refuse(path, f"{shown(full)} is no name")
     if full in PRIMITIVES:
@@ -281,7 +292,7 @@ def _enum(
         _refuse(path, f"enum {name} has a symbol twice")
     if default is not None and default not in symbols:
         _refuse(path, f"the default {shown(default)} is no symbol of enum {name}")
-    properties = _properties(value, _RESERVED["enum"])
+    properties = _properties(value, _ENUM_RESERVED)
     return Enum(name, tuple(symbols), default, doc, aliases, properties)
 
 
@@ -291,4 +302,4 @@ def _fixed(
     size = _need(value, "size", path)
     if not is_integer(size, _INT_MAX) or size < 0:
         _refuse(path, f"{shown(size)} is no size of a fixed")
-    return Fixed(name, size, doc, aliases, _properties(value, _RESERVED["fixed"]))
+    return Fixed(name, size, doc, aliases, _properties(value))

@@ -271,3 +271,39 @@ def _change_fields(fields: list[dict[str, Any]], random: Random) -> None:
 def text(schema: Any) -> str:
     """The JSON text."""
     return json.dumps(schema)
+
+
+JUNK: list[Any] = [
+    None, True, 0, -1, 1.5, 10**12, "", "a-b", "é", "int", "R", "n.R", ".R", "n..R", "1a", "record",
+    [], {}, ["int"], ["null", "null"], ["A", "A"], {"type": "int"}, {"a": 1}, {"name": "x"},
+]  # fmt: skip
+KEYS = [
+    "type", "name", "namespace", "fields", "symbols", "size", "items", "values", "default", "doc",
+    "aliases", "order", "logicalType", "other",
+]  # fmt: skip
+
+
+def broken(schema: Any, random: Random) -> Any:
+    """A schema with something in it that may be none of a schema's."""
+    root = [copy.deepcopy(schema)]
+    for _ in range(random.randint(1, 2)):
+        holder, key = random.choice([*_nodes(root)])
+        if isinstance(holder, dict) and random.random() < 0.3:
+            if random.random() < 0.5:
+                del holder[key]
+            else:
+                holder[random.choice(KEYS)] = random.choice(JUNK)
+        elif isinstance(holder, list) and holder is not root and random.random() < 0.3:
+            holder.insert(key, copy.deepcopy(holder[key]))
+        else:
+            holder[key] = copy.deepcopy(random.choice(JUNK))
+    return root[0]
+
+
+def _nodes(holder: Any) -> Iterator[Slot]:
+    """Every value in a JSON document."""
+    keys = list(holder) if isinstance(holder, dict) else range(len(holder))
+    for key in keys:
+        yield holder, key
+        if isinstance(holder[key], dict | list):
+            yield from _nodes(holder[key])

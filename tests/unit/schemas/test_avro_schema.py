@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.avro_schema import (
@@ -19,6 +21,7 @@ from schemas.avro_schema import (
 )
 from schemas.canonical import canonical
 from support.avro import records
+from support.avro_schemas import KEYS, broken, made
 
 
 def record(*fields: Any, **more: Any) -> dict[str, Any]:
@@ -308,3 +311,76 @@ def test_no_text_breaks_the_parser(text: str) -> None:
         parse(text)
     except SchemaInvalid:
         pass
+
+
+WORDS = st.sampled_from(
+    [
+        "record",
+        "error",
+        "enum",
+        "fixed",
+        "array",
+        "map",
+        "int",
+        "null",
+        "string",
+        "R",
+        "n.R",
+        "",
+        ".",
+    ]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from([*KEYS, "p"]),
+            inner,
+            max_size=6,
+        )
+    ),
+    max_leaves=25,
+)
+
+
+@settings(max_examples=500, deadline=None)
+@given(JSON)
+def test_no_json_breaks_the_parser(value: Any) -> None:
+    """A schema whose text is read again, or a sentence; nothing else, ever."""
+    refusal, tree = "", None
+    try:
+        tree = parse(json.dumps(value))
+    except SchemaInvalid as error:
+        refusal = str(error)
+    assert len(refusal.splitlines()) == (tree is None)
+    if tree is None:
+        return
+    for normalize in (False, True):
+        text = canonical(tree, normalize=normalize)
+        assert canonical(parse(text), normalize=normalize) == text
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32))
+def test_nearly_schemas_do_not_break_the_parser(seed: int) -> None:
+    """Good schemas with a piece exchanged, doubled or gone."""
+    random = Random(seed)
+    with contextlib.suppress(SchemaInvalid):
+        text = canonical(parse(broken(made(random), random)))
+        assert canonical(parse(text)) == text
+
+
+def test_large_values_are_not_written_into_sentences() -> None:
+    """A thousand branches that a large default does not fit: each would write it in full."""
+    large = {"k": ["x" * 1000] * 1000}
+    with pytest.raises(SchemaInvalid) as caught:
+        parse(record(field("int", default=large)))
+    assert len(str(caught.value)) < 200
+
+
+def test_symbols_of_a_default_are_looked_up() -> None:
+    """Many items of an enum with many symbols: compared one by one they would never end."""
+    symbols = [f"s{at}" for at in range(50_000)]
+    items = {"type": "array", "items": {"type": "enum", "name": "E", "symbols": symbols}}
+    parse(record(field(items, default=["s49999"] * 200_000)))

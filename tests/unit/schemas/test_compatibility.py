@@ -14,74 +14,13 @@ from hypothesis import strategies as st
 from schemas import compatibility
 from schemas.avro_schema import Enum, SchemaInvalid, parse
 from schemas.compatibility import Level, check, incompatibilities
+from support.avro_rules import RULES, A, B, enum, field, record
+from support.avro_schemas import mutated, schemas
 
 pytestmark = pytest.mark.filterwarnings("ignore::avro.errors.IgnoredLogicalType")
 
 
-def record(*fields: Any, **more: Any) -> dict[str, Any]:
-    return {"type": "record", "name": "R", "fields": list(fields), **more}
-
-
-def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
-    return {"name": name, "type": avro, **more}
-
-
-def enum(*symbols: str, **more: Any) -> dict[str, Any]:
-    return {"type": "enum", "name": "E", "symbols": list(symbols), **more}
-
-
-A, B = field("a", "int"), field("b", "int", default=0)
-
-
-@pytest.mark.parametrize(
-    ("reader", "writer", "found"),
-    [
-        (record(A, B), record(A), []),
-        (record(A), record(A, B), []),
-        (
-            record(A, field("b", "int")),
-            record(A),
-            [("READER_FIELD_MISSING_DEFAULT_VALUE", "/fields/1")],
-        ),
-        (record(field("z", "int", aliases=["a"])), record(A), []),
-        (record(field("a", "int", aliases=["a"])), record(A), []),
-        (
-            record(field("a", "int", aliases=["b"])),
-            record(A, field("b", "int")),
-            [("READER_FIELD_AMBIGUOUS", "/fields/0")],
-        ),
-        (record(field("a", "string")), record(A), [("TYPE_MISMATCH", "/fields/0/type")]),
-        ("long", "int", []),
-        ("double", "long", []),
-        ("float", "double", [("TYPE_MISMATCH", "/")]),
-        ("int", "long", [("TYPE_MISMATCH", "/")]),
-        ("bytes", "string", []),
-        ("string", "bytes", []),
-        (["null", "int"], "int", []),
-        ("int", ["null", "int"], [("TYPE_MISMATCH", "/")]),
-        (["null", "long"], ["null", "int"], []),
-        (["null", "int"], ["null", "string"], [("MISSING_UNION_BRANCH", "/1")]),
-        (["null", "int"], "string", [("MISSING_UNION_BRANCH", "/")]),
-        (enum("A"), enum("A", "B"), [("MISSING_ENUM_SYMBOLS", "/symbols")]),
-        (enum("A", default="A"), enum("A", "B"), []),
-        (
-            {"type": "array", "items": "int"},
-            {"type": "array", "items": "string"},
-            [("TYPE_MISMATCH", "/items")],
-        ),
-        ({"type": "map", "values": "long"}, {"type": "map", "values": "int"}, []),
-        (
-            {"type": "fixed", "name": "F", "size": 2},
-            {"type": "fixed", "name": "F", "size": 3},
-            [("FIXED_SIZE_MISMATCH", "/size")],
-        ),
-        (record(A), record(A, name="S"), [("NAME_MISMATCH", "/name")]),
-        (record(A, aliases=["S"]), record(A, name="S"), []),
-        (record(A, namespace="n", aliases=["S"]), record(A, name="S", namespace="n"), []),
-        (record(A, namespace="m"), record(A, namespace="n"), []),
-        (record(field("a", ["null", "R"])), record(field("a", ["null", "R"])), []),
-    ],
-)
+@pytest.mark.parametrize(("reader", "writer", "found"), RULES)
 def test_avros_rules(reader: Any, writer: Any, found: list[tuple[str, str]]) -> None:
     """Each rule of schema resolution, with the kind and the place of what does not fit."""
     got = incompatibilities(parse(reader), parse(writer))
@@ -172,13 +111,61 @@ def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
 
 def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every branch is compared with every branch: bounded, in a sentence."""
-    monkeypatch.setattr(compatibility, "PAIRS_MAX", 100)
+    monkeypatch.setattr(compatibility, "STEPS_MAX", 100)
     old, new = (
         parse([{"type": "enum", "name": f"{name}{at}", "symbols": []} for at in range(20)])
         for name in "ab"
     )
     with pytest.raises(SchemaInvalid, match="too many types"):
         incompatibilities(new, old)
+
+
+def test_the_fields_of_records_in_unions_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten branches by ten are few; of a hundred fields each they are many."""
+    monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
+    old, new = (
+        parse(
+            [
+                record(*(field(f"{name}{n}", "int") for n in range(100)), name=f"{name}{at}")
+                for at in range(10)
+            ]
+        )
+        for name in "ab"
+    )
+    with pytest.raises(SchemaInvalid, match="too many types"):
+        incompatibilities(new, old)
+
+
+def test_a_type_in_many_places_is_named_at_each() -> None:
+    """Where the field is, not where the type was first met."""
+    old, new = (
+        parse(
+            record(
+                field("x", record(field("i", avro), name="S")),
+                field("y", {"type": "map", "values": "S"}),
+            )
+        )
+        for avro in ("string", "int")
+    )
+    assert [each.path for each in incompatibilities(new, old)] == [
+        "/fields/0/type/fields/0/type",
+        "/fields/1/type/values/fields/0/type",
+    ]
+
+
+def test_both_places_are_told() -> None:
+    """The reader's and the writer's: fields and branches may stand in another order."""
+    old = parse(
+        record(field("b", "int"), field("a", ["null", {"type": "array", "items": "string"}]))
+    )
+    new = parse(record(field("a", {"type": "array", "items": "int"})))
+    null, items = incompatibilities(new, old)
+    assert (null.path, null.reader_place, null.writer_place) == (
+        "/fields/0/type/0", "/fields/0/type", "/fields/1/type/0",
+    )  # fmt: skip
+    assert (items.path, items.reader_place, items.writer_place) == (
+        "/fields/0/type/1/items", "/fields/0/type/items", "/fields/1/type/1/items",
+    )  # fmt: skip
 
 
 def test_a_type_in_many_places_does_not_multiply_messages() -> None:
@@ -197,68 +184,15 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
     assert 0 < len(incompatibilities(chain("int"), chain("string"))) <= 50
 
 
-@st.composite
-def schemas(draw: st.DrawFn) -> Any:
-    """Small schemas with few names, so that pairs often nearly fit."""
-    return draw(_types(st.just(0)))
-
-
-def _types(depth: Any) -> st.SearchStrategy[Any]:
-    leaf = (
-        st.sampled_from(["null", "boolean", "int", "long", "float", "double", "bytes", "string"])
-        | st.sampled_from([enum("A"), enum("A", "B"), enum("A", default="A")])
-        | st.sampled_from([{"type": "fixed", "name": "F", "size": n} for n in (1, 2)])
-    )
-    nested = st.recursive(leaf, _composed, max_leaves=6)
-    return nested.filter(_is_valid)
-
-
-def _composed(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    fields = st.lists(
-        st.tuples(
-            st.sampled_from("abc"), inner, st.booleans(), st.sampled_from([[], ["a"], ["b"]])
-        ),
-        max_size=3,
-        unique_by=lambda each: each[0],
-    )
-    return (
-        st.builds(lambda items: {"type": "array", "items": items}, inner)
-        | st.builds(lambda values: {"type": "map", "values": values}, inner)
-        | st.lists(inner, min_size=1, max_size=3)
-        | st.builds(
-            lambda some, name: {
-                "type": "record",
-                "name": name,
-                "fields": [
-                    {"name": n, "type": t, "aliases": aliases}
-                    | ({"default": None} if t == "null" and default else {})
-                    | ({"default": 0} if t == "int" and default else {})
-                    for n, t, default, aliases in some
-                ],
-            },
-            fields,
-            st.sampled_from(["R", "S"]),
-        )
-    )
-
-
-def _is_valid(schema: Any) -> bool:
-    from schemas.avro_schema import SchemaInvalid
-
-    try:
-        parse(schema)
-    except SchemaInvalid:
-        return False
-    return True
-
-
 @settings(max_examples=400, deadline=None)
-@given(schemas(), schemas())
-def test_verdicts_are_those_of_avros_own_library(reader: Any, writer: Any) -> None:
-    """Where that library is right: no aliases in namespaces, no invalid defaults here.
+@given(st.data())
+def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
+    """Where that library is right: it does not know aliases without their namespace.
 
     And no two fields read as one, which Avro Java refuses and this library takes.
     """
+    reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))
+    writer = data.draw(mutated(reader))
     found = incompatibilities(parse(reader), parse(writer))
     assume(all(each.kind != "READER_FIELD_AMBIGUOUS" for each in found))
     result = ReaderWriterCompatibilityChecker().get_compatibility(
@@ -266,3 +200,34 @@ def test_verdicts_are_those_of_avros_own_library(reader: Any, writer: Any) -> No
     )
     theirs = result.compatibility is SchemaCompatibilityType.compatible
     assert (not found) == theirs
+
+
+@settings(max_examples=200, deadline=None)
+@given(schemas())
+def test_every_schema_may_follow_itself(schema: Any) -> None:
+    """At every level; but for one whose field has an alias that is another field's name."""
+    _, found = check(parse(schema), [(1, parse(schema))], Level.FULL_TRANSITIVE) or (0, [])
+    assert {each.kind for each in found} <= {"READER_FIELD_AMBIGUOUS", "MISSING_UNION_BRANCH"}
+    if "aliases" not in json.dumps(schema):
+        assert not found
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
+    """FULL is both directions, TRANSITIVE every version, NONE nothing; two runs say the same."""
+    first = data.draw(schemas())
+    second, new = data.draw(mutated(first)), data.draw(mutated(first))
+    versions = [(1, parse(first)), (2, parse(second))]
+
+    def may(level: str) -> bool:
+        found, again = (check(parse(new), versions, Level(level)) for _ in range(2))
+        assert str(found) == str(again)
+        return found is None
+
+    assert may("NONE")
+    for suffix in ("", "_TRANSITIVE"):
+        assert may(f"FULL{suffix}") == (may(f"BACKWARD{suffix}") and may(f"FORWARD{suffix}"))
+    for level in ("BACKWARD", "FORWARD", "FULL"):
+        first_too = check(parse(new), versions[:1], Level(level)) is None
+        assert may(f"{level}_TRANSITIVE") == (may(level) and first_too)

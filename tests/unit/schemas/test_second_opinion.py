@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib import resources
 
 import pytest
@@ -17,7 +18,18 @@ def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
 
 
 def test_what_it_does_not_take_is_told() -> None:
-    """The specification allows a type in an object of its own twice; that library does not."""
-    text = '{"type": {"type": "int"}}'
+    """A name without namespace, used inside one: Java's library finds the type, this one not."""
+    inner = {
+        "type": "record",
+        "name": "I",
+        "namespace": "n",
+        "fields": [{"name": "e", "type": "E"}],
+    }
+    text = json.dumps({
+        "type": "record", "name": "O", "fields": [
+            {"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["A"]}},
+            {"name": "i", "type": inner},
+        ],
+    })  # fmt: skip
     parse(text)
-    assert "Undefined type" in str(second_opinion(text))
+    assert '"E"' in str(second_opinion(text))

@@ -1,0 +1,265 @@
+"""Apache Avro's Java implementation, which Confluent's registry asks, is the measure.
+
+Verdicts, messages and texts are held equal to its own over schemas that are drawn from fixed seeds,
+beside the rules one by one. Where we differ on purpose, the difference is listed with its reason:
+a difference that is not listed fails, and so does a list that nothing is on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from schemas.advice.draft import Draft
+from schemas.avro_schema import SchemaInvalid, named_types, parse
+from schemas.canonical import canonical
+from schemas.compatibility import Incompatibility, incompatibilities
+from support.avro_oracle import ask
+from support.avro_rules import RULES
+from support.avro_schemas import broken, changed, made, text
+
+pytestmark = [pytest.mark.conformance, pytest.mark.java]
+
+PAIRS = 22_000
+BROKEN = 8_000
+Pair = tuple[Any, Any]
+DIFFERENT = {
+    "ambiguous",
+    "ambiguous in a branch",
+    "its own alias",
+    "enum default",
+    "place repeated",
+}
+"""What `_listed_refusal` and `_listed_details` argue."""
+
+
+def pairs() -> list[Pair]:
+    """Near misses mostly: one change, a few, and now and then two schemas that never met."""
+    random = Random(20_110_612)
+    drawn: list[Pair] = []
+    for at in range(PAIRS):
+        schema = made(random)
+        other = made(random) if at % 10 == 0 else changed(schema, random, most=1 + at % 2 * 2)
+        drawn.append((schema, other) if at % 4 < 2 else (other, schema))
+    return drawn
+
+
+def test_verdicts_places_and_details_of_generated_pairs() -> None:
+    """For every pair the same verdict, and where it is no the same reasons in the same order."""
+    drawn = pairs()
+    answers = ask([["compare", text(reader), text(writer)] for reader, writer in drawn])
+    counts: Counter[str] = Counter()
+    for (reader, writer), answer in zip(drawn, answers, strict=True):
+        ours = incompatibilities(parse(reader), parse(writer))
+        if "refused" in answer:
+            counts[_listed_refusal(answer["refused"], reader, ours)] += 1
+            continue
+        theirs = answer["found"]
+        assert (not ours) == (not theirs), (text(reader), text(writer), theirs, ours)
+        counts["incompatible" if theirs else "compatible"] += 1
+        counts.update(set(_listed_details(reader, ours, theirs)))
+    assert counts["compatible"] + counts["incompatible"] > 20_000, counts
+    assert counts["compatible"] > 0.25 * PAIRS, counts
+    assert counts["incompatible"] > 0.25 * PAIRS, counts
+    assert counts["place repeated"] < 0.02 * PAIRS
+    assert set(counts) == {"compatible", "incompatible", *DIFFERENT}, counts
+
+
+def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> str:
+    """Java throws where a field is read from several; we name the field among the others.
+
+    Two differences: a field that has its own name as an alias is to Java read from two, to us such
+    an alias says nothing new; and what throws in one branch of a union is to us a branch that does
+    not fit, where another may.
+    """
+    assert "matches multiple fields in writer record schema" in refusal
+    if any(each.kind == "READER_FIELD_AMBIGUOUS" for each in ours):
+        return "ambiguous"
+    field = re.search(r"Reader record field (\w+) type", refusal)
+    assert field is not None
+    found = [*_aliases(reader, field[1])]
+    if any(field[1] in each for each in found):
+        return "its own alias"
+    assert any(found), refusal
+    assert any(isinstance(each, list) for each in _types(reader)), refusal
+    return "ambiguous in a branch"
+
+
+def _aliases(schema: Any, name: str) -> Iterator[list[str]]:
+    """Those of every field of that name."""
+    for each in _types(schema):
+        fields = each.get("fields", []) if isinstance(each, dict) else []
+        yield from (field.get("aliases", []) for field in fields if field["name"] == name)
+
+
+def _types(schema: Any) -> Iterator[Any]:
+    yield schema
+    if isinstance(schema, list):
+        inside = schema
+    elif isinstance(schema, dict):
+        inside = [schema[key] for key in ("items", "values") if key in schema]
+        inside += [field["type"] for field in schema.get("fields", [])]
+    else:
+        inside = []
+    for each in inside:
+        yield from _types(each)
+
+
+def _listed_details(
+    reader: Any, ours: list[Incompatibility], theirs: list[dict[str, str]]
+) -> list[str]:
+    """The same kind, detail and place, and our place leads to the type that Java names.
+
+    Two differences: a field that is missing, and has none but its enum's default, is to us a
+    missing field (Java compares the enum with the writer's record); and a type that stands in
+    several places is reported at each (Java repeats the first, even one in a union's branch that it
+    only tried). That our place is right is seen from the type that is there.
+    """
+    listed = []
+    assert len(ours) == len(theirs), (text(reader), ours, theirs)
+    for our, their in zip(ours, theirs, strict=True):
+        if our.kind == "READER_FIELD_MISSING_DEFAULT_VALUE" != their["kind"]:
+            assert their["detail"].endswith(
+                "reader type: ENUM not compatible with writer type: RECORD"
+            )
+            assert their["path"] == f"{our.path}/type"
+            listed.append("enum default")
+            continue
+        assert (our.kind, our.detail) == (their["kind"], their["detail"]), (
+            text(reader),
+            our,
+            their,
+        )
+        if our.path != their["path"]:
+            listed.append("place repeated")
+        if our.path != their["path"] or "union" in our.kind.lower():
+            fragment = Draft(parse(reader)).type_at(our.reader_place)
+            assert canonical(fragment) == canonical(parse(their["reader"]))
+    return listed
+
+
+@pytest.fixture(scope="module")
+def rules() -> list[dict[str, Any]]:
+    return ask([["compare", text(reader), text(writer)] for reader, writer, _ in RULES])
+
+
+@pytest.mark.parametrize("at", range(len(RULES)))
+def test_each_rule_is_javas(rules: list[dict[str, Any]], at: int) -> None:
+    """What tests/unit/schemas/test_compatibility.py holds us to, Java says too."""
+    reader, _, found = RULES[at]
+    if "refused" in rules[at]:
+        _listed_refusal(rules[at]["refused"], reader, incompatibilities(*map(parse, RULES[at][:2])))
+    else:
+        assert [(each["kind"], each["path"]) for each in rules[at]["found"]] == found
+
+
+STRICTER = {
+    r"\"(doc|namespace)\" is no text|\"default\" is no text": "Java drops what it cannot read as "
+    "text, and with it what the author meant",
+    r"\"\\u00e9\" is no (name|name of a field|symbol)|is no name\.": "names are ASCII in the "
+    "specification, and to the other languages' libraries",
+    r"there is no type": "Java 1.12 takes a name before its declaration; the specification, older "
+    "versions and other libraries do not",
+    r"the default of field \w+ is invalid: .* (is no (enum|fixed)|fits no branch)": "Java looks at "
+    "whether an enum's or fixed's default is a text, not at what it says",
+}
+"""Refusals of ours that Java does not share, each with its reason."""
+
+
+def test_what_is_no_schema_is_none_to_java() -> None:
+    """Schemas with something broken in them: both take it, with the same text, or both refuse."""
+    random = Random(1_877)
+    drawn = [text(broken(made(random), random)) for _ in range(BROKEN)]
+    counts: Counter[str] = Counter()
+    for each, answer in zip(drawn, ask([["parse", each] for each in drawn]), strict=True):
+        ours, refusal = _ours(each)
+        if ours is None:
+            known = [why for why in STRICTER if re.search(why, refusal)]
+            assert "refused" in answer or known, (each, refusal)
+            counts["refused" if "refused" in answer else known[0]] += 1
+        else:
+            assert ours == answer.get("text"), (each, answer)
+            counts["taken"] += 1
+    assert counts["taken"] > BROKEN / 10
+    assert counts["refused"] > BROKEN / 2
+    assert set(counts) == {"taken", "refused", *STRICTER}, counts
+
+
+def _ours(schema: str) -> tuple[str | None, str]:
+    """(the canonical text, or None; why it is refused)."""
+    try:
+        return canonical(parse(schema)), ""
+    except SchemaInvalid as refusal:
+        return None, str(refusal)
+
+
+def test_texts_of_generated_schemas_are_javas() -> None:
+    """`canonical` is `Schema.toString`; so is what normalize makes, read by Java again."""
+    random = Random(7)
+    drawn = [made(random) for _ in range(2_500)]
+    answers = ask([["parse", text(each)] for each in drawn])
+    for each, answer in zip(drawn, answers, strict=True):
+        assert canonical(parse(each)) == answer["text"]
+    normal = [canonical(parse(each), normalize=True) for each in drawn]
+    for each, answer in zip(normal, ask([["parse", each] for each in normal]), strict=True):
+        assert answer["text"] == each
+
+
+HARD_TEXTS = [
+    '"int"', '{"type":"int"}', '{"type":{"type":"int"}}', "[]", '["null"]',
+    '{"type":"error","name":"n.error","fields":[{"name":"e","type":["null","n.error"]}]}',
+    '{"type":"fixed","name":"F","size":0}', '{"type":"enum","name":"E","symbols":[]}',
+    '{"type":"fixed","name":"n.int","size":1,"aliases":["int","m.x"]}',
+    '{"type":"record","name":".R","namespace":"n","fields":[]}',
+    '{"type":"record","name":"R","namespace":".n","fields":[]}',
+    '{"type":"record","name":"n..R","fields":[]}',
+    '{"type":"record","name":"R","fields":[],"x":null}',
+    '{"type":"record","name":"R","fields":[{"name":"a","type":"double","default":1e10}]}',
+    '{"type":"record","name":"R","fields":[{"name":"a","type":"double","default":0.00012}]}',
+    '{"type":"record","name":"R","fields":[{"name":"a","type":"double","default":-12345678901}]}',
+    '{"type":"record","name":"R","fields":[{"name":"a","type":"string","default":"\\u001f\\u2028é\\""}]}',
+    '{"type":"record","name":"R","fields":[{"name":"a","type":["int","null"],"default":null}]}',
+    '{"type":"record","name":"R","fields":[{"name":"a","type":"int","aliases":["x-y"]}]}',
+    '{"type":"record","name":"R","fields":[{"name":"a","type":"int","order":"up"}]}',
+    '{"type":"record","name":"R","fields":[{"name":"a","type":"int"},{"name":"a","type":"int"}]}',
+    '{"type":"bytes","logicalType":"decimal","precision":-1}',
+    '{"type":"string","logicalType":7}', '{"type":"long","p":{"b":[1,{"a":2.50}],"a":true}}',
+    '{"type":"array","items":"int","default":[],"name":"x","doc":"d"}',
+    '{"type":"record","name":"P","fields":[{"name":"x","type":{"type":"enum","name":"E",'
+    '"symbols":["A"]}},{"name":"y","type":{"type":"record","name":"Q","namespace":"n","fields":'
+    '[{"name":"z","type":"E"}]}}]}',
+]  # fmt: skip
+
+
+def test_texts_that_are_hard() -> None:
+    """Numbers, escapes, names of primitives, null namespaces, properties that nothing reads."""
+    for each, answer in zip(HARD_TEXTS, ask([["parse", each] for each in HARD_TEXTS]), strict=True):
+        assert _ours(each)[0] == answer.get("text"), (each, answer)
+
+
+def test_a_bare_name_is_a_name_to_us() -> None:
+    """Without JSON's quotation marks, as people type it; Java wants these, and gets them."""
+    (answer,) = ask([["parse", "int"]])
+    assert "refused" in answer
+    assert canonical(parse("int")) == '"int"'
+
+
+def test_a_schema_with_references_is_javas() -> None:
+    """Parsed behind those it references; whole, its text is Java's."""
+    parent = '{"type":"record","name":"P","namespace":"n","fields":[{"name":"a","type":"int"}]}'
+    child = (
+        '{"type":"record","name":"C","fields":[{"name":"p","type":"n.P"},'
+        '{"name":"q","type":["null","n.P"]}]}'
+    )
+    again = '{"type":"enum","name":"P","namespace":"n","symbols":[]}'
+    answers = ask([["parse", child, parent], ["parse", again, parent]])
+    known = named_types(parse(parent))
+    assert canonical(parse(child, known)) == answers[0]["text"]
+    with pytest.raises(SchemaInvalid, match="declared twice"):
+        parse(again, known)
+    assert "Can't redefine" in answers[1]["refused"]

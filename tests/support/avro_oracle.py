@@ -1,0 +1,42 @@
+"""Apache Avro's own Java implementation, from the jars of pyspark: what does it say of a schema?
+
+Janino, a small Java compiler among the same jars, runs the program: a Java runtime is enough.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+from skidway.java import find
+
+SOURCE = Path(__file__).parents[1] / "conformance" / "avro" / "AvroOracle.java"
+JARS = ("avro-1", "jackson-", "slf4j-api", "janino", "commons-compiler")
+OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""A short life on machines with few cores."""
+TIMEOUT_S = 120
+
+
+def ask(questions: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """An answer to each question, as AvroOracle.java describes them; one JVM for all."""
+    spec = util.find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent / "jars"
+    jars = [str(jar) for jar in folder.glob("*.jar") if jar.name.startswith(JARS)]
+    compiler = "org.codehaus.janino.SimpleCompiler"
+    done = subprocess.run(
+        [find().command, *OPTIONS, "-cp", ":".join(jars), compiler, SOURCE, "AvroOracle"],
+        input="".join(json.dumps(each) + "\n" for each in questions).encode(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=TIMEOUT_S,
+        check=True,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(questions)
+    return answers

@@ -1,0 +1,68 @@
+"""The rules of schema resolution (Avro 1.12 specification), each as a pair of schemas."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def record(*fields: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "R", "fields": list(fields), **more}
+
+
+def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": avro, **more}
+
+
+def enum(*symbols: str, **more: Any) -> dict[str, Any]:
+    return {"type": "enum", "name": "E", "symbols": list(symbols), **more}
+
+
+A, B = field("a", "int"), field("b", "int", default=0)
+
+RULES: list[tuple[Any, Any, list[tuple[str, str]]]] = [
+    (record(A, B), record(A), []),
+    (record(A), record(A, B), []),
+    (
+        record(A, field("b", "int")),
+        record(A),
+        [("READER_FIELD_MISSING_DEFAULT_VALUE", "/fields/1")],
+    ),
+    (record(field("z", "int", aliases=["a"])), record(A), []),
+    (record(field("a", "int", aliases=["a"])), record(A), []),
+    (
+        record(field("a", "int", aliases=["b"])),
+        record(A, field("b", "int")),
+        [("READER_FIELD_AMBIGUOUS", "/fields/0")],
+    ),
+    (record(field("a", "string")), record(A), [("TYPE_MISMATCH", "/fields/0/type")]),
+    ("long", "int", []),
+    ("double", "long", []),
+    ("float", "double", [("TYPE_MISMATCH", "/")]),
+    ("int", "long", [("TYPE_MISMATCH", "/")]),
+    ("bytes", "string", []),
+    ("string", "bytes", []),
+    (["null", "int"], "int", []),
+    ("int", ["null", "int"], [("TYPE_MISMATCH", "/0")]),
+    (["null", "long"], ["null", "int"], []),
+    (["null", "int"], ["null", "string"], [("MISSING_UNION_BRANCH", "/1")]),
+    (["null", "int"], "string", [("MISSING_UNION_BRANCH", "/")]),
+    (enum("A"), enum("A", "B"), [("MISSING_ENUM_SYMBOLS", "/symbols")]),
+    (enum("A", default="A"), enum("A", "B"), []),
+    (
+        {"type": "array", "items": "int"},
+        {"type": "array", "items": "string"},
+        [("TYPE_MISMATCH", "/items")],
+    ),
+    ({"type": "map", "values": "long"}, {"type": "map", "values": "int"}, []),
+    (
+        {"type": "fixed", "name": "F", "size": 2},
+        {"type": "fixed", "name": "F", "size": 3},
+        [("FIXED_SIZE_MISMATCH", "/size")],
+    ),
+    (record(A), record(A, name="S"), [("NAME_MISMATCH", "/name")]),
+    (record(A, aliases=["S"]), record(A, name="S"), []),
+    (record(A, namespace="n", aliases=["S"]), record(A, name="S", namespace="n"), []),
+    (record(A, namespace="m"), record(A, namespace="n"), []),
+    (record(field("a", ["null", "R"])), record(field("a", ["null", "R"])), []),
+]
+"""(reader, writer, [(kind, path) of what does not fit])."""
