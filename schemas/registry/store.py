@@ -26,7 +26,7 @@ from schemas.registry.changes import (
     encode,
 )
 from schemas.registry.decisions import Decision
-from schemas.registry.refusals import NotFound, store_away, too_large
+from schemas.registry.refusals import NotFound, Refusal, store_away, too_large
 from schemas.registry.state import State
 from skidway import log
 from skidway.clock import Clock
@@ -165,11 +165,33 @@ class Store:
             for _ in range(ATTEMPTS_MAX):
                 self._refuse_if_away()
                 self._catch_up()
-                decision = decide(self._state)
+                decision = self._decided(decide)
                 if decision.change is None or self._append(decision.change):
                     return decision.answer
                 _conflicts.inc()
         raise store_away("too many other writers")
+
+    def _decided(self, decide: Callable[[State], Decision]) -> Decision:
+        """The decision; one that changes nothing, or a refusal, on all that the leader knows.
+
+        A server of the ensemble may lag behind. An entry that is decided on too little is not
+        created, since its number is taken; a refusal has nothing that would show it.
+        """
+        refusal: Refusal | None = None
+        try:
+            decision = decide(self._state)
+            if decision.change is not None:
+                return decision
+        except Refusal as raised:
+            refusal = raised
+        before = self._read
+        self._entries.sync()
+        self._catch_up()
+        if self._read > before:
+            return decide(self._state)
+        if refusal is not None:
+            raise refusal
+        return decision
 
     def _ask(self, question: Callable[[State], Answer]) -> Answer:
         with self._state_lock:

@@ -123,6 +123,20 @@ def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
     assert store.read(lambda s: s.schema(1)).text == schema(1).canonical
 
 
+def test_a_refusal_is_made_on_all_that_is_known() -> None:
+    """A server that lags behind must not make us say that a subject of a moment ago is not there,
+    nor that there is nothing to do."""
+    shared = SharedLog()
+    entries, store = store_on(shared)
+    _, other = store_on(shared)
+    entries.visible = 0
+    register(other, "a", 1)
+    assert store.write(lambda s: deletion.delete_subject(s, "a", permanent=False)) == [1]
+    entries.visible = 2
+    register(other, "a", 1)
+    assert store.write(lambda s: Decision(len(s.live("a")), None)) == 1
+
+
 def test_a_restarted_registry_knows_everything() -> None:
     """The state is what the log says, all of it, also past the read-ahead."""
     shared = SharedLog()

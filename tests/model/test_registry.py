@@ -1,0 +1,239 @@
+"""Any order of requests to two registries, with lost answers, races and restarts.
+
+Held equal to a model at every step: answers and refusals, versions, ids, modes. And whatever
+happens, an id means one schema, ids that the registry gives have no gaps, and the log leads every
+registry to the same state.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from schemas.compatibility import Level
+from schemas.registry.decisions import Decision, configuration, deletion, registration, submission
+from schemas.registry.refusals import Refusal
+from schemas.registry.state import State
+from schemas.registry.store import Store
+from support.clock import ManualClock
+from support.registry_log import MemoryLog, SharedLog
+from support.registry_model import ALL, Model, Refused, Row, Schema, Uses
+
+pytestmark = pytest.mark.model
+
+NODES = st.integers(0, 1)
+SUBJECTS = st.sampled_from(["a", "b", "c"])
+NUMBERS = st.integers(0, 4)
+FAULTS = st.sampled_from(["", "", "", "before", "after", "twice"])
+MODES = st.sampled_from(["READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD"])
+
+Decide = Callable[[State], Decision]
+Expected = Callable[[Model], Any]
+
+
+class Registries(RuleBasedStateMachine):
+    """Two stores on one log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared = SharedLog()
+        self.model = Model()
+        self.meaning: dict[int, str] = {}
+        self.nodes = [self.made(), self.made()]
+
+    def made(self) -> tuple[MemoryLog, Store]:
+        entries = MemoryLog(self.shared)
+        return entries, Store(entries, ManualClock(), Level.NONE)
+
+    @rule(node=NODES, subject=SUBJECTS, number=NUMBERS, fault=FAULTS)
+    def register(self, node: int, subject: str, number: int, fault: str) -> None:
+        self.write(node, registering(subject, asked(number)), on_register(subject, number), fault)
+
+    @rule(node=NODES, subject=SUBJECTS, part=SUBJECTS, fault=FAULTS)
+    def register_with_reference(self, node: int, subject: str, part: str, fault: str) -> None:
+        uses = self.uses(part)
+        if uses is not None:
+            decide = registering(subject, asked(uses, self.model))
+            self.write(node, decide, on_register(subject, uses), fault)
+
+    @rule(
+        node=NODES,
+        subject=SUBJECTS,
+        number=NUMBERS,
+        schema_id=st.integers(1, 12),
+        version=st.integers(1, 5),
+    )
+    def bring(self, node: int, subject: str, number: int, schema_id: int, version: int) -> None:
+        decide = registering(subject, asked(number, id=schema_id, version=version))
+        self.write(node, decide, lambda model: model.put(subject, number, schema_id, version))
+
+    @rule(node=NODES, subject=SUBJECTS, permanent=st.booleans(), fault=FAULTS)
+    def delete_subject(self, node: int, subject: str, permanent: bool, fault: str) -> None:
+        self.write(
+            node,
+            lambda state: deletion.delete_subject(state, subject, permanent=permanent),
+            lambda model: model.delete_subject(subject, permanent),
+            fault,
+        )
+
+    @rule(node=NODES, subject=SUBJECTS, version=st.integers(1, 4), permanent=st.booleans())
+    def delete_version(self, node: int, subject: str, version: int, permanent: bool) -> None:
+        self.write(
+            node,
+            lambda state: deletion.delete_version(state, subject, version, permanent=permanent),
+            lambda model: model.delete_version(subject, version, permanent),
+        )
+
+    @rule(node=NODES, subject=st.one_of(st.just(ALL), SUBJECTS), mode=MODES, force=st.booleans())
+    def set_mode(self, node: int, subject: str, mode: str, force: bool) -> None:
+        wanted, body = None if subject == ALL else subject, {"mode": mode}
+        self.write(
+            node,
+            lambda state: configuration.set_mode(state, wanted, body, force=force),
+            lambda model: model.set_mode(subject, mode, force),
+        )
+
+    @rule(node=NODES, subject=st.one_of(st.just(ALL), SUBJECTS))
+    def reset_mode(self, node: int, subject: str) -> None:
+        wanted = None if subject == ALL else subject
+        self.write(
+            node,
+            lambda state: configuration.reset_mode(state, wanted, recursive=False),
+            lambda model: model.reset_mode(subject),
+        )
+
+    @rule(node=NODES, subjects=st.tuples(SUBJECTS, SUBJECTS), numbers=st.tuples(NUMBERS, NUMBERS))
+    def race(self, node: int, subjects: tuple[str, str], numbers: tuple[int, int]) -> None:
+        """The other registry writes between this one's decision and its entry."""
+        (mine, theirs), (number, other) = subjects, numbers
+        entries, _ = self.nodes[node]
+        entries.meanwhile.append(
+            lambda: self.write(
+                1 - node, registering(theirs, asked(other)), on_register(theirs, other)
+            )
+        )
+        self.write(node, registering(mine, asked(number)), on_register(mine, number))
+        entries.meanwhile.clear()
+
+    @rule(node=NODES)
+    def restart(self, node: int) -> None:
+        self.nodes[node] = self.made()
+
+    @rule(node=NODES, behind=st.integers(1, 3))
+    def lag(self, node: int, behind: int) -> None:
+        """Its server of the ensemble knows less than the leader for a while."""
+        entries, store = self.nodes[node]
+        entries.visible = max(store.entries, len(self.shared.contents) - behind)
+
+    @invariant()
+    def the_log_gives_what_the_model_says(self) -> None:
+        _, fresh = self.made()
+        assert fresh.read(summary) == self.model.summary()
+
+    @invariant()
+    def ids_have_one_schema_and_no_gaps(self) -> None:
+        highest = 0
+        for content in self.shared.contents:
+            entry = json.loads(content)
+            if "schema" in entry:
+                text = json.dumps([entry["schema"], entry.get("references")])
+                assert self.meaning.setdefault(entry["id"], text) == text
+                assert entry["change"] == "IMPORT" or entry["id"] == highest + 1
+                highest = max(highest, entry["id"])
+
+    def teardown(self) -> None:
+        for entries, store in self.nodes:
+            entries.lose = []
+            store.write(lambda _state: Decision(None, None))  # it catches up
+            assert store.read(summary) == self.model.summary()
+
+    def uses(self, target: str) -> Uses | None:
+        """A reference to the newest version of a subject that is a plain schema."""
+        rows = self.model.rows.get(target, {})
+        plain = [n for n, row in rows.items() if isinstance(self.model.schemas[row.id], int)]
+        return Uses(target, max(plain), rows[max(plain)].id) if plain else None
+
+    def write(self, node: int, decide: Decide, expected: Expected, fault: str = "") -> None:
+        entries, store = self.nodes[node]
+        entries.lose = [fault] if fault else []
+        before = len(self.shared.contents)
+        answer = answered(store, decide)
+        entries.lose = []
+        if answer == 503:  # no answer came: it was done exactly if the request had arrived
+            assert fault in ("before", "after")
+            if len(self.shared.contents) > before:
+                predicted(expected, self.model)
+        else:
+            assert answer == predicted(expected, self.model)
+
+
+def answered(store: Store, decide: Decide) -> Any:
+    """The id, or what was deleted; a refusal's code; None for what repeats the request."""
+    try:
+        answer = store.write(decide)
+    except Refusal as refusal:
+        return refusal.error_code
+    return None if isinstance(answer, dict) else getattr(answer, "id", answer)
+
+
+def predicted(expected: Expected, model: Model) -> Any:
+    """The same from the model."""
+    try:
+        return expected(model)
+    except Refused as refused:
+        return refused.code
+
+
+def asked(
+    schema: Schema, model: Model | None = None, **more: Any
+) -> Callable[[State], submission.Submitted]:
+    """How a request with that schema is read."""
+    body: dict[str, Any] = {"schema": text_of(schema, model), **more}
+    if isinstance(schema, Uses):
+        reference = {"name": "Part", "subject": schema.subject, "version": schema.version}
+        body["references"] = [reference]
+    return lambda state: submission.submit(state, submission.asked(body))
+
+
+def text_of(schema: Schema, model: Model | None) -> str:
+    if isinstance(schema, Uses):
+        assert model is not None
+        part = f"R{model.schemas[schema.id]}"
+        return json.dumps(
+            {"type": "record", "name": "Whole", "fields": [{"name": "part", "type": part}]}
+        )
+    return json.dumps({"type": "record", "name": f"R{schema}", "fields": []})
+
+
+def registering(subject: str, read: Callable[[State], submission.Submitted]) -> Decide:
+    return lambda state: registration.register(state, subject, read(state))
+
+
+def on_register(subject: str, schema: Schema) -> Expected:
+    return lambda model: model.register(subject, schema)
+
+
+def summary(state: State) -> Any:
+    rows = {
+        name: {n: Row(each.id, each.deleted) for n, each in subject.versions.items()}
+        for name, subject in state.subjects.items()
+    }
+    kept = {n: state.kept(n) for n in range(1, state.last_id + 1)}
+    schemas: dict[int, Schema] = {}
+    for number, each in kept.items():
+        if each is not None:
+            used = [Uses(r.subject, r.version, r.id) for r in each.references]
+            name = json.loads(each.text)["name"]
+            schemas[number] = used[0] if used else int(name[1:])
+    modes = {name or ALL: mode.value for name, mode in state.modes.items()}
+    return rows, schemas, modes
+
+
+TestRegistries = Registries.TestCase
+TestRegistries.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

@@ -1,0 +1,170 @@
+"""What a registry should do, written down a second time and as simply as possible.
+
+No log, no JSON, no Avro: a schema is a key, a refusal its code. The tests hold the real decisions
+and stores equal to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+ALL = "*"
+"""The key of what holds for all subjects."""
+
+READ_ONLY = ("READONLY", "READONLY_OVERRIDE")
+WITH_IDS = ("IMPORT", "FORWARD")
+
+
+class Refused(Exception):
+    """The error code that a client gets."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Uses:
+    """A schema that references a version of a subject, which has that id."""
+
+    subject: str
+    version: int
+    id: int
+
+
+Schema = int | Uses
+
+
+@dataclass(frozen=True)
+class Row:
+    """A version of a subject."""
+
+    id: int
+    deleted: bool = False
+
+
+@dataclass
+class Model:
+    """The whole registry."""
+
+    rows: dict[str, dict[int, Row]] = field(default_factory=dict)
+    highest: dict[str, int] = field(default_factory=dict)
+    schemas: dict[int, Schema] = field(default_factory=dict)
+    modes: dict[str, str] = field(default_factory=dict)
+
+    def register(self, subject: str, schema: Schema) -> int:
+        """The id of a schema without one."""
+        self._check_reference(schema)
+        for row in self._live(subject).values():
+            if self.schemas[row.id] == schema:
+                return row.id
+        if self._mode(subject) != "READWRITE":
+            raise Refused(42205)
+        known = [each for each, kept in self.schemas.items() if kept == schema]
+        schema_id = known[0] if known else max(self.schemas, default=0) + 1
+        self._put(subject, self.highest.get(subject, 0) + 1, schema_id, schema)
+        return schema_id
+
+    def put(self, subject: str, schema: int, schema_id: int, version: int) -> int:
+        """The id of a schema that brings it, and its version."""
+        there = self._live(subject).get(version)
+        if there and there.id == schema_id and self.schemas[schema_id] == schema:
+            return schema_id
+        taken = schema_id in self.schemas and self.schemas[schema_id] != schema
+        if self._mode(subject) not in WITH_IDS or taken or there:
+            raise Refused(42205)
+        self._put(subject, version, schema_id, schema)
+        return schema_id
+
+    def delete_subject(self, subject: str, permanent: bool) -> list[int]:
+        """The versions that went."""
+        if self._mode(subject) in READ_ONLY:
+            raise Refused(42205)
+        if not self.rows.get(subject):
+            raise Refused(40401)
+        live = self._live(subject)
+        if not permanent and not live:
+            raise Refused(40404)
+        gone = sorted(self.rows[subject] if permanent else live)
+        for version in gone:
+            self._check_unused(subject, version)
+        if permanent and live:
+            raise Refused(40405)
+        for version in gone:
+            self._drop(subject, version, permanent)
+        return gone
+
+    def delete_version(self, subject: str, version: int, permanent: bool) -> int:
+        """The version that went."""
+        if self._mode(subject) in READ_ONLY:
+            raise Refused(42205)
+        if not self.rows.get(subject):
+            raise Refused(40401)
+        if version not in self.rows[subject]:
+            raise Refused(40402)
+        self._check_unused(subject, version)
+        row = self.rows[subject][version]
+        if row.deleted is not permanent:
+            raise Refused(40406 if row.deleted else 40407)
+        self._drop(subject, version, permanent)
+        return version
+
+    def set_mode(self, subject: str, mode: str, force: bool) -> None:
+        """Of one, or of all."""
+        if mode in WITH_IDS and self._mode(subject) not in WITH_IDS and not force:
+            affected = [*self.rows] if subject == ALL else [subject]
+            if any(self._live(each) for each in affected):
+                raise Refused(42205)
+        self.modes[subject] = mode
+
+    def reset_mode(self, subject: str) -> None:
+        """Back to the mode of all, or to READWRITE."""
+        if subject not in self.modes and subject != ALL:
+            raise Refused(40401)
+        self.modes.pop(subject, None)
+
+    def summary(self) -> Any:
+        """What every registry must come to."""
+        rows = {each: dict(sorted(rows.items())) for each, rows in self.rows.items() if rows}
+        return rows, self.schemas, self.modes
+
+    def _mode(self, subject: str) -> str:
+        above = self.modes.get(ALL, "READWRITE")
+        return above if above == "READONLY_OVERRIDE" else self.modes.get(subject, above)
+
+    def _live(self, subject: str) -> dict[int, Row]:
+        return {n: row for n, row in self.rows.get(subject, {}).items() if not row.deleted}
+
+    def _put(self, subject: str, version: int, schema_id: int, schema: Schema) -> None:
+        rows = self.rows.setdefault(subject, {})
+        for number, row in [*rows.items()]:
+            if row.deleted and row.id == schema_id and number < version:
+                del rows[number]
+        rows[version] = Row(schema_id)
+        self.highest[subject] = max(version, self.highest.get(subject, 0))
+        self.schemas[schema_id] = schema
+
+    def _drop(self, subject: str, version: int, permanent: bool) -> None:
+        rows = self.rows[subject]
+        if permanent:
+            del rows[version]
+        else:
+            rows[version] = replace(rows[version], deleted=True)
+        if not self._live(subject):
+            self.modes.pop(subject, None)
+        if not rows:
+            self.highest.pop(subject)
+
+    def _check_reference(self, schema: Schema) -> None:
+        if isinstance(schema, Uses):
+            row = self.rows.get(schema.subject, {}).get(schema.version)
+            if row is None or row.id != schema.id or row.deleted:
+                raise Refused(42201)
+
+    def _check_unused(self, subject: str, version: int) -> None:
+        target = Uses(subject, version, self.rows[subject][version].id)
+        for each in self.rows:
+            for row in self._live(each).values():
+                if self.schemas[row.id] == target:
+                    raise Refused(42206)
