@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 from confluent_kafka.schema_registry import (
     Schema,
+    SchemaReference,
     SchemaRegistryClient,
     SchemaRegistryError,
     ServerConfig,
+    header_schema_id_serializer,
 )
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.common.schema_registry_client import (
@@ -90,6 +92,64 @@ def test_a_serializer_that_may_not_register(client: SchemaRegistryClient) -> Non
     known = client.register_schema("users-value", Schema(text(V1), "AVRO"))
     data = AvroSerializer(client, text(V1), conf=conf)({"name": "Ada"}, VALUE)
     assert data[:5] == wire.prefix(known)
+
+
+PART = {"type": "record", "name": "Part", "fields": [{"name": "a", "type": "int"}]}
+WHOLE = {"type": "record", "name": "Whole", "fields": [{"name": "part", "type": "Part"}]}
+INLINED = {**WHOLE, "fields": [{"name": "part", "type": PART}]}
+TO_PART = [SchemaReference("Part", "part", 1)]
+
+
+def test_a_schema_that_references_another(client: SchemaRegistryClient) -> None:
+    """Serializer and deserializer resolve the reference; what it needs cannot be deleted."""
+    client.register_schema("part", Schema(text(PART), "AVRO"))
+    data = AvroSerializer(client, Schema(text(WHOLE), "AVRO", TO_PART))({"part": {"a": 1}}, VALUE)
+    assert data[:5] == wire.prefix(2)
+    assert AvroDeserializer(client)(data, VALUE) == {"part": {"a": 1}}
+    assert client.get_schema(2).references == TO_PART
+    assert client.get_referenced_by("part", 1) == [2]
+    assert client.lookup_schema("users-value", Schema(text(WHOLE), "AVRO", TO_PART)).version == 1
+    assert AvroSerializer(client, text(INLINED))({"part": {"a": 1}}, VALUE) == data
+    latest = AvroSerializer(
+        client, None, conf={"auto.register.schemas": False, "use.latest.version": True}
+    )
+    assert latest({"part": {"a": 1}}, VALUE) == data
+    with pytest.raises(SchemaRegistryError) as caught:
+        client.delete_subject("part")
+    assert (caught.value.http_status_code, caught.value.error_code) == (422, 42206)
+
+
+def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) -> None:
+    """The newer wire format: registered, written and read by guid."""
+    headers: list[tuple[str, bytes]] = []
+    context = SerializationContext("users", MessageField.VALUE, headers)
+    conf = {"schema.id.serializer": header_schema_id_serializer}
+    data = AvroSerializer(client, text(V1), conf=conf)({"name": "Ada"}, context)
+    assert data == b"\x06Ada"
+    ((name, value),) = headers
+    assert (name, value[:1], len(value)) == ("__value_schema_id", b"\x01", 17)
+    with SchemaRegistryClient({"url": client._rest_client.base_urls[0]}) as another:
+        assert AvroDeserializer(another)(data, context) == {"name": "Ada"}
+
+
+def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
+    """For all and for one; a registry that is read-only refuses for good, not with a 5xx."""
+    assert client.update_global_mode("READONLY") == "READONLY"
+    client.update_mode("s", "READWRITE")
+    assert (client.get_global_mode(), client.get_mode("s")) == ("READONLY", "READWRITE")
+    assert client.register_schema("s", Schema(text(V1), "AVRO")) == 1
+    with pytest.raises(SchemaRegistryError) as caught:
+        client.register_schema("t", Schema(text(V1), "AVRO"))
+    assert (caught.value.http_status_code, caught.value.error_code) == (422, 42205)
+
+
+def test_normalize_through_the_client(client: SchemaRegistryClient) -> None:
+    """Two spellings are one schema where that is asked for."""
+    one, two = ({**V1, **extra} for extra in ({"x": 1, "y": 2}, {"y": 2, "x": 1}))
+    first = client.register_schema("s", Schema(text(one), "AVRO"), normalize_schemas=True)
+    second = client.register_schema("s", Schema(text(two), "AVRO"), normalize_schemas=True)
+    assert (first, second) == (1, 1)
+    assert client.register_schema("s", Schema(text(two), "AVRO")) == 2
 
 
 def test_a_reader_with_an_older_schema(client: SchemaRegistryClient) -> None:

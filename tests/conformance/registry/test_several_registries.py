@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from support.registry import Registry
 from support.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.conformance
+
+KILLS = 6
 
 
 def schema(number: int) -> str:
@@ -73,36 +77,66 @@ def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: P
         assert reader.register("u", schema(3)) == 3
 
 
-def test_a_registry_killed_while_writing_takes_nothing_with_it(
-    zookeeper: str, tmp_path: Path
-) -> None:
-    """kill -9 under load: what was answered stays, the other one goes on, ids stay gapless."""
-    first, second = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
+def test_registries_killed_again_and_again_while_writing(zookeeper: str, tmp_path: Path) -> None:
+    """kill -9 of one and then the other under load: what was answered stays, ids stay gapless and
+    unambiguous, and both come to the same state."""
+    pair = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     answered: dict[int, int] = {}
-    with running(first.program, first.ready), running(second.program, second.ready):
-        both = RegistryClient(f"{first.url},{second.url}", pause=lambda _seconds: None)
+    numbers, enough = itertools.count(), threading.Event()
+    with running(pair[0].program, pair[0].ready), running(pair[1].program, pair[1].ready):
+        _put(pair[0].url, "/config", {"compatibility": "NONE"})
+        urls = [",".join(each.url for each in order) for order in (pair, pair[::-1])]
 
-        def work(number: int) -> None:
-            answered[number] = both.register(f"s{number % 3}", schema(number))
-            if number == 40:
-                first.program.kill()
+        def work(at: int) -> None:
+            client = RegistryClient(urls[at % 2], timeout_s=20)
+            while not enough.is_set():
+                number = next(numbers)
+                answered[number] = client.register(f"s{number % 3}", schema(number))
 
-        RegistryClient(second.url).register("s0", schema(1000))
-        for subject in ("s0", "s1", "s2"):
-            _level_none(second.url, subject)
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(work, range(100)))
-        survivor = RegistryClient(second.url)
-        assert sorted(answered.values()) == list(range(2, 102))
+            workers = [pool.submit(work, at) for at in range(4)]
+            try:
+                for turn in range(KILLS):
+                    _more(answered, 15)
+                    pair[turn % 2].program.kill()
+                    _more(answered, 5)
+                    pair[turn % 2].program.start().wait_until(pair[turn % 2].ready)
+                _more(answered, 15)
+            finally:
+                enough.set()
+            for each in workers:
+                each.result()
+        assert sorted(answered.values()) == list(range(1, len(answered) + 1))
+        first, second = (RegistryClient(each.url) for each in pair)
         for number, schema_id in answered.items():
-            assert canonical(survivor.schema(schema_id)) == canonical(schema(number))
+            assert canonical(first.schema(schema_id)) == canonical(schema(number))
+        for subject in ("s0", "s1", "s2"):
+            eventually(lambda s=subject: first.versions(s) == second.versions(s), what="same state")
+            versions = first.versions(subject)
+            assert versions == list(range(1, len(versions) + 1))
 
 
-def _level_none(url: str, subject: str) -> None:
-    import urllib.request
+def test_a_schema_that_is_there_is_answered_without_zookeeper(tmp_path: Path) -> None:
+    """A producer that starts in the hour when ZooKeeper is away gets its id."""
+    server = ZooKeeper(tmp_path)
+    with running(server.program, server.ready):
+        registry = Registry(server.address, tmp_path)
+        with running(registry.program, registry.ready):
+            assert RegistryClient(registry.url).register("s", schema(1)) == 1
+            server.program.kill()
+            eventually(lambda: not registry.ready(), what="the registry notices")
+            assert RegistryClient(registry.url).register("s", schema(1)) == 1
 
-    body = json.dumps({"compatibility": "NONE"}).encode()
-    request = urllib.request.Request(f"{url}/config/{subject}", body, method="PUT")
+
+def _more(answered: dict[int, int], count: int) -> None:
+    """Waits until so many more were answered."""
+    before = len(answered)
+    eventually(lambda: len(answered) >= before + count, what="registrations go on", within_s=60)
+
+
+def _put(url: str, path: str, document: Any) -> None:
+    body = json.dumps(document).encode()
+    request = urllib.request.Request(url + path, body, method="PUT")
     with urllib.request.urlopen(request, timeout=10) as answer:
         assert answer.status == 200
 
