@@ -121,12 +121,13 @@ class State:
             if deleted or not self.subjects[name].versions[version].deleted
         )
 
-    def referenced_by(self, subject: str, version: Version) -> list[int]:
-        """Ids of the schemas that reference this version and have a live version, ascending."""
+    def referenced_by(self, subject: str, version: int) -> list[int]:
+        """Ids of the schemas that reference this version and have a live version, ascending.
+
+        While there are any the version stays what it is, so they all mean the same.
+        """
         return sorted(
-            each
-            for each in self._referring.get((subject, version.version), ())
-            if self._is_live(each) and self._means(each, subject, version)
+            each for each in self._referring.get((subject, version), ()) if self._is_live(each)
         )
 
     def reference(
@@ -254,11 +255,4 @@ class State:
         return any(
             not self.subjects[name].versions[version].deleted
             for name, version in self._uses.get(schema_id, ())
-        )
-
-    def _means(self, schema_id: int, subject: str, version: Version) -> bool:
-        """False where a subject that is gone for ever had such a version before."""
-        return any(
-            (each.subject, each.version, each.id) == (subject, version.version, version.id)
-            for each in self._kept[schema_id].references
         )

@@ -28,10 +28,14 @@ from support.registry_model import ALL, Model, Refused, Row, Schema, Uses
 pytestmark = pytest.mark.model
 
 NODES = st.integers(0, 1)
-SUBJECTS = st.sampled_from(["a", "b", "c"])
-NUMBERS = st.integers(0, 4)
+SUBJECTS = st.sampled_from(["a", "b"])
+NUMBERS = st.integers(0, 2)
+VERSIONS = st.integers(1, 4)
+IDS = st.integers(1, 6)
 FAULTS = st.sampled_from(["", "", "", "before", "after", "twice"])
-MODES = st.sampled_from(["READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD"])
+MODES = st.sampled_from(
+    ["READWRITE"] * 4 + ["IMPORT"] * 3 + ["FORWARD", "READONLY", "READONLY_OVERRIDE"]
+)
 
 Decide = Callable[[State], Decision]
 Expected = Callable[[Model], Any]
@@ -63,15 +67,23 @@ class Registries(RuleBasedStateMachine):
             self.write(node, decide, on_register(subject, uses), fault)
 
     @rule(
-        node=NODES,
-        subject=SUBJECTS,
-        number=NUMBERS,
-        schema_id=st.integers(1, 12),
-        version=st.integers(1, 5),
+        node=NODES, subject=SUBJECTS, number=NUMBERS, schema_id=IDS, version=VERSIONS, fault=FAULTS
     )
-    def bring(self, node: int, subject: str, number: int, schema_id: int, version: int) -> None:
+    def bring(
+        self, node: int, subject: str, number: int, schema_id: int, version: int, fault: str
+    ) -> None:
         decide = registering(subject, asked(number, id=schema_id, version=version))
-        self.write(node, decide, lambda model: model.put(subject, number, schema_id, version))
+        expected = on_import(subject, number, schema_id, version)
+        self.write(node, decide, expected, fault)
+
+    @rule(node=NODES, subject=SUBJECTS, part=SUBJECTS, schema_id=IDS, version=VERSIONS)
+    def bring_with_reference(
+        self, node: int, subject: str, part: str, schema_id: int, version: int
+    ) -> None:
+        uses = self.uses(part)
+        if uses is not None:
+            decide = registering(subject, asked(uses, self.model, id=schema_id, version=version))
+            self.write(node, decide, on_import(subject, uses, schema_id, version))
 
     @rule(node=NODES, subject=SUBJECTS, permanent=st.booleans(), fault=FAULTS)
     def delete_subject(self, node: int, subject: str, permanent: bool, fault: str) -> None:
@@ -82,7 +94,7 @@ class Registries(RuleBasedStateMachine):
             fault,
         )
 
-    @rule(node=NODES, subject=SUBJECTS, version=st.integers(1, 4), permanent=st.booleans())
+    @rule(node=NODES, subject=SUBJECTS, version=VERSIONS, permanent=st.booleans())
     def delete_version(self, node: int, subject: str, version: int, permanent: bool) -> None:
         self.write(
             node,
@@ -219,6 +231,10 @@ def on_register(subject: str, schema: Schema) -> Expected:
     return lambda model: model.register(subject, schema)
 
 
+def on_import(subject: str, schema: Schema, schema_id: int, version: int) -> Expected:
+    return lambda model: model.put(subject, schema, schema_id, version)
+
+
 def summary(state: State) -> Any:
     rows = {
         name: {n: Row(each.id, each.deleted) for n, each in subject.versions.items()}
@@ -236,4 +252,4 @@ def summary(state: State) -> Any:
 
 
 TestRegistries = Registries.TestCase
-TestRegistries.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestRegistries.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)

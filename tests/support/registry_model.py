@@ -66,14 +66,17 @@ class Model:
         self._put(subject, self.highest.get(subject, 0) + 1, schema_id, schema)
         return schema_id
 
-    def put(self, subject: str, schema: int, schema_id: int, version: int) -> int:
+    def put(self, subject: str, schema: Schema, schema_id: int, version: int) -> int:
         """The id of a schema that brings it, and its version."""
+        self._check_reference(schema, deleted=True)
         there = self._live(subject).get(version)
         if there and there.id == schema_id and self.schemas[schema_id] == schema:
             return schema_id
         taken = schema_id in self.schemas and self.schemas[schema_id] != schema
         if self._mode(subject) not in WITH_IDS or taken or there:
             raise Refused(42205)
+        if version in self.rows.get(subject, {}):
+            self._check_unused(subject, version)
         self._put(subject, version, schema_id, schema)
         return schema_id
 
@@ -156,10 +159,10 @@ class Model:
         if not rows:
             self.highest.pop(subject)
 
-    def _check_reference(self, schema: Schema) -> None:
+    def _check_reference(self, schema: Schema, *, deleted: bool = False) -> None:
         if isinstance(schema, Uses):
             row = self.rows.get(schema.subject, {}).get(schema.version)
-            if row is None or row.id != schema.id or row.deleted:
+            if row is None or row.id != schema.id or (row.deleted and not deleted):
                 raise Refused(42201)
 
     def _check_unused(self, subject: str, version: int) -> None:

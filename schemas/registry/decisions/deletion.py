@@ -45,5 +45,5 @@ def delete_version(state: State, subject: str, version: int | None, *, permanent
 
 def _check_unreferenced(state: State, subject: str, versions: Iterable[Version]) -> None:
     for each in versions:
-        if state.referenced_by(subject, each):
+        if state.referenced_by(subject, each.version):
             raise reference_exists(subject, each.version)

@@ -17,6 +17,7 @@ from schemas.registry.refusals import (
     incompatible,
     invalid_schema,
     not_permitted,
+    reference_exists,
     reference_not_found,
     schema_not_found,
 )
@@ -103,6 +104,8 @@ def _import(state: State, subject: str, schema: Submitted, schema_id: int) -> De
             )
         if schema.version is None and _is_same(state, each, schema):
             raise id_does_not_match(each.id, schema_id)
+    if state.referenced_by(subject, version):  # a deleted version that gives its number away
+        raise reference_exists(subject, version)
     text, references = (schema.canonical, schema.references) if kept is None else (None, ())
     change = VersionImported(subject, version, schema_id, text, references)
     return Decision(Version(version, schema_id), change)

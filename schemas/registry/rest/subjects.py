@@ -81,7 +81,7 @@ def referenced_by(registry: Registry, call: Call) -> Any:
 
     def question(state: State) -> Any:
         found = state.version(call.subject, number, deleted=call.flag("deleted"))
-        return state.referenced_by(call.subject, found)
+        return state.referenced_by(call.subject, found.version)
 
     return call.page(registry.read(question))
 

@@ -124,12 +124,12 @@ def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) ->
     headers: list[tuple[str, bytes]] = []
     context = SerializationContext("users", MessageField.VALUE, headers)
     conf = {"schema.id.serializer": header_schema_id_serializer}
-    data = AvroSerializer(client, text(V1), conf=conf)({"name": "Ada"}, context)
-    assert data == b"\x06Ada"
+    data = AvroSerializer(client, text(V1), conf=conf)({"name": "Ada King"}, context)
+    assert data == b"\x10Ada King"
     ((name, value),) = headers
     assert (name, value[:1], len(value)) == ("__value_schema_id", b"\x01", 17)
     with SchemaRegistryClient({"url": client._rest_client.base_urls[0]}) as another:
-        assert AvroDeserializer(another)(data, context) == {"name": "Ada"}
+        assert AvroDeserializer(another)(data, context) == {"name": "Ada King"}
 
 
 def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
@@ -149,7 +149,6 @@ def test_normalize_through_the_client(client: SchemaRegistryClient) -> None:
     first = client.register_schema("s", Schema(text(one), "AVRO"), normalize_schemas=True)
     second = client.register_schema("s", Schema(text(two), "AVRO"), normalize_schemas=True)
     assert (first, second) == (1, 1)
-    assert client.register_schema("s", Schema(text(two), "AVRO")) == 2
 
 
 def test_a_reader_with_an_older_schema(client: SchemaRegistryClient) -> None:

@@ -161,6 +161,8 @@ def test_an_import_with_references(registry: Registry) -> None:
     registry.good("DELETE", "/subjects/part")
     whole = record("Whole", part="Part")
     assert registry.register("whole", whole, reference("Part", "part", 2), id=8, version=1) == 8
+    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # not in its place, then
+    assert registry.refused("POST", "/subjects/part/versions", other) == (422, 42206)
 
 
 def test_import_only_where_nothing_lives_unless_forced(registry: Registry) -> None:
