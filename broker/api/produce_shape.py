@@ -20,6 +20,8 @@ from skidway.kafka.protocol.produce import Produce, ProduceResult, write_respons
 
 SHAPES_MAX: Final = 64
 """Partitions of one connection that are remembered; with more, all are learned anew."""
+PREFIX_BYTES_MAX: Final = 1024
+"""A longer one (a client may call itself what it likes) is not worth its memory."""
 
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
@@ -140,6 +142,8 @@ def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -
     if records is None or frame[len(frame) - len(tail) :] != tail:
         return None
     start = len(frame) - len(tail) - len(records)
+    if start > PREFIX_BYTES_MAX:
+        return None
     size_bytes = _INT32.size if not tail else _compact_bytes(len(records))
     shape = Shape(frame, start - size_bytes, version, request, replica)
     return shape if shape.records(frame) == records else None

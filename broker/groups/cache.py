@@ -7,15 +7,20 @@ is not the new topic's.
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from broker.coordination.consumers import TopicOffset
 from broker.coordination.stored_groups import Offsets
 from skidway.kafka.types import TopicPartition
 
-OFFSETS_MAX = 100_000
+BYTES_MAX: Final = 64 << 20
+"""Of all groups together; 160,000 offsets without words of their clients'."""
+OFFSET_BYTES: Final = 350
+"""What one takes without those words."""
 
 
 class OffsetCache:
@@ -24,10 +29,12 @@ class OffsetCache:
     def __init__(self, topic_id: Callable[[str], uuid.UUID | None]) -> None:
         self._topic_id = topic_id
         self._groups: OrderedDict[str, dict[TopicPartition, TopicOffset]] = OrderedDict()
-        self._count = 0
+        self._bytes = 0
 
-    def __len__(self) -> int:
-        return self._count
+    @property
+    def size_bytes(self) -> int:
+        """What all of it takes, about."""
+        return self._bytes
 
     def get(self, group: str) -> Offsets | None:
         """All offsets of a group; None if they are not known here."""
@@ -51,19 +58,28 @@ class OffsetCache:
             if topic_id is not None:
                 known[partition] = TopicOffset(topic_id, committed)
         self._groups[group] = known
-        self._count += len(known)
-        while self._count > OFFSETS_MAX:
-            self.drop(next(iter(self._groups)))
+        self._bytes += _weight(known)
+        self._make_room()
 
     def update(self, group: str, offsets: Mapping[TopicPartition, TopicOffset]) -> None:
         """Offsets that were committed, if the group's are known."""
         known = self._groups.get(group)
         if known is None:
             return
-        self._count -= len(known)
+        self._bytes -= _weight({each: known[each] for each in offsets if each in known})
         known.update(offsets)
-        self._count += len(known)
+        self._bytes += _weight(offsets)
+        self._make_room()
 
     def drop(self, group: str) -> None:
         """Knows nothing of a group any more."""
-        self._count -= len(self._groups.pop(group, ()))
+        self._bytes -= _weight(self._groups.pop(group, {}))
+
+    def _make_room(self) -> None:
+        while self._bytes > BYTES_MAX:
+            self.drop(next(iter(self._groups)))
+
+
+def _weight(offsets: Mapping[TopicPartition, TopicOffset]) -> int:
+    words = sum(sys.getsizeof(each.committed.metadata) for each in offsets.values())
+    return len(offsets) * OFFSET_BYTES + words

@@ -126,3 +126,10 @@ def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
     shapes.add(another)
     assert shapes.match(frame(b"y", 7, topic="another")) is not None
     assert shapes.match(frame(b"y", 7, partition=0)) is None
+
+
+@pytest.mark.parametrize("version", [7, 9])
+def test_a_client_with_a_very_long_name_is_not_remembered(replica: Replica, version: int) -> None:
+    """What each of many connections keeps is bounded, whatever stands in its requests."""
+    assert learned(frame(b"x", version, client="c" * 900), version, replica) is not None
+    assert learned(frame(b"x", version, client="c" * 1024), version, replica) is None

@@ -22,7 +22,7 @@ def test_only_what_was_read_whole_is_known() -> None:
     assert known.get("g") == {LOGS: Committed(2)}
     known.drop("g")
     assert known.get("g") is None
-    assert len(known) == 0
+    assert known.size_bytes == 0
 
 
 def test_a_topic_made_again_begins_without_offsets() -> None:
@@ -37,10 +37,29 @@ def test_a_topic_made_again_begins_without_offsets() -> None:
 
 
 def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OFFSETS_MAX bounds all groups together."""
-    monkeypatch.setattr(cache, "OFFSETS_MAX", 2)
+    """A number of bytes bounds all groups together."""
+    monkeypatch.setattr(cache, "BYTES_MAX", 1000)
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     for group in "abc":
         known.put(group, {LOGS: Committed(1)})
         known.get("a")
     assert [group for group in "abc" if known.get(group) is not None] == ["a", "c"]
+
+
+def test_words_of_clients_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few offsets with much metadata take the room of many without, also when they come later;
+    what was replaced is given back."""
+    monkeypatch.setattr(cache, "BYTES_MAX", 10_000)
+    topic_id = uuid.UUID(int=1)
+    known = OffsetCache({"logs": topic_id}.get)
+    known.put("a", {LOGS: Committed(1)})
+    size = known.size_bytes
+    known.put("b", {LOGS: Committed(1)})
+    for _ in range(50):
+        known.update("b", {LOGS: TopicOffset(topic_id, Committed(1, metadata="x" * 4096))})
+    assert known.get("a") is not None
+    known.update("b", {LOGS: TopicOffset(topic_id, Committed(1))})
+    assert known.size_bytes == 2 * size
+    known.update("b", {LOGS: TopicOffset(topic_id, Committed(1, metadata="x" * 9700))})
+    assert known.size_bytes <= 10_000
+    assert known.get("b") is None
