@@ -6,7 +6,7 @@ An operation whose answer was lost can be done again.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,13 +18,16 @@ from broker.coordination.consumers import Committed
 from broker.coordination.documents import DocumentRefused
 from skidway import log
 from skidway.coordination import Coordinator
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
+DELETED_BYTES_AT_ONCE = 256 * 1024
+"""Paths in one transaction; ZooKeeper closes the connection of a request above 1 MB."""
 NOBODY_EVER = -1
 """The version of a group's registrations where nobody ever registered."""
 NO_RECORD = -2
+_ATTEMPTS_MAX = 5
 _log = log.get(__name__)
 
 Offsets = dict[TopicPartition, Committed]
@@ -73,20 +76,24 @@ def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
 
 
 def delete_group(coordinator: Coordinator, group: str) -> None:
-    """Deletes a group with its offsets. Raises GroupInUse, GroupGone. Can be done again."""
-    path = group_nodes.group_path(group)
+    """Deletes a group with its offsets. Raises GroupInUse, GroupGone. Can be done again.
+
+    In one transaction with the node that our own consumers register under: who registers meanwhile
+    either keeps the group from being deleted, or begins with an empty one. (A group of more nodes
+    than a transaction takes is deleted in several, and only the first is so guarded.)
+    """
+    path, ids = group_nodes.group_path(group), group_nodes.ids_path(group)
     with answered(coordinator) as client:
         if one_answer(client.exists_async(path)) is None:
             raise GroupGone(f"there is no group {group!r}")
-        try:
-            with contextlib.suppress(NoNodeError):
-                one_answer(client.delete_async(group_nodes.ids_path(group)))
-        except NotEmptyError:
-            raise GroupInUse(
-                f"group {group!r} has consumers that coordinate through ZooKeeper"
-            ) from None
-        with contextlib.suppress(NoNodeError):
-            client.delete(path, recursive=True)
+        for _ in range(_ATTEMPTS_MAX):
+            nodes = _tree(client, path)
+            registered = sum(each.startswith(f"{ids}/") for each in nodes)
+            if registered:
+                raise in_use(group, registered)
+            if all(_delete(client, part) for part in _parts(nodes, ids)):
+                return
+    raise Unreachable(f"group {group!r} changes too often to be deleted")
 
 
 def require_unused(coordinator: Coordinator, group: str) -> None:
@@ -207,3 +214,43 @@ def _prune(client: Any, path: str) -> None:
 def in_use(group: str, count: int) -> GroupInUse:
     """The error where so many consumers have registered in ZooKeeper."""
     return GroupInUse(f"group {group!r} has {count} consumers that coordinate through ZooKeeper")
+
+
+def _tree(client: Any, path: str) -> list[str]:
+    """A node and all below it, the deepest first."""
+    found: list[str] = []
+    level = [path]
+    while level:
+        found += level
+        answers = each_answer(client.get_children_async, level)
+        level = [
+            f"{above}/{name}"
+            for above, names in zip(level, answers, strict=True)
+            if not isinstance(names, Exception)
+            for name in names
+        ]
+    return found[::-1]
+
+
+def _parts(nodes: Sequence[str], ids: str) -> Iterator[Sequence[str]]:
+    """What one transaction deletes, each; the registrations' node is among the first."""
+    ordered = [*(each for each in nodes if each == ids), *(each for each in nodes if each != ids)]
+    part: list[str] = []
+    size = 0
+    for each in ordered:
+        weight = len(each) + 16
+        if part and size + weight > DELETED_BYTES_AT_ONCE:
+            yield part
+            part, size = [], 0
+        part.append(each)
+        size += weight
+    yield part
+
+
+def _delete(client: Any, nodes: Sequence[str]) -> bool:
+    """Deletes all of them, or none: False where there is not what there was."""
+    transaction = client.transaction()
+    for each in nodes:
+        transaction.delete(each)
+    results = one_answer(transaction.commit_async())
+    return not any(isinstance(each, Exception) for each in results)

@@ -143,6 +143,49 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
     assert len(outcomes) == 2, outcomes
 
 
+def test_a_deletion_takes_no_registration_with_it(zookeeper: str, coordinator: Coordinator) -> None:
+    """Our consumer comes while its group is deleted: it is there and keeps its offsets, or comes
+    to an empty group; and is there afterwards in any case."""
+    outcomes: Counter[str] = Counter()
+    commits = {TopicPartition("logs", number): Committed(7) for number in range(20)}
+    with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
+        for number in range(ROUNDS):
+            group, start = f"race-{number}", Barrier(2)
+            registry = Registry(other, group, SystemClock())
+            Ledger().carry_out(
+                coordinator, Errand(commits={(group, each): at for each, at in commits.items()})
+            )
+
+            def register(registry: Registry = registry, start: Barrier = start) -> None:
+                start.wait()
+                registry.register(Guard("ours", {"logs": 1}, 0))
+
+            ours = thread.submit(register)
+            start.wait()
+            try:
+                stored_groups.delete_group(coordinator, group)
+                outcome = "deleted"
+            except GroupInUse:
+                outcome = "kept"
+            ours.result()
+            looked = stored_groups.look(coordinator, group)
+            assert looked.native == 1
+            assert len(looked.offsets) == (0 if outcome == "deleted" else len(commits))
+            outcomes[outcome] += 1
+    assert len(outcomes) == 2, outcomes
+
+
+def test_a_group_of_many_nodes_is_deleted(
+    coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In as many transactions as it takes."""
+    monkeypatch.setattr(stored_groups, "DELETED_BYTES_AT_ONCE", 300)
+    commits = {("g", TopicPartition(topic, n)): Committed(1) for topic in "ab" for n in range(20)}
+    Ledger().carry_out(coordinator, Errand(commits=commits))
+    stored_groups.delete_group(coordinator, "g")
+    assert stored_groups.list_groups(coordinator) == {}
+
+
 def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
     """Other topics' offsets stay."""
     commits = {(group, each): Committed(1) for group in "abc" for each in (LOGS, MORE)}

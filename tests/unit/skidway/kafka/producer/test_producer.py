@@ -206,7 +206,7 @@ def test_who_abandons_and_who_fails_a_part_end_it_once() -> None:
                 each.start()
             for each in threads:
                 each.join()
-            assert len(ended) == 1
+            assert (len(ended), sending._left) == (1, 0)
             assert isinstance(sending.future.exception(0), SkidwayError)
     finally:
         sys.setswitchinterval(interval)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from broker.groups.join_window import JoinWindow
+
+
+def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
+    """Each delay with a newcomer is followed by another, up to the longest rebalance timeout."""
+    window = JoinWindow(3.0)
+    window.open(100.0, 8.0, was_empty=True)
+    assert window.is_delaying
+    ends = []
+    while True:
+        ends.append(window.until)
+        window.arrived()
+        if not window.is_prolonged(window.until):
+            break
+    assert ends == [103.0, 106.0, 108.0]
+
+
+def test_nobody_new_is_the_end_of_the_delay() -> None:
+    """The members that opened it are no newcomers."""
+    window = JoinWindow(3.0)
+    window.arrived()
+    window.open(100.0, 8.0, was_empty=True)
+    assert not window.is_prolonged(103.0)
+
+
+def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
+    """And not longer, whoever comes."""
+    window = JoinWindow(3.0)
+    window.open(100.0, 8.0, was_empty=False)
+    window.arrived()
+    assert window.until == 108.0
+    assert not window.is_delaying
+    assert not window.is_prolonged(108.0)
+
+
+def test_a_timeout_shorter_than_the_delay_does_not_prolong() -> None:
+    """The delay is waited for once."""
+    window = JoinWindow(3.0)
+    window.open(100.0, 1.0, was_empty=True)
+    window.arrived()
+    assert window.until == 103.0
+    assert not window.is_prolonged(103.0)
