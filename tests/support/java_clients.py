@@ -49,10 +49,10 @@ class Consumed:
 
 
 class JavaClients:
-    """One JVM with Kafka's jars."""
+    """One JVM with a peer's jars: Kafka's, or others'."""
 
-    def __init__(self, folder: Path) -> None:
-        jars = f"{peers.jars('kafka')}/*:{_py4j_jar()}"
+    def __init__(self, folder: Path, peer: str = "kafka") -> None:
+        jars = f"{peers.jars(peer)}/*:{_py4j_jar()}"
         command = [str(find().command), "-Xmx384m", "-cp", jars, "py4j.GatewayServer", "0"]
         self.program = Program(command, folder / "java-clients.out")
         self._gateway: JavaGateway | None = None

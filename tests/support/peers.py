@@ -22,7 +22,7 @@ from skidway.errors import SkidwayError
 ROOT = Path(__file__).resolve().parents[2]
 PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
-PEERS = ("kafka", "hdfs")
+PEERS = ("kafka", "hdfs", "registry")
 BENCH_PEERS = ("rabbitmq-perf-test",)
 """Peers of one benchmark alone, which fetches them itself."""
 SOURCES = ("kafka-python",)

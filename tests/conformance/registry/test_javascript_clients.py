@@ -63,6 +63,13 @@ def ours(registry: Registry, message: bytes) -> list[object]:
     return rows
 
 
+def test_versions_are_those_that_are_documented(confluent: Driver, kafkajs: Driver) -> None:
+    """docs/registry.md names what is tested; a new version is a new line there."""
+    page = (Path(__file__).parents[3] / "docs/registry.md").read_text()
+    assert f"@confluentinc/schemaregistry {confluent.ask('version')['version']}" in page
+    assert f"@kafkajs/confluent-schema-registry {kafkajs.ask('version')['version']}" in page
+
+
 def test_a_schema_is_registered_found_and_not_doubled(client: Driver) -> None:
     """The same id the second time; the latest is what was registered last."""
     first = client.ask("register", subject="users-value", schema=json.dumps(V1))["id"]

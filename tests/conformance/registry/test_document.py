@@ -1,0 +1,121 @@
+"""docs/registry.md: its examples are run in their order, its tables are held to the code."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from schemas.commands.connection import ConnectionSettings
+from schemas.registry.settings import RegistrySettings
+from skidway.settings import documented
+from support.processes import running
+from support.registry import Registry
+
+pytestmark = pytest.mark.conformance
+
+PAGE = (Path(__file__).parents[3] / "docs/registry.md").read_text()
+EXAMPLES = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+END = "\x01"
+"""Printed behind each command, so that outputs can be told apart."""
+
+
+@pytest.fixture
+def second(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
+    """What the page has at port 8082."""
+    made = Registry(f"{zookeeper}-second", tmp_path)
+    with running(made.program, made.ready):
+        yield made
+
+
+def test_the_examples_of_the_page_run(registry: Registry, second: Registry, tmp_path: Path) -> None:
+    """Each command prints what stands below it; `...` stands for lines of any kind."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    environment = {**os.environ, "PATH": f"{shim(registry, tmp_path)}:{os.environ['PATH']}"}
+    ports = {"127.0.0.1:8081": registry.port, "127.0.0.1:8082": second.port}
+    assert len(EXAMPLES) > 8
+    for example in EXAMPLES:
+        commands = list(parsed(example))
+        script = "exec 2>&1\n" + "".join(f"{text}\nprintf '{END}'\n" for text, _ in commands)
+        for address, port in ports.items():
+            script = script.replace(address, f"127.0.0.1:{port}")
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=folder, env=environment, capture_output=True,
+            text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        outputs = done.stdout.split(END)
+        for (text, expected), output in zip(commands, outputs, strict=False):
+            assert is_as_said(output, expected), f"$ {text}\n{output}"
+        assert len(outputs) == len(commands) + 1
+
+
+def shim(registry: Registry, folder: Path) -> Path:
+    """A directory with a `skidway` whose default registry is the test's."""
+    directory = folder / "bin"
+    directory.mkdir()
+    program = directory / "skidway"
+    python = shlex.quote(sys.executable)
+    program.write_text(
+        "#!/bin/bash\n"
+        f'[[ "$1" == schemas && "$2" != infer && " $* " != *" --registry "* ]] &&'
+        f' set -- "$@" --registry {registry.url}\n'
+        f'exec {python} -m skidway.cli "$@"\n'
+    )
+    program.chmod(0o755)
+    return directory
+
+
+def parsed(example: str) -> Iterator[tuple[str, str]]:
+    """(command, what is said to be printed) of each; `> ` continues a command."""
+    command, output = "", ""
+    for line in example.splitlines():
+        if line.startswith("$ "):
+            if command:
+                yield command, output
+            command, output = line[2:], ""
+        elif line.startswith("> "):
+            command += "\n" + line[2:]
+        else:
+            output += line + "\n"
+    yield command, output
+
+
+def is_as_said(output: str, expected: str) -> bool:
+    """A line of `...` is any number of lines."""
+    pieces = [re.escape(line) for line in expected.strip().splitlines()]
+    pattern = r"\n".join(".*" if piece == re.escape("...") else piece for piece in pieces)
+    return re.fullmatch(pattern, output.strip(), re.DOTALL) is not None
+
+
+def test_every_setting_is_there() -> None:
+    """In the order of the settings, with its default and words that say why."""
+    body = PAGE.partition("<!-- settings -->\n")[2].partition("<!-- /settings -->")[0]
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in body.splitlines()[2:]]
+    expected = [(each.key, shown(each.default)) for each in documented(RegistrySettings)]
+    assert [(key.strip("`"), default.strip("`")) for key, default, _ in rows] == expected
+    assert all(words for *_, words in rows)
+
+
+def shown(default: object) -> str:
+    if default is None:
+        return ""
+    if isinstance(default, bool):
+        return str(default).lower()
+    return ", ".join(default) if isinstance(default, list) else str(default)
+
+
+def test_configurations_have_known_keys() -> None:
+    """Those of the registry, and those of its command line."""
+    examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    known = [{each.key for each in documented(c)} for c in (RegistrySettings, ConnectionSettings)]
+    assert len(examples) == 2
+    for example, keys in zip(examples, known, strict=True):
+        assert set(yaml.safe_load(example)) <= keys
