@@ -16,7 +16,7 @@ Reading order:
 
     codec       `Codec`: one schema, which path, what becomes of bad rows
     arrow       which Arrow type stands for which Avro type
-    conform     brings columns to exactly these types before they are encoded, finds bad rows
+    conform     brings columns to exactly these types before they are encoded; faults: bad rows
     fast_path   flat records through pyruhvro, and the checks around it
     writing     columns to datums; decimals: theirs
     cursor      positions in all datums of a chunk; reading: datums to columns; items: where the
@@ -27,6 +27,7 @@ Reading order:
 """
 
 from schemas.codec.codec import Codec, Decoded, EncodeRefused
-from schemas.codec.conform import NOT_UTF8, ColumnsRefused
+from schemas.codec.conform import ColumnsRefused
+from schemas.codec.faults import NOT_UTF8
 
 __all__ = ["NOT_UTF8", "Codec", "ColumnsRefused", "Decoded", "EncodeRefused"]

@@ -16,14 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from schemas.avro_schema import Array, AvroType, Enum, Field, Fixed, Map, Primitive, Record, Union
-from schemas.codec.arrow import branches_of, record_of, unwrapped
+from schemas.avro_schema import Field, Record
+from schemas.codec.faults import value_faults
 from schemas.codec.rows import default_value
-from schemas.codec.text import repeated_keys, utf8_faults
 from skidway.errors import SkidwayError
-
-NOT_UTF8: Final = "not UTF-8"
-"""How the reason of a row with a string that is not UTF-8 ends."""
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Faults = dict[int, str]
@@ -45,7 +41,7 @@ def conform(
         column = _given(batch, avro, field)
         column, unfit = _cast(_decoded(column), field)
         _note(faults, unfit, field.name, f"does not fit into {field.type}")
-        for mask, reason in _value_faults(column, avro.type):
+        for mask, reason in value_faults(column, avro.type):
             _note(faults, mask, field.name, reason)
         columns.append(column)
     return columns, faults
@@ -210,86 +206,3 @@ def _note(faults: Faults, mask: Mask | None, name: str, reason: str) -> None:
     if mask is not None:
         for index in np.flatnonzero(mask).tolist():
             faults.setdefault(index, f"field {name}: {reason}")
-
-
-def _value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
-    """Masks over the column's elements, each with its reason, all the way down."""
-    found: list[tuple[Mask, str]] = []
-    inner, nullable = unwrapped(avro)
-    if column.null_count and not nullable and inner.kind != "null":
-        found.append((np.asarray(column.is_null()), "null in a required field"))
-    if types.is_string(column.type):
-        found += _text_faults(column, inner)
-    elif isinstance(inner, Record):
-        found += _struct_faults(column, inner)
-    elif isinstance(inner, Union):
-        found += _member_faults(column, inner)
-    elif isinstance(inner, Fixed) and types.is_binary(column.type):
-        found += _size_faults(column, inner)
-    elif isinstance(inner, Array):
-        found += _list_faults(column, inner.items)
-    elif isinstance(inner, Map):
-        found += _map_faults(column, inner)
-    return found
-
-
-def _text_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
-    if isinstance(avro, Enum):
-        known = pc.is_in(column, pa.array(avro.symbols, pa.string()))
-        unknown = np.asarray(pc.and_(pc.invert(known), column.is_valid()))
-        return [(unknown, f"no symbol of enum {avro.name}")] if unknown.any() else []
-    mask = utf8_faults(column)
-    return [] if mask is None else [(mask, NOT_UTF8)]
-
-
-def _struct_faults(column: pa.Array, record: Record) -> list[tuple[Mask, str]]:
-    present = np.asarray(column.is_valid())
-    return [
-        (mask & present, f"{each.name}: {reason}")
-        for at, each in enumerate(record.fields)
-        for mask, reason in _value_faults(column.field(at), each.type)
-    ]
-
-
-def _member_faults(column: pa.StructArray, union: Union) -> list[tuple[Mask, str]]:
-    present = np.asarray(column.is_valid())
-    set_count = np.zeros(len(column), np.int64)
-    found = []
-    for number, at in enumerate(branches_of(union)):
-        member = column.field(number)
-        is_set = np.asarray(member.is_valid())
-        set_count += is_set
-        for mask, reason in _value_faults(member, union.branches[at]):
-            found.append((mask & present & is_set, reason))
-    found.append((present & (set_count == 0), "no member of the union is set"))
-    found.append((present & (set_count > 1), "several members of the union are set"))
-    return [(mask, reason) for mask, reason in found if mask.any()]
-
-
-def _size_faults(column: pa.BinaryArray, fixed: Fixed) -> list[tuple[Mask, str]]:
-    sizes = pc.binary_length(column).fill_null(fixed.size)
-    wrong = np.asarray(pc.not_equal(sizes, fixed.size))
-    return [(wrong, f"not {fixed.size} bytes")] if wrong.any() else []
-
-
-def _list_faults(column: pa.Array, items: AvroType) -> list[tuple[Mask, str]]:
-    parents = np.asarray(pc.list_parent_indices(column))
-    found = []
-    for mask, reason in _value_faults(pc.list_flatten(column), items):
-        rows = np.zeros(len(column), bool)
-        rows[parents[mask]] = True
-        found.append((rows, reason))
-    return found
-
-
-def _map_faults(column: pa.Array, avro: Map) -> list[tuple[Mask, str]]:
-    entry = pa.struct([("key", pa.string()), ("value", column.type.item_type)])
-    pairs = column.cast(pa.list_(entry))
-    found = _list_faults(pairs, record_of([("key", Primitive("string")), ("value", avro.values)]))
-    parents = np.asarray(pc.list_parent_indices(pairs))
-    repeated = repeated_keys(pc.list_flatten(pairs).field(0), parents)
-    if repeated.any():
-        rows = np.zeros(len(column), bool)
-        rows[parents[repeated]] = True
-        found.append((rows, "a map has a key twice"))
-    return found

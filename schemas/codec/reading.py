@@ -263,9 +263,7 @@ def _map(avro: Map, arrow: pa.MapType) -> Reader:
         located.cursor.fail(repeated_keys(keys, located.rows))
         items = value(located.cursor)
         _settle(cursor, located)
-        offsets = pa.array(located.offsets)
-        made = pa.MapArray.from_arrays(offsets, keys, items)
-        return made if made.type == arrow else made.cast(arrow)
+        return pa.MapArray.from_arrays(pa.array(located.offsets), keys, items, type=arrow)
 
     return read
 

@@ -1,0 +1,123 @@
+"""Which rows of a column the schema does not take, although their types are right, and why.
+
+A null in a required place, a text that is not UTF-8, a symbol that the enum has not, a union with
+no member set or with several, a key twice in a map: all the way down, said of the row.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Primitive, Record, Union
+from schemas.codec.arrow import branches_of, unwrapped
+from schemas.codec.text import repeated_keys, utf8_faults
+
+NOT_UTF8: Final = "not UTF-8"
+"""How the reason of a row with a string that is not UTF-8 ends."""
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
+    """Masks over the column's elements, each with its reason, all the way down."""
+    found: list[tuple[Mask, str]] = []
+    inner, nullable = unwrapped(avro)
+    if column.null_count and not nullable and inner.kind != "null":
+        found.append((np.asarray(column.is_null()), "null in a required field"))
+    if types.is_string(column.type):
+        found += _text_faults(column, inner)
+    elif isinstance(inner, Record):
+        found += _struct_faults(column, inner)
+    elif isinstance(inner, Union):
+        found += _member_faults(column, inner)
+    elif isinstance(inner, Fixed) and types.is_binary(column.type):
+        found += _size_faults(column, inner)
+    elif isinstance(inner, Array):
+        found += _list_faults(column, inner.items)
+    elif isinstance(inner, Map):
+        found += _map_faults(column, inner)
+    return found
+
+
+def _text_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
+    if isinstance(avro, Enum):
+        known = pc.is_in(column, pa.array(avro.symbols, pa.string()))
+        unknown = np.asarray(pc.and_(pc.invert(known), column.is_valid()))
+        return [(unknown, f"no symbol of enum {avro.name}")] if unknown.any() else []
+    mask = utf8_faults(column)
+    return [] if mask is None else [(mask, NOT_UTF8)]
+
+
+def _struct_faults(column: pa.Array, record: Record) -> list[tuple[Mask, str]]:
+    present = np.asarray(column.is_valid())
+    return [
+        (mask & present, f"{each.name}: {reason}")
+        for at, each in enumerate(record.fields)
+        for mask, reason in value_faults(column.field(at), each.type)
+    ]
+
+
+def _member_faults(column: pa.StructArray, union: Union) -> list[tuple[Mask, str]]:
+    present = np.asarray(column.is_valid())
+    set_count = np.zeros(len(column), np.int64)
+    found = []
+    for number, at in enumerate(branches_of(union)):
+        member = column.field(number)
+        is_set = np.asarray(member.is_valid())
+        set_count += is_set
+        for mask, reason in value_faults(member, union.branches[at]):
+            found.append((mask & present & is_set, reason))
+    found.append((present & (set_count == 0), "no member of the union is set"))
+    found.append((present & (set_count > 1), "several members of the union are set"))
+    return [(mask, reason) for mask, reason in found if mask.any()]
+
+
+def _size_faults(column: pa.BinaryArray, fixed: Fixed) -> list[tuple[Mask, str]]:
+    sizes = pc.binary_length(column).fill_null(fixed.size)
+    wrong = np.asarray(pc.not_equal(sizes, fixed.size))
+    return [(wrong, f"not {fixed.size} bytes")] if wrong.any() else []
+
+
+def _list_faults(column: pa.Array, items: AvroType) -> list[tuple[Mask, str]]:
+    parents = np.asarray(pc.list_parent_indices(column))
+    found = []
+    for mask, reason in value_faults(pc.list_flatten(column), items):
+        found.append((_of_rows(column, parents[mask]), reason))
+    return found
+
+
+def _map_faults(column: pa.MapArray, avro: Map) -> list[tuple[Mask, str]]:
+    keys, values, parents = _pairs(column)
+    found = [
+        (np.asarray(keys.is_null()), "key: null in a required field"),
+        (repeated_keys(keys, parents), "a map has a key twice"),
+    ]
+    found = [(mask, reason) for mask, reason in found if mask.any()]
+    found += [(mask, f"key: {why}") for mask, why in _text_faults(keys, Primitive("string"))]
+    found += [(mask, f"value: {why}") for mask, why in value_faults(values, avro.values)]
+    return [(_of_rows(column, parents[mask]), reason) for mask, reason in found]
+
+
+def _pairs(column: pa.MapArray) -> tuple[pa.Array, pa.Array, Ints]:
+    """(keys, values, whose they are) of the maps that are not null."""
+    offsets = np.asarray(column.offsets)
+    first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
+    keys, values = column.keys.slice(first, count), column.items.slice(first, count)
+    parents = np.repeat(np.arange(len(column)), np.diff(offsets))
+    if not column.null_count:
+        return keys, values, parents
+    kept = np.asarray(column.is_valid())[parents]
+    mask = pa.array(kept)
+    return keys.filter(mask), values.filter(mask), parents[kept]
+
+
+def _of_rows(column: pa.Array, indices: Ints) -> Mask:
+    rows = np.zeros(len(column), bool)
+    rows[indices] = True
+    return rows
