@@ -21,6 +21,7 @@
     agent         raw and parsed lines from a file into a broker: rsyslog (imfile, omkafka)
     partitions    2,000 partitions on one broker, started and idle: Apache Kafka 4.1
     tools         each system's own producer, the Java consumer on both, a read from a cold cache
+    codec         Arrow columns to Avro datums and back: fastavro, avro
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
                   (spark_source)
     paper/        the paper's experiment again: Apache Kafka 4.1, RabbitMQ, ActiveMQ; only when

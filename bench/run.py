@@ -13,6 +13,7 @@ from pathlib import Path
 from bench import (
     agent,
     brokers,
+    codec,
     consume,
     fleet,
     groups,
@@ -44,6 +45,7 @@ ON_BROKERS: Mapping[str, Callable[[Brokers], Result]] = {
 ALONE: Mapping[str, Callable[[], Result]] = {
     "brokers": brokers.run,
     "agent": agent.run,
+    "codec": codec.run,
     "idle": idle.run,
     "loader": loader.run,
     "partitions": partitions.run,

@@ -22,12 +22,24 @@ Reading order:
     cursor      positions in all datums of a chunk; reading: datums to columns; items: where the
                 items of arrays and maps begin
     rows        one datum at a time
-    text        UTF-8 and keys of whole columns
+    datum_reader   `DatumReader`: datums of a writer's schema in a reader's columns; resolution: the
+                   rules of Avro for it, promotion: those for single types
+    text        UTF-8 and keys of whole columns; spreading: rows that come back into their places
     metrics     what is counted
 """
 
 from schemas.codec.codec import Codec, Decoded, EncodeRefused
 from schemas.codec.conform import ColumnsRefused
+from schemas.codec.datum_reader import DatumReader
 from schemas.codec.faults import NOT_UTF8
+from schemas.codec.resolution import Unresolvable
 
-__all__ = ["NOT_UTF8", "Codec", "ColumnsRefused", "Decoded", "EncodeRefused"]
+__all__ = [
+    "NOT_UTF8",
+    "Codec",
+    "ColumnsRefused",
+    "DatumReader",
+    "Decoded",
+    "EncodeRefused",
+    "Unresolvable",
+]

@@ -16,6 +16,7 @@ from schemas.codec.conform import ColumnsRefused, conform
 from schemas.codec.fast_path import FastPath, NotProven, wire_columns
 from schemas.codec.reading import read_columns, reader_of
 from schemas.codec.rows import Rows
+from schemas.codec.spreading import spread
 from schemas.codec.writing import TooLong, joined, writer_of
 from skidway.errors import SkidwayError
 
@@ -110,7 +111,7 @@ class Codec:
         kept = np.flatnonzero(fit)
         rows = pa.array(kept)
         datums = self._datums([each.take(rows) for each in columns], len(kept))
-        return _spread(datums, fit), sorted(faults.items())
+        return spread(datums, fit), sorted(faults.items())
 
     def decode(self, datums: pa.BinaryArray) -> Decoded:
         """The rows of all good datums, and which were bad and why. A null is a bad datum."""
@@ -181,9 +182,3 @@ class Codec:
             raise ColumnsRefused(str(error)) from None
         metrics.datums("encode", metrics.COLUMNS, rows)
         return datums
-
-
-def _spread(datums: pa.BinaryArray, fit: Mask) -> pa.BinaryArray:
-    """`datums` at the places where `fit` is true, null at the others."""
-    places = np.cumsum(fit) - 1
-    return datums.take(pa.array(places, mask=~fit))

@@ -89,6 +89,11 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
         return _cast(column.cast(pa.binary()), field)
     if not _is_lossless(source, target):
         raise ColumnsRefused(f"Column {field.name} is {source}; its field takes {target}.")
+    return checked_cast(column, target)
+
+
+def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask | None]:
+    """(the column cast, rows that do not fit and are null in it)."""
     try:
         return column.cast(target), None
     except pa.ArrowInvalid:

@@ -23,6 +23,7 @@ from schemas.codec import decimals
 from schemas.codec.arrow import branches_of, decimal_type, is_nullable
 from schemas.codec.cursor import Chunk, Cursor, Ints, Mask
 from schemas.codec.items import Located, locator
+from schemas.codec.spreading import spread
 from schemas.codec.text import repeated_keys, utf8_faults
 
 Reader = Callable[[Cursor], pa.Array]
@@ -106,7 +107,7 @@ def _string(cursor: Cursor) -> pa.StringArray:
     if faults is None:
         return found
     cursor.fail(faults)
-    return found.filter(pa.array(~faults)).take(_spread_places(~faults)).fill_null("")
+    return spread(found.filter(pa.array(~faults)), ~faults).fill_null("")
 
 
 def _enum(avro: Enum) -> Reader:
@@ -223,21 +224,7 @@ def _chosen(cursor: Cursor, mask: Mask, inner: Reader, arrow: pa.DataType) -> pa
     part = cursor.select(rows)
     column = inner(part) if len(rows) else pa.nulls(0, arrow)
     cursor.merge(rows, part)
-    return _spread(column, mask)
-
-
-def _spread(column: pa.Array, mask: Mask) -> pa.Array:
-    """`column` at the rows where `mask` is true, null at the others."""
-    if not pa.types.is_struct(column.type):
-        return column.take(_spread_places(mask))
-    absent = pa.array([None], column.type)  # what is not nullable inside has a value even here
-    places = np.where(mask, np.cumsum(mask) - 1, len(column))
-    return pa.concat_arrays([column, absent]).take(pa.array(places))
-
-
-def _spread_places(mask: Mask) -> pa.Array:
-    """Where in an array of the chosen rows each row finds its value; null for the others."""
-    return pa.array(np.cumsum(mask) - 1, mask=~mask)
+    return spread(column, mask)
 
 
 def _array(avro: Array, arrow: pa.ListType) -> Reader:

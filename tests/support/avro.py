@@ -218,22 +218,25 @@ def raw(array: pa.Array) -> pa.Array:
     return array
 
 
-def outgoing(avro: AvroType, value: Any) -> Any:
-    """Arrow's Python value as fastavro takes it, for a schema with tagged unions."""
+def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
+    """Arrow's Python value as fastavro has it; `tagged`: with unions' members named."""
     if value is None or (isinstance(avro, Primitive | Enum) and decimal_type(avro) is None):
         return value
     if isinstance(avro, Union):
         members = [avro.branches[at] for at in branches_of(avro)]
         if len(members) == 1:
-            return outgoing(members[0], value)
+            return outgoing(members[0], value, tagged=tagged)
         ((name, inner),) = [pair for pair in value.items() if pair[1] is not None]
-        return {name: outgoing(members[int(name.removeprefix("member"))], inner)}
+        made = outgoing(members[int(name.removeprefix("member"))], inner, tagged=tagged)
+        return {name: made} if tagged else made
     if isinstance(avro, Record):
-        return {each.name: outgoing(each.type, value[each.name]) for each in avro.fields}
+        return {
+            each.name: outgoing(each.type, value[each.name], tagged=tagged) for each in avro.fields
+        }
     if isinstance(avro, Array):
-        return [outgoing(avro.items, each) for each in value]
+        return [outgoing(avro.items, each, tagged=tagged) for each in value]
     if isinstance(avro, Map):
-        return {key: outgoing(avro.values, each) for key, each in value}
+        return {key: outgoing(avro.values, each, tagged=tagged) for key, each in value}
     return _unscaled(value, avro) if decimal_type(avro) is not None else value
 
 

@@ -1,0 +1,70 @@
+"""Datums of a writer's schema as columns of a reader's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.avro_schema import Record, parse
+from schemas.canonical import canonical
+from schemas.codec import metrics
+from schemas.codec.arrow import arrow_schema
+from schemas.codec.codec import Codec, Decoded
+from schemas.codec.resolution import Unresolvable, resolution
+
+Schema = str | dict[str, Any] | list[Any]
+
+
+class DatumReader:
+    """One pair of schemas. Holds no state between calls; may be used from several threads.
+
+    Raises `SchemaInvalid` or `SchemaUnsupported` for a schema that is none, or has no columns, and
+    `Unresolvable` where the reader's cannot take what the writer's gives.
+    """
+
+    def __init__(self, writer: Schema, reader: Schema) -> None:
+        self._codec = Codec(writer)
+        written, read = parse(writer), parse(reader)
+        self.arrow_schema: pa.Schema = arrow_schema(read)
+        self._step = resolution(written, read)
+        self._is_same = canonical(written) == canonical(read)
+        self._from_record, self._to_record = isinstance(written, Record), isinstance(read, Record)
+
+    def decode(self, datums: pa.BinaryArray) -> Decoded:
+        """The rows of all good datums in the reader's columns, and which were bad and why.
+
+        A datum is also bad where its value has no place in the reader's schema.
+        """
+        decoded = self._codec.decode(datums)
+        if self._is_same:
+            return decoded
+        columns, schema = decoded.batch.columns, decoded.batch.schema
+        given = pa.StructArray.from_arrays(columns, fields=list(schema))
+        made, found = self._step(given if self._from_record else columns[0])
+        unfit: dict[int, str] = {}
+        for mask, reason in found:
+            for index in np.flatnonzero(mask).tolist():
+                unfit.setdefault(index, f"field {reason}" if self._from_record else reason)
+        every = range(len(self.arrow_schema))
+        resolved = [made.field(at) for at in every] if self._to_record else [made]
+        return self._assembled(decoded, resolved, unfit)
+
+    def _assembled(
+        self, decoded: Decoded, columns: list[pa.Array], unfit: dict[int, str]
+    ) -> Decoded:
+        good, refused = decoded.good, decoded.refused
+        if unfit:
+            places = np.flatnonzero(good)
+            good = good.copy()
+            good[places[list(unfit)]] = False
+            refused = sorted([*refused, *((int(places[at]), why) for at, why in unfit.items())])
+            fits = np.ones(decoded.batch.num_rows, bool)
+            fits[list(unfit)] = False
+            columns = [column.filter(pa.array(fits)) for column in columns]
+            metrics.refused("resolve", len(unfit))
+        return Decoded(pa.RecordBatch.from_arrays(columns, schema=self.arrow_schema), good, refused)
+
+
+__all__ = ["DatumReader", "Unresolvable"]

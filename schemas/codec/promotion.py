@@ -1,0 +1,122 @@
+"""A primitive or fixed of the writer's as one of the reader's: Avro's promotions, logical types.
+
+int -> long, float, double; long -> float, double; float -> double; string <-> bytes. Two logical
+types of one family (moments, times of day, decimals) keep the value; otherwise the bare number or
+the bare bytes are taken and read as the reader's logical type says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from schemas.avro_schema import AvroType, Fixed
+from schemas.codec import decimals
+from schemas.codec.arrow import arrow_type
+from schemas.codec.conform import checked_cast
+from schemas.codec.spreading import spread
+from schemas.codec.text import utf8_faults
+
+Unfit = list[tuple[Any, str]]
+Step = Callable[[pa.Array], tuple[pa.Array, Unfit]]
+
+PROMOTIONS: Final = {
+    "int": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+    "string": ("bytes",),
+    "bytes": ("string",),
+}
+_BARE: Final = {
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "string": pa.string(),
+}
+
+
+class NotPromotable(Exception):
+    """Avro has no way from the one type to the other."""
+
+
+def promotion(writer: AvroType, reader: AvroType) -> Step:
+    """From the one type's column to the other's. Raises `NotPromotable`."""
+    if writer.kind != reader.kind and reader.kind not in PROMOTIONS.get(writer.kind, ()):
+        raise NotPromotable
+    source, target = arrow_type(writer), arrow_type(reader)
+    if source == target:
+        return lambda column: (column, [])
+    if types.is_timestamp(source) and types.is_timestamp(target):
+        return lambda column: _moments(column, target)
+    if types.is_time(source) and types.is_time(target):
+        return lambda column: _cast(column, target)
+    if types.is_decimal(source) and types.is_decimal(target):
+        return lambda column: _cast(column, target)
+    return _bare(writer, reader, target)
+
+
+def _cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
+    made, unfit = checked_cast(column, target)
+    return made, [] if unfit is None else [(unfit, f"does not fit into {target}")]
+
+
+def _moments(column: pa.Array, target: pa.TimestampType) -> tuple[pa.Array, Unfit]:
+    """Local time stands for itself: its zone is nobody's."""
+    bare = column.view(pa.int64()).view(pa.timestamp(column.type.unit))
+    made, unfit = _cast(bare, pa.timestamp(target.unit))
+    return made.view(pa.int64()).view(target), unfit
+
+
+def _bare(writer: AvroType, reader: AvroType, target: pa.DataType) -> Step:
+    def step(column: pa.Array) -> tuple[pa.Array, Unfit]:
+        bare = _to_bare(column, writer)
+        unfit: Unfit = []
+        if writer.kind != reader.kind:
+            bare, unfit = _promoted(bare, _BARE[reader.kind])
+        if types.is_decimal(target):
+            return _to_decimal(bare.view(pa.binary()) if reader.kind == "bytes" else bare, target)
+        return (bare if bare.type == target else bare.view(target)), unfit
+
+    return step
+
+
+def _to_bare(column: pa.Array, writer: AvroType) -> pa.Array:
+    if types.is_decimal(column.type):
+        size = writer.size if isinstance(writer, Fixed) else None
+        data, sizes = decimals.encode(column, size)
+        offsets = np.zeros(len(sizes) + 1, np.int32)
+        np.cumsum(sizes, out=offsets[1:])
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(data))]
+        made = pa.BinaryArray.from_buffers(pa.binary(), len(column), buffers)
+        return made if size is None else made.cast(pa.binary(size))
+    bare = _BARE.get(writer.kind, column.type)
+    return column if column.type == bare else column.view(bare)
+
+
+def _promoted(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
+    if types.is_string(target):
+        text = column.view(pa.string())
+        faults = utf8_faults(text)
+        if faults is None:
+            return text, []
+        safe = spread(text.filter(pa.array(~faults)), ~faults).fill_null("")
+        return safe, [(faults, "not UTF-8")]
+    if types.is_binary(target):
+        return column.view(target), []
+    return column.cast(target, safe=False), []  # a long may have more digits than a double
+
+
+def _to_decimal(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
+    raw = column.cast(pa.binary())
+    data = np.frombuffer(raw.buffers()[2] or b"", np.uint8)
+    every = np.frombuffer(raw.buffers()[1], np.int32)
+    offsets = every[raw.offset : raw.offset + len(raw) + 1].astype(np.int64)
+    padded = np.append(data, np.zeros(1, np.uint8))
+    made, wrong = decimals.read(padded, offsets[1:], np.diff(offsets), target)
+    return made, [(wrong, f"does not fit into {target}")] if wrong.any() else []

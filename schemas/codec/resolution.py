@@ -1,0 +1,270 @@
+"""Schema resolution on columns: what the writer's schema gave, as the reader's schema wants it.
+
+The rules are those of Avro 1.12, "Schema Resolution". Where they leave a choice:
+
+- Of a reader's union, a branch of the very type is taken before one that promotes it, as Avro Java
+  does: an int stays an int where the union has both float and int.
+- Logical types keep their values, not their numbers: a timestamp in milliseconds becomes the same
+  moment in microseconds, a decimal the same number with another scale, and a row in which that
+  would lose something is set apart. Between other logical types the bare numbers are taken.
+
+A pair of schemas is compiled once, into steps. A step takes a column without nulls of its own (they
+are a union's, and stay behind with it) and gives the reader's column and the rows that do not fit.
+Schemas that cannot be resolved as a whole are refused when they are compiled; a branch of a
+writer's union that cannot be is found row by row, as the specification wants it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from schemas.avro_schema import Array, AvroType, Enum, Field, Fixed, Map, Primitive, Record, Union
+from schemas.codec.arrow import arrow_type, branches_of, is_nullable
+from schemas.codec.promotion import NotPromotable, promotion
+from schemas.codec.rows import default_value
+from schemas.codec.spreading import merged, null_of, repeated
+from skidway.errors import SkidwayError
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Unfit = list[tuple[Mask, str]]
+"""Rows that do not fit, with their reasons."""
+Step = Callable[[pa.Array], tuple[pa.Array, Unfit]]
+
+
+class Unresolvable(SkidwayError):
+    """No datum of the writer's schema has a value in the reader's; the sentence names the place."""
+
+
+def resolution(writer: AvroType, reader: AvroType, path: str = "") -> Step:
+    """From the writer's columns to the reader's. Raises `Unresolvable`."""
+    if isinstance(writer, Union):
+        return _from_union(writer, reader, path)
+    if isinstance(reader, Union):
+        return _into_union(writer, reader, path)
+    if isinstance(writer, Record) and isinstance(reader, Record):
+        _check_name(writer, reader, path)
+        return _record(writer, reader, path)
+    if isinstance(writer, Array) and isinstance(reader, Array):
+        return _array(writer, reader, path)
+    if isinstance(writer, Map) and isinstance(reader, Map):
+        return _map(writer, reader, path)
+    if isinstance(writer, Enum) and isinstance(reader, Enum):
+        _check_name(writer, reader, path)
+        return _enum(writer, reader)
+    return _leaf(writer, reader, path)
+
+
+Child = Callable[[list[pa.Array], int], tuple[pa.Array, Unfit]]
+"""From the columns of the writer's record, and their length, to one field of the reader's."""
+
+
+def _child(writer: Record, reader: Field, path: str) -> Child:
+    places = {each.name: at for at, each in enumerate(writer.fields)}
+    for name in (reader.name, *reader.aliases):
+        if name in places:
+            at = places[name]
+            step = resolution(writer.fields[at].type, reader.type, path)
+            return lambda columns, _: step(columns[at])
+    if not reader.has_default:
+        raise Unresolvable(f"The writer has no field {path}, which has no default.")
+    value = _default(reader, path)
+    return lambda _, rows: (repeated(value, rows), [])
+
+
+def _default(field: Field, path: str) -> pa.Array:
+    try:
+        return pa.array([default_value(field.type, field.default)], arrow_type(field.type))
+    except (ValueError, OverflowError) as error:
+        raise Unresolvable(f"The default of field {path} has no column: {error}.") from None
+
+
+def _record(writer: Record, reader: Record, path: str) -> Step:
+    arrow = arrow_type(reader)
+    children = [
+        (each.name, _child(writer, each, f"{path}.{each.name}".lstrip(".")))
+        for each in reader.fields
+    ]
+
+    def step(column: pa.StructArray) -> tuple[pa.Array, Unfit]:
+        if not children:
+            return pa.StructArray.from_buffers(arrow, len(column), [None]), []
+        columns = [column.field(at) for at in range(len(writer.fields))]
+        unfit: Unfit = []
+        made = []
+        for name, child in children:
+            array, found = child(columns, len(column))
+            made.append(array)
+            unfit += [(mask, f"{name}: {reason}") for mask, reason in found]
+        return pa.StructArray.from_arrays(made, fields=list(arrow)), unfit
+
+    return step
+
+
+def _array(writer: Array, reader: Array, path: str) -> Step:
+    inner, arrow = resolution(writer.items, reader.items, path), arrow_type(reader)
+
+    def step(column: pa.ListArray) -> tuple[pa.Array, Unfit]:
+        offsets, owners = _bounds(column)
+        begin = int(column.offsets[0].as_py())
+        items, unfit = inner(column.values.slice(begin, len(owners)))
+        made = pa.ListArray.from_arrays(offsets, items, type=arrow)
+        return made, _of_rows(unfit, owners, len(column))
+
+    return step
+
+
+def _map(writer: Map, reader: Map, path: str) -> Step:
+    inner, arrow = resolution(writer.values, reader.values, path), arrow_type(reader)
+
+    def step(column: pa.MapArray) -> tuple[pa.Array, Unfit]:
+        offsets, owners = _bounds(column)
+        begin = int(column.offsets[0].as_py())
+        keys = column.keys.slice(begin, len(owners))
+        values, unfit = inner(column.items.slice(begin, len(owners)))
+        made = pa.MapArray.from_arrays(offsets, keys, values, type=arrow)
+        return made, _of_rows(unfit, owners, len(column))
+
+    return step
+
+
+def _bounds(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, Any]:
+    """(offsets from zero, whose each item is)."""
+    offsets = np.asarray(column.offsets)
+    return pa.array(offsets - offsets[0]), np.repeat(np.arange(len(column)), np.diff(offsets))
+
+
+def _of_rows(unfit: Unfit, owners: Any, rows: int) -> Unfit:
+    return [(np.bincount(owners[mask], minlength=rows) > 0, reason) for mask, reason in unfit]
+
+
+def _enum(writer: Enum, reader: Enum) -> Step:
+    if set(writer.symbols) <= set(reader.symbols):
+        return lambda column: (column, [])
+    symbols = pa.array(reader.symbols, pa.string())
+
+    def step(column: pa.StringArray) -> tuple[pa.Array, Unfit]:
+        known = pc.is_in(column, symbols)
+        if reader.default is not None:
+            return pc.if_else(known, column, reader.default), []
+        unknown = ~np.asarray(known)
+        reason = f"a symbol that enum {reader.name} has not, nor a default"
+        return column, [(unknown, reason)] if unknown.any() else []
+
+    return step
+
+
+def _leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
+    if isinstance(writer, Fixed) and isinstance(reader, Fixed):
+        _check_name(writer, reader, path)
+        if writer.size != reader.size:
+            raise Unresolvable(f"Field {path} was a fixed({writer.size}) and is ({reader.size}).")
+    elif not (isinstance(writer, Primitive) and isinstance(reader, Primitive)):
+        raise _mismatch(writer, reader, path)
+    try:
+        return promotion(writer, reader)
+    except NotPromotable:
+        raise _mismatch(writer, reader, path) from None
+
+
+def _mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
+    return Unresolvable(f"Field {path} was written as {writer.kind} and is {reader.kind} now.")
+
+
+def _check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, path: str) -> None:
+    """Unqualified names count; an alias counts with its namespace."""
+    same = writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
+    if not same and writer.name not in reader.aliases:
+        where = f" at {path}" if path else ""
+        raise Unresolvable(f"The {writer.kind} {writer.name}{where} is {reader.name} now.")
+
+
+def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
+    """Into the branch of the very type, or else the first that it can be promoted to."""
+    arrow = arrow_type(reader)
+    if writer.kind == "null":
+        if all(branch.kind != "null" for branch in reader.branches):
+            raise _mismatch(writer, reader, path)
+        return lambda column: (repeated(null_of(arrow), len(column)), [])
+    members = branches_of(reader)
+    for wants_same in (True, False):
+        for number, at in enumerate(members):
+            branch = reader.branches[at]
+            if wants_same and branch.kind != writer.kind:
+                continue
+            try:
+                inner = resolution(writer, branch, path)
+            except Unresolvable:
+                continue
+            return inner if len(members) == 1 else _as_member(inner, number, arrow)
+    raise _mismatch(writer, reader, path)
+
+
+def _as_member(inner: Step, number: int, arrow: pa.StructType) -> Step:
+    def step(column: pa.Array) -> tuple[pa.Array, Unfit]:
+        value, unfit = inner(column)
+        children = [
+            value if at == number else repeated(null_of(each.type), len(column))
+            for at, each in enumerate(arrow)
+        ]
+        return pa.StructArray.from_arrays(children, fields=list(arrow)), unfit
+
+    return step
+
+
+def _from_union(writer: Union, reader: AvroType, path: str) -> Step:
+    """Each branch by its own step; one that has none makes the rows unfit that took it."""
+    members = branches_of(writer)
+    steps = [_try(writer.branches[at], reader, path) for at in members]
+    takes_null = reader.kind == "null" or _has_null(reader)
+    has_null = is_nullable(writer) or not members
+    if all(isinstance(each, str) for each in steps) and not (has_null and takes_null):
+        raise Unresolvable(next((each for each in steps if isinstance(each, str)), "null"))
+    arrow = arrow_type(reader)
+
+    def step(column: pa.Array) -> tuple[pa.Array, Unfit]:
+        unfit: Unfit = []
+        parts = []
+        for number, inner in enumerate(steps):
+            member = column.field(number) if len(steps) > 1 else column
+            mask = np.asarray(member.is_valid())
+            if len(steps) > 1:
+                mask = mask & np.asarray(column.is_valid())
+            if not mask.any():
+                continue
+            if isinstance(inner, str):
+                unfit.append((mask, inner))
+                continue
+            value, found = inner(member if mask.all() else member.filter(pa.array(mask)))
+            unfit += [(_where(mask, each), reason) for each, reason in found]
+            parts.append((value, mask))
+        if not takes_null and column.null_count:
+            unfit.append((np.asarray(column.is_null()), "null in a required field"))
+        if len(parts) == 1 and len(parts[0][0]) == len(column):
+            return parts[0][0], unfit
+        nothing = (pa.array([], arrow), np.zeros(len(column), bool))
+        return merged([*parts, nothing], arrow), unfit
+
+    return step
+
+
+def _try(writer: AvroType, reader: AvroType, path: str) -> Step | str:
+    try:
+        return resolution(writer, reader, path)
+    except Unresolvable as error:
+        return str(error)
+
+
+def _has_null(avro: AvroType) -> bool:
+    return isinstance(avro, Union) and any(each.kind == "null" for each in avro.branches)
+
+
+def _where(mask: Mask, inside: Mask) -> Mask:
+    """`inside`, which speaks of the rows of `mask`, for all rows."""
+    every = np.zeros(len(mask), bool)
+    every[np.flatnonzero(mask)[inside]] = True
+    return every

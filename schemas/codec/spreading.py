@@ -1,0 +1,41 @@
+"""Rows that went on by themselves come back into their places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def spread(column: pa.Array, mask: Mask) -> pa.Array:
+    """`column` at the rows where `mask` is true, null at the others."""
+    places = np.cumsum(mask) - 1
+    if not pa.types.is_struct(column.type):
+        return column.take(pa.array(places, mask=~mask))
+    with_null = pa.concat_arrays([column, null_of(column.type)])
+    return with_null.take(pa.array(np.where(mask, places, len(column))))
+
+
+def null_of(arrow: pa.DataType) -> pa.Array:
+    """One null; what is not nullable inside of it has a value even there."""
+    return pa.array([None], arrow)
+
+
+def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
+    """Each part at the rows where its mask is true (never two), null where none is."""
+    rows = len(parts[0][1])
+    begin = sum(len(part) for part, _ in parts)
+    places = np.full(rows, begin)  # of the null behind all parts
+    begin = 0
+    for part, mask in parts:
+        places[mask] = begin + np.arange(len(part))
+        begin += len(part)
+    return pa.concat_arrays([*(part for part, _ in parts), null_of(arrow)]).take(pa.array(places))
+
+
+def repeated(value: pa.Array, rows: int) -> pa.Array:
+    """The only element of `value`, so many times."""
+    return value.take(pa.array(np.zeros(rows, np.int32)))
