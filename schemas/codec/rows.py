@@ -112,7 +112,9 @@ def _weights(record: Record) -> dict[int, int]:
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }
     is_harmless = all(least and width <= CLAIM_MAX * least for width, least in every.values())
-    return {} if is_harmless else {key: max(width, 1) for key, (width, _) in every.items()}
+    if is_harmless:
+        return {}
+    return {key: width if least else 0 for key, (width, least) in every.items()}
 
 
 def _array(rows: dict[int, dict[str, Any]], field: pa.Field) -> pa.Array:

@@ -1,0 +1,191 @@
+"""Datums made to hurt: huge counts, items of nothing, deep and endless ones. Memory and time stay
+in proportion to the bytes that came in.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from prometheus_client import REGISTRY
+
+from schemas.avro_schema import NESTING_MAX
+from schemas.codec import Codec
+from schemas.codec.arrow import SchemaUnsupported
+
+MEMORY_MAX = 64 << 20
+WITHIN_S = 20.0
+
+
+def zigzag(number: int) -> bytes:
+    rest, out = (number << 1) ^ (number >> 63), bytearray()
+    rest &= (1 << 64) - 1
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*out, rest])
+
+
+def schema_of(avro: Any) -> dict[str, Any]:
+    return {"type": "record", "name": "R", "fields": [{"name": "a", "type": avro}]}
+
+
+def array(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def table(columns: int) -> dict[str, Any]:
+    fields = [{"name": f"f{at}", "type": "long"} for at in range(columns)]
+    return {"type": "record", "name": "T", "fields": fields}
+
+
+def peak(job: Callable[[], object]) -> int:
+    """How many bytes the process grew by, at most, while `job` ran."""
+    before, most, done = resident(), 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal most
+        while not done.wait(0.002):
+            most = max(most, resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        job()
+    finally:
+        done.set()
+        watcher.join()
+    return max(most, resident()) - before
+
+
+def resident() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+EMPTY = {"type": "record", "name": "E", "fields": []}
+HUGE = 2**60
+
+
+@pytest.mark.parametrize("times", [1, 100])
+@pytest.mark.parametrize(
+    ("avro", "datum"),
+    [
+        (array("null"), zigzag(HUGE) + b"\0"),
+        (array("null"), zigzag(-HUGE) + zigzag(0) + b"\0"),
+        (array("null"), zigzag(-(2**63)) + zigzag(0) + b"\0"),
+        (array(EMPTY), zigzag(HUGE) + b"\0"),
+        (array({"type": "fixed", "name": "F", "size": 0}), zigzag(HUGE) + b"\0"),
+        (array(array("null")), zigzag(2) + zigzag(HUGE) + b"\0" * 3),
+        (array(array("null")), zigzag(1000) + (zigzag(1000) + b"\0") * 1000 + b"\0"),
+        (array("null"), (zigzag(1000) * 5000) + b"\0"),
+        (array("long"), zigzag(HUGE) + b"\0" * 50),
+        (array("string"), zigzag(HUGE) + b"\0" * 50),
+        (array("string"), zigzag(3) + zigzag(HUGE) + b"\0" * 50),
+        ({"type": "map", "values": "null"}, zigzag(HUGE) + b"\0" * 50),
+        ({"type": "map", "values": "long"}, zigzag(-HUGE) + zigzag(HUGE) + b"\0" * 50),
+        ("bytes", zigzag(HUGE)),
+        ("string", zigzag(HUGE) + b"x"),
+        ("string", zigzag(-5) + b"x"),
+        (array(["null", table(5000)]), zigzag(100_000) + b"\0" * 100_001),
+        (
+            array(["null", array(["null", table(5000)])]),
+            zigzag(1) + zigzag(1) + zigzag(9000) + b"\0" * 9002,
+        ),
+        ({"type": "fixed", "name": "F", "size": 2**31 - 1}, b"x"),
+    ],
+)
+def test_no_claim_takes_memory_or_time(avro: Any, datum: bytes, times: int) -> None:
+    """Refused in well under what they claim (beside good ones too), by every way a datum takes."""
+    codec = Codec(schema_of(avro))
+    datums = pa.array([datum] * times, pa.binary())
+    found = []
+    begin = time.monotonic()
+    grown = peak(lambda: found.append(codec.decode(datums)))
+    assert time.monotonic() - begin < WITHIN_S
+    assert grown < MEMORY_MAX
+    (decoded,) = found
+    assert len(decoded.refused) == times
+    assert not decoded.batch.num_rows
+
+
+def test_items_without_bytes_are_read_up_to_a_limit() -> None:
+    """1,024 nulls in a datum are an array of nulls; one more is a claim."""
+    codec = Codec(schema_of(array("null")))
+    for count, is_good in ((3, True), (1024, True), (1025, False)):
+        decoded = codec.decode(pa.array([zigzag(count) + b"\0"] * 2))
+        assert decoded.good.tolist() == [is_good] * 2
+        assert all(len(row["a"]) == count for row in decoded.batch.to_pylist())
+    assert decoded.refused[0][1] == "it has more than 1024 items that take no bytes"
+
+
+def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
+    """A null of one byte may stand for five hundred columns, not for any number of such records."""
+    codec = Codec(schema_of(array(["null", table(500)])))
+    row = {"a": [{f"f{at}": at for at in range(500)}, None]}
+    datum = codec.encode(pa.RecordBatch.from_pylist([row], codec.arrow_schema))[0].as_py()
+    decoded = codec.decode(pa.array([datum, zigzag(1000) + b"\0" * 1001]))
+    assert decoded.batch.to_pylist() == [row]
+    assert decoded.refused == [(1, "its items take more than 256 times its bytes in columns")]
+
+
+def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
+    """No schema, and so no datum, can exhaust the stack."""
+
+    def nested(depth: int) -> dict[str, Any]:
+        avro: Any = "long"
+        for _ in range(depth):
+            avro = array(avro)
+        return schema_of(avro)
+
+    codec = Codec(nested(NESTING_MAX - 4))
+    good, bad = zigzag(1) * (NESTING_MAX - 4) + b"\x0e" + b"\0" * (NESTING_MAX - 4), b"\x02" * 500
+    decoded = codec.decode(pa.array([good, bad]))
+    assert decoded.good.tolist() == [True, False]
+    assert codec.encode(decoded.batch).to_pylist() == [good]
+    recursive = {"type": "record", "name": "R", "fields": [{"name": "a", "type": ["null", "R"]}]}
+    with pytest.raises(SchemaUnsupported, match="Field a contains itself"):
+        Codec(recursive)
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        zigzag(2) + b"\x02\x04" + zigzag(1) + b"\x06" + b"\0",
+        zigzag(-2) + zigzag(2) + b"\x02\x04" + zigzag(-1) + zigzag(1) + b"\x06" + b"\0",
+    ],
+)
+def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
+    """As writers that bound their blocks make them (Go's hamba/avro: sized, of a hundred)."""
+    codec = Codec(schema_of(array("long")))
+    before = counted("decode", "columns")
+    decoded = codec.decode(pa.array([blocks] * 50))
+    assert decoded.batch.to_pylist() == [{"a": [1, 2, 3]}] * 50
+    assert counted("decode", "columns") - before == 50
+
+
+def test_the_path_is_chosen_once_and_counted() -> None:
+    """What an operator sees: which path schemas take, how many datums each path did."""
+    for avro, path in (("long", "pyruhvro"), (array("long"), "columns")):
+        made = REGISTRY.get_sample_value("skidway_schemas_codecs_total", {"path": path}) or 0
+        codec = Codec(schema_of(avro))
+        assert codec.path == path
+        assert REGISTRY.get_sample_value("skidway_schemas_codecs_total", {"path": path}) == made + 1
+        before = {each: counted(each, path) for each in ("encode", "decode")}
+        batch = pa.RecordBatch.from_pylist(
+            [{"a": 1 if avro == "long" else [1]}] * 3, codec.arrow_schema
+        )
+        codec.decode(codec.encode(batch))
+        assert {each: counted(each, path) - before[each] for each in before} == {
+            "encode": 3,
+            "decode": 3,
+        }
+
+
+def counted(direction: str, path: str) -> float:
+    labels = {"direction": direction, "path": path}
+    return REGISTRY.get_sample_value("skidway_schemas_datums_total", labels) or 0
