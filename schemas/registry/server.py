@@ -1,8 +1,9 @@
 """The registry's HTTP server: uvicorn, with the bounds that it lacks.
 
-uvicorn waits for ever for the head of a request, and answers what it refuses itself in plain text.
-Here a head comes within `HEAD_WITHIN_S`, connections are at most `CONNECTIONS_MAX`, and every
-refusal has the registry's form.
+uvicorn waits for ever for the head of a request and for a client that does not read its answer, and
+answers what it refuses itself in plain text. Here a head comes within `HEAD_WITHIN_S`, an answer is
+read on at least as often, connections are at most `CONNECTIONS_MAX`, and every refusal has the
+registry's form.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Protocol(H11Protocol):
     """One connection."""
 
     _head: asyncio.TimerHandle | None = None
+    _unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """See asyncio."""
@@ -89,8 +91,17 @@ class Protocol(H11Protocol):
             self._head.cancel()
 
     def _no_head(self) -> None:
-        """A request that is being answered has come in time; behind its answer comes a new time."""
-        if self.cycle is None or self.cycle.response_complete:
+        """Ends the connection, unless a request is being answered or its answer still read.
+
+        Behind an answer a new time begins; who reads it slowly gets on as long as he does read.
+        """
+        if self.cycle is not None and not self.cycle.response_complete:
+            return
+        unsent = self.transport.get_write_buffer_size()
+        if unsent not in (0, self._unsent):
+            self._unsent = unsent
+            self._expect_head(HEAD_WITHIN_S)
+        else:
             self.transport.abort()
 
 

@@ -1,0 +1,118 @@
+"""What stock clients really send, request by request, and what they do with the answer.
+
+Recorded from confluent-kafka 2.16 (serializer, deserializer, client), read in the sources of
+libserdes (kcat), kafbat's kafka-ui and AKHQ.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from support.registry_http import Registry, record
+
+CONFLUENT = {
+    "Accept": "application/vnd.schemaregistry.v1+json,"
+    " application/vnd.schemaregistry+json, application/json",
+    "Confluent-Client-Version": "python/2.16.0",
+}
+WITH_BODY = {
+    "Accept": "*/*",
+    "Content-Type": "application/vnd.schemaregistry.v1+json",
+    "Confluent-Accept-Unknown-Properties": "true",
+    "Confluent-Client-Version": "python/2.16.0",
+}
+SCHEMA = record(a=None)
+BODY = {"schema": SCHEMA, "schemaType": "AVRO", "references": []}
+STORED = json.dumps(json.loads(SCHEMA), separators=(",", ":"))
+USE = {"subject": "t-value", "version": 1}
+VERSION = {"subject": "t-value", "version": 1, "id": 1, "schema": STORED}
+
+
+@pytest.fixture
+def filled(registry: Registry) -> Registry:
+    registry.register("t-value", SCHEMA)
+    return registry
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/schemas/ids/1?subject=t-value", {"schema": STORED}),
+        ("/schemas/ids/1?subject=t-value&format=", {"schema": STORED}),
+        ("/schemas/ids/1", {"schema": STORED}),
+        ("/subjects/t-value/versions/latest", VERSION),
+        ("/subjects/t-value/versions/-1", VERSION),
+        ("/subjects/t-value/versions?deleted=false&deleted_only=false&offset=0&limit=-1", [1]),
+        ("/subjects?deleted=false&deleted_only=false&offset=0&limit=-1", ["t-value"]),
+        ("/schemas/ids/1/versions?deleted=false&offset=0&limit=-1", [USE]),
+        ("/schemas/ids/1/subjects", ["t-value"]),
+        ("/config/t-value?defaultToGlobal=true", {"compatibilityLevel": "BACKWARD"}),
+        ("/config", {"compatibilityLevel": "BACKWARD"}),
+        ("/schemas/types", ["AVRO"]),
+        ("/", {}),
+    ],
+)
+def test_reads(filled: Registry, path: str, expected: Any) -> None:
+    """Every query parameter that they add, with the headers that they send."""
+    assert filled.good("GET", path, headers=CONFLUENT) == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "key", "expected"),
+    [
+        ("POST", "/subjects/t-value/versions?normalize=False", BODY, "id", 1),
+        ("POST", "/subjects/t-value?normalize=False&deleted=False", BODY, "version", 1),
+        (
+            "POST",
+            "/compatibility/subjects/t-value/versions/latest?normalize=False&verbose=False",
+            BODY,
+            "is_compatible",
+            True,
+        ),
+        (
+            "POST",
+            "/compatibility/subjects/t-value/versions?normalize=False&verbose=False",
+            BODY,
+            "is_compatible",
+            True,
+        ),
+        ("PUT", "/config/t-value", {"compatibility": "FULL"}, "compatibility", "FULL"),
+        ("PUT", "/mode/t-value?force=False", {"mode": "READONLY"}, "mode", "READONLY"),
+    ],
+)
+def test_requests_with_a_body(
+    filled: Registry, method: str, path: str, body: Any, key: str, expected: Any
+) -> None:
+    """Python's False in the query is no yes."""
+    assert filled.good(method, path, body, headers=WITH_BODY)[key] == expected
+
+
+def test_the_body_that_libserdes_sends(registry: Registry) -> None:
+    """The schema alone, with its own content type."""
+    headers = {"Content-Type": "application/vnd.schemaregistry.v1+json", "User-Agent": "libserdes"}
+    path = "/subjects/t-value/versions"
+    assert registry.good("POST", path, {"schema": SCHEMA}, headers=headers) == {"id": 1}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/associations/resources/-/t?resourceType=topic&associationType=value",
+        "/associations/resources/-/t?resourceType=topic&associationType=key&lifecycle=STRONG",
+        "/associations/subjects/t-value",
+    ],
+)
+def test_the_probe_for_associations_is_404(filled: Registry, path: str) -> None:
+    """Only that makes the default serializers go on; they read error_code and message."""
+    status, document = filled.ask("GET", path, headers=CONFLUENT)
+    assert (status, document) == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
+
+
+def test_a_subject_is_deleted_by_its_encoded_name(registry: Registry) -> None:
+    """`/` and a blank belong to the name."""
+    registry.register("s%2Fx%20y", SCHEMA)
+    assert registry.good("DELETE", "/subjects/s%2Fx%20y?permanent=False", headers=CONFLUENT) == [1]
+    assert registry.good("DELETE", "/subjects/s%2Fx%20y?permanent=True", headers=CONFLUENT) == [1]

@@ -1,0 +1,120 @@
+"""The bounds of a connection, without one: a clock and a transport of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from schemas.registry import server
+from schemas.registry.server import HEAD_WITHIN_S, KEEP_ALIVE_S, Protocol
+
+
+class Timers:
+    """Stands in for the event loop: what it was asked to call later, and when."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[float, Callable[..., None], Any]] = []
+
+    def call_later(self, delay: float, call: Callable[..., None]) -> Any:
+        timer = (delay, call, self)
+        self.waiting.append(timer)
+        return _Handle(lambda: self.waiting.remove(timer) if timer in self.waiting else None)
+
+    def fire(self) -> float:
+        """Calls what comes next; how long it would have taken."""
+        delay, call, _ = self.waiting.pop(0)
+        call()
+        return delay
+
+
+class _Handle:
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self.cancel = cancel
+
+
+class Transport:
+    """As far as the protocol asks it."""
+
+    def __init__(self) -> None:
+        self.unsent = 0
+        self.aborted = False
+
+    def get_extra_info(self, _name: str) -> Any:
+        return None
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+class Cycle:
+    """A request that is being answered, or was."""
+
+    def __init__(self, response_complete: bool) -> None:
+        self.response_complete = response_complete
+
+
+def connected(state: ServerState | None = None) -> tuple[Protocol, Transport, Timers]:
+    async def app(_scope: Any, _receive: Any, _send: Any) -> None: ...
+
+    config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none")
+    timers, transport = Timers(), Transport()
+    made = Protocol(config, state or ServerState(), {}, timers)  # type: ignore[arg-type]
+    made.connection_made(transport)  # type: ignore[arg-type]
+    return made, transport, timers
+
+
+def test_a_connection_that_says_nothing_ends() -> None:
+    """After HEAD_WITHIN_S."""
+    _, transport, timers = connected()
+    assert timers.fire() == HEAD_WITHIN_S
+    assert transport.aborted
+
+
+def test_a_request_that_is_being_answered_has_its_time() -> None:
+    """The log may take longer than a head."""
+    protocol, transport, timers = connected()
+    protocol.cycle = Cycle(response_complete=False)  # type: ignore[assignment]
+    timers.fire()
+    assert not transport.aborted
+
+
+def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
+    """A large answer over a thin line; and the end of one who does not read at all."""
+    protocol, transport, timers = connected()
+    protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]
+    for unsent in (3_000_000, 2_000_000, 1_000_000):
+        transport.unsent = unsent
+        timers.fire()
+        assert not transport.aborted
+    timers.fire()
+    assert transport.aborted
+
+
+def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Idle connections live as long as keep-alive says, and a head after that; never two timers."""
+    monkeypatch.setattr(server.H11Protocol, "on_response_complete", lambda _self: None)
+    protocol, transport, timers = connected()
+    protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]
+    protocol.on_response_complete()
+    assert len(timers.waiting) == 1
+    assert timers.fire() == KEEP_ALIVE_S + HEAD_WITHIN_S
+    assert transport.aborted
+
+
+def test_more_connections_than_allowed_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are there are not touched."""
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 1)
+    state = ServerState()
+    _, first, _ = connected(state)
+    _, second, _ = connected(state)
+    assert (first.aborted, second.aborted) == (False, True)
