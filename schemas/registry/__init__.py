@@ -26,9 +26,10 @@ A reference is kept with the id that it meant, so every schema can be read whate
 
 Reading order: `refusals` (what can be answered, with codes), `kept` (a schema under its id),
 `modes`, `changes` (entries), `parsed` (schemas as types, remembered), `state` (what the log means;
-pure), `decisions/` (may this be done, and which entry does it; pure), `zookeeper_log` and `store`
-(the log there, the state here), `rest/` (HTTP), `passwords` and `authentication` (who may come),
-`listeners` and `server` (sockets, TLS, and what a connection may take), `settings`, `program`.
+pure), `decisions/` (may this be done, and which entry does it; pure), `answering`, `zookeeper_log`
+and `store` (the log there, the state here), `rest/` (HTTP), `passwords` and `authentication` (who
+may come), `listeners` and `server` (sockets, TLS, and what a connection may take), `settings`,
+`program`.
 
 Not here: JSON Schema and Protobuf, contexts other than the default one, metadata and rules of
 schemas, associations (every client takes their 404).

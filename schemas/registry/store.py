@@ -12,11 +12,12 @@ import contextlib
 import threading
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 from prometheus_client import Counter
 
 from schemas.compatibility import Level
+from schemas.registry.answering import Answer, Memory
 from schemas.registry.changes import (
     ENTRY_BYTES_MAX,
     Change,
@@ -42,26 +43,10 @@ AHEAD_MAX: Final = 256
 LOG_WITHIN_S: Final = 20.0
 """How long a request waits for others that read or write the log: two answers of ZooKeeper's."""
 
-Answer = TypeVar("Answer")
-
 _log = log.get(__name__)
 _conflicts = Counter(
     "skidway_schemas_write_conflicts", "Entries that another registry was faster to write."
 )
-
-
-class MustWait(Exception):
-    """Memory alone cannot answer: somebody has to ask the log."""
-
-
-class Registry(Protocol):
-    """What requests are answered from: the store, or what it remembers."""
-
-    def read(self, question: Callable[[State], Answer]) -> Answer:
-        """The answer. Raises refusals."""
-
-    def write(self, decide: Callable[[State], Decision]) -> Any:
-        """The decision's answer, once its change is in the log. Raises refusals."""
 
 
 class Log(Protocol):
@@ -298,19 +283,3 @@ class Store:
                 _log.error("registry_log_refused", reason=str(error), entries=self._read)
                 return
             self._wake.wait(FOLLOW_EVERY_S)
-
-
-class Memory:
-    """What a store remembers. Never waits for the network: raises `NotFound` or `MustWait`."""
-
-    def __init__(self, ask: Callable[[Callable[[State], Any]], Any]) -> None:
-        self._ask = ask
-
-    def read(self, question: Callable[[State], Answer]) -> Answer:
-        """The answer as far as the log was read."""
-        answer: Answer = self._ask(question)
-        return answer
-
-    def write(self, decide: Callable[[State], Decision]) -> Any:
-        """Only the log knows."""
-        raise MustWait

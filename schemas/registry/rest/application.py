@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from schemas.registry.answering import MustWait, Registry
 from schemas.registry.refusals import NotFound, Refusal, too_busy
 from schemas.registry.rest.answers import (
     good,
@@ -26,7 +27,7 @@ from schemas.registry.rest.answers import (
 )
 from schemas.registry.rest.call import Call, read_call
 from schemas.registry.rest.routes import ROUTES, Answering, with_fixed_mode
-from schemas.registry.store import MustWait, Registry, Store
+from schemas.registry.store import Store
 from skidway.errors import SkidwayError
 
 REQUESTS_MAX: Final = 500

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from schemas.registry.answering import Registry
 from schemas.registry.decisions import comparison
 from schemas.registry.decisions.comparison import Comparison
 from schemas.registry.rest.call import Call
 from schemas.registry.rest.schemas import submitted
-from schemas.registry.store import Registry
 
 
 def with_version(registry: Registry, call: Call) -> Any:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from schemas.registry.answering import Registry
 from schemas.registry.decisions import configuration
 from schemas.registry.rest.call import Call
 from schemas.registry.state import State
-from schemas.registry.store import Registry
 
 
 def level(registry: Registry, call: Call) -> Any:

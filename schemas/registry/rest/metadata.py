@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib import metadata as packages
 from typing import Any
 
+from schemas.registry.answering import Registry
 from schemas.registry.rest.call import Call
-from schemas.registry.store import Registry
 
 
 def contexts(_registry: Registry, _call: Call) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.avro_schema import SchemaInvalid
+from schemas.registry.answering import Registry
 from schemas.registry.decisions import submission
 from schemas.registry.decisions.submission import Submitted
 from schemas.registry.kept import Kept
 from schemas.registry.rest.answers import Text
 from schemas.registry.rest.call import Call
 from schemas.registry.state import State, Version
-from schemas.registry.store import Registry
 
 
 def submitted(registry: Registry, call: Call) -> Submitted:

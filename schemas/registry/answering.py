@@ -1,0 +1,41 @@
+"""What requests are answered from: all that is known, or what is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from schemas.registry.decisions import Decision
+from schemas.registry.state import State
+
+Answer = TypeVar("Answer")
+
+
+class MustWait(Exception):
+    """Memory alone cannot answer: somebody has to ask the log."""
+
+
+class Registry(Protocol):
+    """What requests are answered from: the store, or what it remembers."""
+
+    def read(self, question: Callable[[State], Answer]) -> Answer:
+        """The answer. Raises refusals."""
+
+    def write(self, decide: Callable[[State], Decision]) -> Any:
+        """The decision's answer, once its change is in the log. Raises refusals."""
+
+
+class Memory:
+    """What a store remembers. Never waits for the network: raises `NotFound` or `MustWait`."""
+
+    def __init__(self, ask: Callable[[Callable[[State], Any]], Any]) -> None:
+        self._ask = ask
+
+    def read(self, question: Callable[[State], Answer]) -> Answer:
+        """The answer as far as the log was read."""
+        answer: Answer = self._ask(question)
+        return answer
+
+    def write(self, decide: Callable[[State], Decision]) -> Any:
+        """Only the log knows."""
+        raise MustWait
