@@ -1,7 +1,8 @@
 """What to do about a schema that may not follow: where it fails, under which level it may, an edit.
 
 - `draft`: a schema that is being edited, and names for the places in it
-- `edits`: the edits that can mend each kind of incompatibility, the one that keeps most first
+- `edits`: the edits that can mend each kind of incompatibility, the one that keeps most first;
+  `edit` is one, `backward` and `forward` make those of either direction, of `pieces`
 - `repair`: tries them until the checker takes the result
 - `report`: `advise`, which puts it all together for people
 

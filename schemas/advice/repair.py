@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from schemas.advice.draft import Draft, PlaceMissing
-from schemas.advice.edits import Edit, edits
+from schemas.advice.edit import Edit
+from schemas.advice.edits import edits
 from schemas.avro_schema import AvroType, Named, SchemaInvalid, parse
 from schemas.canonical import canonical
 from schemas.compatibility import Incompatibility, Level, check

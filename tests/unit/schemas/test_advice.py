@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from schemas.advice import advise
 from schemas.avro_schema import named_types, parse
+from schemas.canonical import canonical
 from schemas.compatibility import Level, check
 from support.avro_schemas import mutated, schemas
 
@@ -185,7 +186,21 @@ def test_types_of_other_schemas_are_not_edited() -> None:
         known,
     )
     assert advice is not None
-    assert advice.suggestion is None or '"name":"P"' not in advice.suggestion.schema
+    assert advice.faults[0].place == "p.b"
+    assert advice.suggestion is None
+    assert '"default"' not in canonical(known["P"])
+
+
+def test_as_little_is_edited_as_can_be() -> None:
+    """What mends two faults at once comes before what mends one and leaves the other."""
+    advice = advise(
+        parse(record(field("b", "int"), field("c", "int"))),
+        [(1, parse(record(B, C)))],
+        Level.FULL,
+    )
+    assert advice is not None
+    assert advice.suggestion is not None
+    assert advice.suggestion.edits == ("keep the type of b: string", "keep the type of c: long")
 
 
 def test_who_may_follow_needs_no_advice() -> None:

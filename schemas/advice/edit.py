@@ -1,0 +1,53 @@
+"""One edit of a draft, and the edits that keep what was before: they mend either direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from schemas.advice.draft import Draft
+from schemas.avro_schema import AvroType, Fixed, Named
+from schemas.differences import type_name
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One edit: what it does, and how."""
+
+    words: str
+    change: Callable[[Draft], None]
+
+
+def keep_type(place: str, name: str, theirs: AvroType) -> Edit:
+    """The old type again."""
+    return Edit(
+        f"keep the type of {name}: {type_name(theirs)}", lambda draft: draft.put(place, theirs)
+    )
+
+
+def keep_name(place: str, there: Named) -> Iterator[Edit]:
+    """The old name again."""
+
+    def keep(draft: Draft) -> None:
+        made = draft.type_at(place)
+        if isinstance(made, Named):
+            made.name = there.name
+
+    yield Edit(f"keep the name {there.name}", keep)
+
+
+def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
+    """The old size of a fixed again."""
+
+    def keep(draft: Draft) -> None:
+        made = draft.type_at(place)
+        if isinstance(made, Fixed) and isinstance(there, Fixed):
+            made.size = there.size
+
+    if isinstance(there, Fixed):
+        yield Edit(f"keep the size of fixed {there.name}: {there.size}", keep)
+
+
+def named_at(root: AvroType, place: str) -> str:
+    """The type there in a word or two. Raises `PlaceMissing`."""
+    return type_name(Draft(root).type_at(place))

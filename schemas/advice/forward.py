@@ -1,0 +1,92 @@
+"""The old schema cannot read what the new one writes: the edits that can mend that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+from schemas.advice.draft import Draft, place_name
+from schemas.advice.edit import Edit, keep_name, keep_type, named_at
+from schemas.advice.pieces import branches, union, zeros
+from schemas.avro_schema import AvroType, Enum, Field, Named, Record, Union
+from schemas.compatibility import Incompatibility
+from schemas.differences import type_name
+
+
+def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
+    """A field that is still read: keep it, with a default if versions before lack it."""
+    lost = Draft(old).field_at(fault.path)
+    name = place_name(old, fault.path)
+    again = [(f"keep field {name}: {type_name(lost.type)}", lost)]
+    for value in zeros(lost.type):
+        words = f"keep field {name}: {type_name(lost.type)}, with the default {json.dumps(value)}"
+        again.append((words, replace(lost, default=value, has_default=True)))
+    for words, field in again:
+
+        def change(draft: Draft, field: Field = field) -> None:
+            record = draft.record_at(fault.writer_place)
+            record.fields.append(replace(field, aliases=_free(field.aliases, record)))
+
+        yield Edit(words, change)
+
+
+def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
+    """A type that is not known yet: leave it out of the union, or keep the old one."""
+    place = fault.writer_place
+    name = place_name(new, place) or "the schema"
+    above, _, last = place.rpartition("/")
+    if last.isdigit():
+        written = Draft(new).type_at(above)
+        if isinstance(written, Union):
+            gone = written.branches[int(last)]
+
+            def drop(draft: Draft) -> None:
+                now = draft.type_at(above)
+                left = [each for at, each in enumerate(branches(now)) if at != int(last)]
+                draft.put(above, left[0] if len(left) == 1 else union(left))
+
+            yield Edit(f"let {name} not be {type_name(gone)}", drop)
+    yield keep_type(place, name, Draft(old).type_at(fault.reader_place))
+
+
+def drop_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
+    """Symbols that are not known yet."""
+    there = Draft(old).type_at(fault.reader_place)
+
+    def drop(draft: Draft) -> None:
+        enum = draft.type_at(fault.writer_place)
+        if isinstance(enum, Enum) and isinstance(there, Enum):
+            enum.symbols = tuple(each for each in enum.symbols if each in there.symbols)
+            enum.default = enum.default if enum.default in enum.symbols else None
+
+    name = named_at(new, fault.writer_place)
+    yield Edit(
+        f"leave the symbols {fault.detail} out of {name}; give it a default first, in a version "
+        "of its own, and then add them",
+        drop,
+    )
+
+
+def former_name(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
+    """A type that is not known under its new name."""
+    there = Draft(old).type_at(fault.reader_place)
+    if isinstance(there, Named):
+        yield from keep_name(fault.writer_place, there)
+
+
+def leave_out(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
+    """A field of the old schema is several of ours, by its aliases: all but its own name go."""
+    field = Draft(old).field_at(fault.path)
+    gone = set(field.aliases) - {field.name}
+
+    def drop(draft: Draft) -> None:
+        record = draft.record_at(fault.writer_place)
+        record.fields[:] = [each for each in record.fields if each.name not in gone]
+
+    yield Edit(f"leave out {', '.join(sorted(gone))}: {field.name} has these names too", drop)
+
+
+def _free(aliases: tuple[str, ...], record: Record) -> tuple[str, ...]:
+    taken = {each.name for each in record.fields}
+    return tuple(each for each in aliases if each not in taken)

@@ -1,0 +1,59 @@
+"""Types and defaults that edits put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Named, Primitive, Union
+
+NOTHING: Final = Primitive("null")
+FIXED_ZERO_MAX: Final = 64
+"""Bytes of a fixed whose zeros are still a default that somebody would write."""
+
+
+def or_null(avro: AvroType) -> AvroType:
+    """With null first: readers of older specifications take a default of the first branch only."""
+    rest = [each for each in branches(avro) if each.kind != "null"]
+    return Union((NOTHING, *rest))
+
+
+def branches(avro: AvroType) -> tuple[AvroType, ...]:
+    return avro.branches if isinstance(avro, Union) else (avro,)
+
+
+def union(types: Sequence[AvroType]) -> Union:
+    """Each name once: what two types of one name would read is one of them."""
+    named: dict[str, AvroType] = {}
+    for each in (branch for avro in types for branch in branches(avro)):
+        named.setdefault(each.name if isinstance(each, Named) else each.kind, each)
+    return Union(tuple(named.values()))
+
+
+def zeros(avro: AvroType) -> Iterator[Any]:
+    """A default that says as little as one can; none for a record."""
+    if isinstance(avro, Union):
+        for branch in avro.branches:
+            yield from zeros(branch)
+    elif isinstance(avro, Enum):
+        yield from avro.symbols[:1]
+    elif isinstance(avro, Fixed) and avro.size <= FIXED_ZERO_MAX:
+        yield "\0" * avro.size
+    elif isinstance(avro, Array):
+        yield []
+    elif isinstance(avro, Map):
+        yield {}
+    elif isinstance(avro, Primitive):
+        yield _ZEROS[avro.kind]
+
+
+_ZEROS: Final[dict[str, Any]] = {
+    "null": None,
+    "boolean": False,
+    "int": 0,
+    "long": 0,
+    "float": 0.0,
+    "double": 0.0,
+    "bytes": "",
+    "string": "",
+}
