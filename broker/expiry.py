@@ -15,7 +15,8 @@ from functools import partial
 from typing import Protocol
 
 from broker.coordination import store
-from broker.log.log_manager import Cut, LogManager
+from broker.log.expiration import Cut
+from broker.log.log_manager import LogManager
 from broker.metrics import Counts
 from broker.partitions.hosted import HostedPartitions
 from skidway import log

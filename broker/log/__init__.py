@@ -46,6 +46,7 @@ Layers, none looks up::
     flusher          the threads that wait for the disk
     log_directory    one of log.dirs: lock, marks, in use or offline
     checkpoint_writer   checkpoints of all directories, in the background
+    expiration       what retention says, carried out
     log_manager      all logs of all log directories
     dump, cli        what lies in the files, for people
 

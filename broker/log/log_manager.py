@@ -13,13 +13,14 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from broker.log import checkpoints, names, retention
+from broker.log import checkpoints, expiration, names
 from broker.log.checkpoint_writer import Checkpoints
 from broker.log.config import LogConfig
+from broker.log.expiration import Expiration, HeldFrom
 from broker.log.files import DEVICE_ERRORS, DamagedLog, StorageFailed
 from broker.log.flusher import DiskWorker, Outcome
 from broker.log.log_directory import (
@@ -32,7 +33,6 @@ from broker.log.log_directory import (
 from broker.log.partition_log import PartitionLog
 from broker.log.recovery import Opening, Recovered, open_log
 from broker.log.retention_clock import RetentionClock
-from broker.log.segment import Segment
 from skidway import log
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, StateRefused
@@ -60,28 +60,6 @@ class NewLog:
     partition: TopicPartition
     topic_id: uuid.UUID
     config: LogConfig
-
-
-class Cut(NamedTuple):
-    """Offsets [first, end) that a log has no longer; none if they were gone before."""
-
-    partition: TopicPartition
-    first: int
-    end: int
-
-
-@dataclass(slots=True)
-class Expiration:
-    """What a look for expired segments came to.
-
-    renamed: files that the caller has removed, by the delay in ms after which. held: partitions of
-    which more would go if nobody held it.
-    """
-
-    renamed: dict[int, list[Path]] = field(default_factory=dict)
-    failures: list[StorageFailed] = field(default_factory=list)
-    cuts: list[Cut] = field(default_factory=list)
-    held: int = 0
 
 
 class LogManager:
@@ -326,33 +304,12 @@ class LogManager:
 
     def held(self) -> dict[TopicPartition, tuple[str, ...]]:
         """Partitions of which something would go, and the groups that may hold it back."""
-        now_ms = self._retention_clock.now_ms()
-        return {
-            partition: each.config.held_by
-            for partition, each in self.logs.items()
-            if each.config.held_by and _expired(each, now_ms, None) != retention.NOTHING
-        }
+        return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 
-    def expire(
-        self, held_from: Callable[[TopicPartition], int | None], producer_expiration_ms: int
-    ) -> Expiration:
+    def expire(self, held_from: HeldFrom, producer_expiration_ms: int) -> Expiration:
         """Applies retention and forgets old producers."""
         now_ms = self._retention_clock.now_ms()
-        found = Expiration()
-        for partition, each in self.logs.items():
-            each.producers.expire(now_ms - producer_expiration_ms)
-            for segment in each.segments[:-1]:
-                segment.let_go()  # who reads it now holds it; a next reader opens it again
-            decision = _expired(each, now_ms, held_from(partition))
-            found.held += decision.held
-            try:
-                if decision.roll and each.flushed.offset == each.log_end_offset:
-                    each.roll(now_ms)  # it goes at the next look, when the new name is durable
-                if decision.count:
-                    _take_out(each, decision.count, found)
-            except StorageFailed as error:
-                found.failures.append(error)
-        return found
+        return expiration.expire(self.logs.values(), now_ms, held_from, producer_expiration_ms)
 
     def remove(self, paths: list[Path]) -> None:
         """Unlinks files in the background."""
@@ -459,39 +416,6 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
         for path in made:
             shutil.rmtree(path, ignore_errors=True)
         raise
-
-
-def _expired(each: PartitionLog, now_ms: int, held_from: int | None) -> retention.Expired:
-    ages = [
-        retention.SegmentAge(segment.base_offset, segment.size, segment.last_append_ms)
-        for segment in each.segments
-    ]
-    return retention.expired(
-        ages,
-        each.config,
-        now_ms=now_ms,
-        log_start_offset=each.log_start_offset,
-        flushed_offset=each.flushed.offset,
-        held_from=held_from,
-    )
-
-
-def _take_out(each: PartitionLog, count: int, found: Expiration) -> None:
-    first = each.log_start_offset
-    gone: list[Segment] = each.take_out(count)
-    found.cuts.append(Cut(each.partition, first, each.log_start_offset))
-    try:
-        renamed = [path for segment in gone for path in segment.rename_deleted()]
-    except OSError as error:
-        raise StorageFailed("delete a segment in", each.directory, error) from error
-    found.renamed.setdefault(each.config.file_delete_delay_ms, []).extend(renamed)
-    _log.info(
-        "segments_expired",
-        partition=str(each.partition),
-        segments=len(gone),
-        bytes=sum(segment.size for segment in gone),
-        log_start_offset=each.log_start_offset,
-    )
 
 
 def _report(partition: TopicPartition, recovered: Recovered) -> None:

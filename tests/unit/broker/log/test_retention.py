@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 from broker.log.config import LogConfig
+from broker.log.expiration import Expiration
 from broker.log.flusher import Outcome, timed
-from broker.log.log_manager import Expiration, LogManager
+from broker.log.log_manager import LogManager
 from broker.log.retention import Expired, SegmentAge, expired
 from skidway.kafka.types import TopicPartition
 from support.batches import NOW_MS, append, batch, flush, open_in

@@ -1,0 +1,104 @@
+"""What retention says, carried out: segments leave their logs, and producers are forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.log import retention
+from broker.log.files import StorageFailed
+from broker.log.partition_log import PartitionLog
+from broker.log.segment import Segment
+from skidway import log
+from skidway.kafka.types import TopicPartition
+
+HeldFrom = Callable[[TopicPartition], int | None]
+"""The least offset of a partition that a group of its `retention.hold` still needs."""
+_log = log.get(__name__)
+
+
+class Cut(NamedTuple):
+    """Offsets [first, end) that a log has no longer; none if they were gone before."""
+
+    partition: TopicPartition
+    first: int
+    end: int
+
+
+@dataclass(slots=True)
+class Expiration:
+    """What a look for expired segments came to.
+
+    renamed: files that the caller has removed, by the delay in ms after which. held: partitions of
+    which more would go if nobody held it.
+    """
+
+    renamed: dict[int, list[Path]] = field(default_factory=dict)
+    failures: list[StorageFailed] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
+    held: int = 0
+
+
+def held(logs: Iterable[PartitionLog], now_ms: int) -> dict[TopicPartition, tuple[str, ...]]:
+    """Partitions of which something would go, and the groups that may hold it back."""
+    return {
+        each.partition: each.config.held_by
+        for each in logs
+        if each.config.held_by and _expired(each, now_ms, None) != retention.NOTHING
+    }
+
+
+def expire(
+    logs: Iterable[PartitionLog], now_ms: int, held_from: HeldFrom, producer_expiration_ms: int
+) -> Expiration:
+    """Applies retention and forgets old producers."""
+    found = Expiration()
+    for each in logs:
+        each.producers.expire(now_ms - producer_expiration_ms)
+        for segment in each.segments[:-1]:
+            segment.let_go()  # who reads it now holds it; a next reader opens it again
+        decision = _expired(each, now_ms, held_from(each.partition))
+        found.held += decision.held
+        try:
+            if decision.roll and each.flushed.offset == each.log_end_offset:
+                each.roll(now_ms)  # it goes at the next look, when the new name is durable
+            if decision.count:
+                _take_out(each, decision.count, found)
+        except StorageFailed as error:
+            found.failures.append(error)
+    return found
+
+
+def _expired(each: PartitionLog, now_ms: int, held_from: int | None) -> retention.Expired:
+    ages = [
+        retention.SegmentAge(segment.base_offset, segment.size, segment.last_append_ms)
+        for segment in each.segments
+    ]
+    return retention.expired(
+        ages,
+        each.config,
+        now_ms=now_ms,
+        log_start_offset=each.log_start_offset,
+        flushed_offset=each.flushed.offset,
+        held_from=held_from,
+    )
+
+
+def _take_out(each: PartitionLog, count: int, found: Expiration) -> None:
+    first = each.log_start_offset
+    gone: list[Segment] = each.take_out(count)
+    found.cuts.append(Cut(each.partition, first, each.log_start_offset))
+    try:
+        renamed = [path for segment in gone for path in segment.rename_deleted()]
+    except OSError as error:
+        raise StorageFailed("delete a segment in", each.directory, error) from error
+    found.renamed.setdefault(each.config.file_delete_delay_ms, []).extend(renamed)
+    _log.info(
+        "segments_expired",
+        partition=str(each.partition),
+        segments=len(gone),
+        bytes=sum(segment.size for segment in gone),
+        log_start_offset=each.log_start_offset,
+    )
