@@ -39,6 +39,8 @@ Layers, none looks up::
     validation       what a batch from a producer must look like
     leader_epochs    where each leader epoch began
     partition_log    segments in order: append, roll, read, flush
+    opening          how a log is to be opened, and what that took
+    state_recovery   producers and leader epochs from files
     recovery         from files to a PartitionLog, after a stop of any kind
     retention        which segments are expired: pure
     retention_clock  the time for whoever deletes by age: without jumps forward

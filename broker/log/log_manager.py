@@ -30,8 +30,9 @@ from broker.log.log_directory import (
     without,
     write_checkpoints,
 )
+from broker.log.opening import Opening
 from broker.log.partition_log import PartitionLog
-from broker.log.recovery import Opening, Recovered, open_log
+from broker.log.recovery import Recovered, open_log
 from broker.log.retention_clock import RetentionClock
 from skidway import log
 from skidway.clock import Clock

@@ -439,10 +439,12 @@ class PartitionLog:
     def _locate(self, offset: int) -> tuple[Segment, int]:
         """Segment and position of the batch that holds an offset, or of the next one (a gap)."""
         segment = self.segment_of(offset)
-        if offset == segment.base_offset:
+        if offset == segment.base_offset and segment.size:
             return segment, 0
         place = self._positions.get(offset)
-        if place is not None and place[0] == segment.base_offset:
+        # At the end of a closed segment a gap follows: the search goes on behind it.
+        grows = segment is self.active
+        if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
             return segment, place[1]
         try:
             position = segment.find(offset)

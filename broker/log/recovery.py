@@ -26,24 +26,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from broker.log import leader_epochs, names, scan
-from broker.log.config import LogConfig
+from broker.log import names, scan
 from broker.log.files import DamagedLog, StorageFailed, write_all_at
-from broker.log.leader_epochs import EpochStart, LeaderEpochs
+from broker.log.opening import Account, Opening
 from broker.log.partition_log import PartitionLog
-from broker.log.producer_state import (
-    ProducerState,
-    Snapshot,
-    SnapshotDamaged,
-    decode_snapshot,
-)
 from broker.log.segment import Segment
+from broker.log.state_recovery import epochs_of, producers_of, read_snapshot
 from skidway import log
 from skidway.files import fsync_directory
-from skidway.kafka.batch import BatchHeader
 from skidway.kafka.types import TopicPartition
 
 _COPY_BYTES = 1 << 20
@@ -60,35 +53,6 @@ class Recovered:
     indexes_rebuilt: int
 
 
-@dataclass(slots=True)
-class _Account:
-    cut_bytes: int = 0
-    scanned_bytes: int = 0
-    indexes_rebuilt: int = 0
-    scanned: list[Segment] = field(default_factory=list)
-    epochs: list[EpochStart] = field(default_factory=list)
-    """Of the segments that were scanned, each where it was first met."""
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """How a partition is to be opened; offsets as its log directory's checkpoints have them."""
-
-    partition: TopicPartition
-    directory: Path
-    config: LogConfig
-    now_ms: int
-    clean: bool = False
-    recovery_point: int = 0
-    log_start_offset: int = 0
-    first_offset: int = 0
-    """Where a log that has no segment yet begins."""
-
-    def may_miss(self, first: int, end: int) -> bool:
-        """Whether offsets [first, end) may be missing: in a mirror, if they are named."""
-        return self.config.may_miss(self.partition.partition, first, end)
-
-
 def open_log(opening: Opening) -> Recovered:
     """Opens a partition's log. Raises DamagedLog, StorageFailed."""
     try:
@@ -98,7 +62,7 @@ def open_log(opening: Opening) -> Recovered:
 
 
 def _open(opening: Opening) -> Recovered:
-    account = _Account()
+    account = Account()
     _remove_leftovers(opening.directory)
     segments = _load_segments(opening)
     end_offset = segments[0].base_offset
@@ -121,7 +85,7 @@ def _open(opening: Opening) -> Recovered:
             f"the log ends at offset {end_offset}; it started at {start} and was on disk up to "
             f"{opening.recovery_point}",
         )
-    producers = _producers(opening, segments, end_offset, account)
+    producers = producers_of(opening, segments, end_offset, account)
     if not opening.clean or account.scanned_bytes:
         _sync(opening, segments, account.scanned)
     recovered = PartitionLog(
@@ -132,7 +96,7 @@ def _open(opening: Opening) -> Recovered:
         log_start_offset=start,
         log_end_offset=end_offset,
         producers=producers,
-        epochs=_leader_epochs(opening, segments, start, end_offset, account),
+        epochs=epochs_of(opening, segments, start, end_offset, account),
     )
     snapshot = opening.directory / names.segment_file(end_offset, names.PRODUCERS)
     if opening.clean and not account.scanned_bytes and snapshot.exists():
@@ -157,7 +121,7 @@ def _load_segments(opening: Opening) -> list[Segment]:
         return [segment]
     segments = [Segment(opening.directory, base) for base in bases]
     for segment in segments:
-        snapshot = _read_snapshot(segment.path_of(names.PRODUCERS))
+        snapshot = read_snapshot(segment.path_of(names.PRODUCERS))
         if snapshot is not None and segment.size:
             segment.first_append_ms = snapshot.first_append_ms
     return segments
@@ -185,7 +149,7 @@ def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
 
 
 def _check_segment(
-    segment: Segment, following: Sequence[Segment], opening: Opening, account: _Account
+    segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
     """The offset behind the segment's last record, with its indexes in order."""
     if not segment.size:
@@ -235,7 +199,7 @@ def _end_by_index(segment: Segment, opening: Opening) -> int | None:
 
 
 def _scan_segment(
-    segment: Segment, following: Sequence[Segment], opening: Opening, account: _Account
+    segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
     """Reads every batch and makes the indexes again; cuts a torn tail off."""
     _reset_indexes(segment)
@@ -254,7 +218,7 @@ def _scan_segment(
         ):
             interval = opening.config.index_interval_bytes
             segment.note(header, header.base_offset, position, interval)
-            _note_epoch(account.epochs, header)
+            account.note_epoch(header)
             end_offset = header.last_offset + 1
             if segment.offset_index.wants_saving:
                 segment.save_indexes()
@@ -330,112 +294,6 @@ def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segme
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)
     return kept
-
-
-def _producers(
-    opening: Opening, segments: Sequence[Segment], end_offset: int, account: _Account
-) -> ProducerState:
-    """The producers at the log's end: the newest usable snapshot, and the batches behind it.
-
-    Batches read again count as appended now: better remembered too long than forgotten too early.
-    """
-    found = _newest_snapshot(opening.directory, end_offset)
-    from_offset, state = found if found is not None else (0, ProducerState())
-    for segment in segments:
-        if segment.size and segment.base_offset >= from_offset:
-            _replay_producers(segment, state, opening)
-            account.scanned_bytes += segment.size
-        if segment is not segments[-1]:
-            segment.let_go()
-    return state
-
-
-def _leader_epochs(
-    opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: _Account
-) -> LeaderEpochs:
-    """The epochs in the file, and those of what was scanned; read from the log if there is none.
-
-    An epoch's entry is durable before its first record counts as flushed, so what the file lacks is
-    behind the recovery point, and was scanned.
-    """
-    known = leader_epochs.read(opening.directory)
-    epochs = LeaderEpochs(known or ())
-    found = account.epochs
-    if known is None:
-        found = []
-        for segment in segments:
-            _read_epochs(segment, opening, found)
-    epochs.cut_tail(end_offset)
-    for epoch, offset in found:
-        if epoch > epochs.latest:
-            epochs.begin(epoch, offset)
-    epochs.cut_front(start)
-    return epochs
-
-
-def _read_epochs(segment: Segment, opening: Opening, found: list[EpochStart]) -> None:
-    if not segment.size:
-        return
-    try:
-        for _, header in scan.headers(
-            segment.file.descriptor,
-            0,
-            segment.size,
-            first_offset=segment.base_offset,
-            holes=opening.may_miss,
-            crc=False,
-        ):
-            _note_epoch(found, header)
-    except scan.InvalidBatch as error:
-        raise DamagedLog(segment.path, error.position, error.reason) from error
-    segment.let_go()
-
-
-def _note_epoch(found: list[EpochStart], header: BatchHeader) -> None:
-    if not found or header.leader_epoch > found[-1].epoch:
-        found.append(EpochStart(header.leader_epoch, header.base_offset))
-
-
-def _replay_producers(segment: Segment, state: ProducerState, opening: Opening) -> None:
-    try:
-        for _, header in scan.headers(
-            segment.file.descriptor,
-            0,
-            segment.size,
-            first_offset=segment.base_offset,
-            holes=opening.may_miss,
-            crc=False,
-        ):
-            if header.producer_id >= 0:
-                state.update(header, header.base_offset, opening.now_ms)
-    except scan.InvalidBatch as error:
-        raise DamagedLog(segment.path, error.position, error.reason) from error
-
-
-def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerState] | None:
-    offsets = [names.base_offset_of(entry.name, names.PRODUCERS) for entry in directory.iterdir()]
-    known = sorted((each for each in offsets if each is not None), reverse=True)
-    bases = set(names.segment_bases(directory)) | {end_offset}
-    found = None
-    for offset in known:
-        path = directory / names.segment_file(offset, names.PRODUCERS)
-        if offset > end_offset or offset not in bases:
-            path.unlink()  # of a log end that is no more, or of an earlier clean stop
-        elif found is None:
-            snapshot = _read_snapshot(path)
-            if snapshot is not None:
-                found = offset, snapshot.state
-    return found
-
-
-def _read_snapshot(path: Path) -> Snapshot | None:
-    try:
-        return decode_snapshot(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except SnapshotDamaged as error:
-        _log.warning("producer_snapshot_ignored", file=str(path), reason=str(error))
-        return None
 
 
 def _sync(opening: Opening, segments: Sequence[Segment], scanned: Sequence[Segment]) -> None:

@@ -6,8 +6,9 @@ import struct
 from pathlib import Path
 
 from broker.log.config import LogConfig
+from broker.log.opening import Opening
 from broker.log.partition_log import Flush, PartitionLog
-from broker.log.recovery import Opening, Recovered, open_log
+from broker.log.recovery import Recovered, open_log
 from broker.log.validation import validate
 from skidway.kafka.batch import Codec, EncodedBatch, headers, seal
 from skidway.kafka.compression import compress

@@ -22,7 +22,8 @@ from broker.coordination.store import TooManyGaps
 from broker.log import partition_log
 from broker.log.config import LogConfig
 from broker.log.files import DamagedLog, StorageFailed
-from broker.log.recovery import Opening, open_log
+from broker.log.opening import Opening
+from broker.log.recovery import open_log
 from broker.log.segment import Segment
 from broker.mirror.rounds import Creation, Mirroring
 from broker.mirror.source import MirrorSource

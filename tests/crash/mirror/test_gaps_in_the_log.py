@@ -121,6 +121,8 @@ def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
     put(log, 2 * end + 1, 1, 8192)
     flush(log)
     assert segments(tmp_path) == [0, end, 2 * end]
+    piece = log.read(end + 9, 1, log.flushed, at_least_one=True)
+    assert piece is not None, "a reader at the end of a closed segment passes the gap"
     again = recover_in(tmp_path, config).log
     assert again.log_end_offset == 2 * end + 2
     for offset, expected in ((0, end), (end + 3, end), (end + 9, 2 * end)):

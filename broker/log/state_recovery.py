@@ -1,0 +1,122 @@
+"""Producers and leader epochs of a log, from its files: what is written of them, and batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from broker.log import leader_epochs, names, scan
+from broker.log.files import DamagedLog
+from broker.log.leader_epochs import EpochStart, LeaderEpochs
+from broker.log.opening import Account, Opening, note_epoch
+from broker.log.producer_state import (
+    ProducerState,
+    Snapshot,
+    SnapshotDamaged,
+    decode_snapshot,
+)
+from broker.log.segment import Segment
+from skidway import log
+
+_log = log.get(__name__)
+
+
+def producers_of(
+    opening: Opening, segments: Sequence[Segment], end_offset: int, account: Account
+) -> ProducerState:
+    """The producers at the log's end: the newest usable snapshot, and the batches behind it.
+
+    Batches read again count as appended now: better remembered too long than forgotten too early.
+    """
+    found = _newest_snapshot(opening.directory, end_offset)
+    from_offset, state = found if found is not None else (0, ProducerState())
+    for segment in segments:
+        if segment.size and segment.base_offset >= from_offset:
+            _replay_producers(segment, state, opening)
+            account.scanned_bytes += segment.size
+        if segment is not segments[-1]:
+            segment.let_go()
+    return state
+
+
+def epochs_of(
+    opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: Account
+) -> LeaderEpochs:
+    """The epochs in the file, and those of what was scanned; read from the log if there is none.
+
+    An epoch's entry is durable before its first record counts as flushed, so what the file lacks is
+    behind the recovery point, and was scanned.
+    """
+    known = leader_epochs.read(opening.directory)
+    epochs = LeaderEpochs(known or ())
+    found = account.epochs
+    if known is None:
+        found = []
+        for segment in segments:
+            _read_epochs(segment, opening, found)
+    epochs.cut_tail(end_offset)
+    for epoch, offset in found:
+        if epoch > epochs.latest:
+            epochs.begin(epoch, offset)
+    epochs.cut_front(start)
+    return epochs
+
+
+def _read_epochs(segment: Segment, opening: Opening, found: list[EpochStart]) -> None:
+    if not segment.size:
+        return
+    try:
+        for _, header in scan.headers(
+            segment.file.descriptor,
+            0,
+            segment.size,
+            first_offset=segment.base_offset,
+            holes=opening.may_miss,
+            crc=False,
+        ):
+            note_epoch(found, header)
+    except scan.InvalidBatch as error:
+        raise DamagedLog(segment.path, error.position, error.reason) from error
+    segment.let_go()
+
+
+def _replay_producers(segment: Segment, state: ProducerState, opening: Opening) -> None:
+    try:
+        for _, header in scan.headers(
+            segment.file.descriptor,
+            0,
+            segment.size,
+            first_offset=segment.base_offset,
+            holes=opening.may_miss,
+            crc=False,
+        ):
+            if header.producer_id >= 0:
+                state.update(header, header.base_offset, opening.now_ms)
+    except scan.InvalidBatch as error:
+        raise DamagedLog(segment.path, error.position, error.reason) from error
+
+
+def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerState] | None:
+    offsets = [names.base_offset_of(entry.name, names.PRODUCERS) for entry in directory.iterdir()]
+    known = sorted((each for each in offsets if each is not None), reverse=True)
+    bases = set(names.segment_bases(directory)) | {end_offset}
+    found = None
+    for offset in known:
+        path = directory / names.segment_file(offset, names.PRODUCERS)
+        if offset > end_offset or offset not in bases:
+            path.unlink()  # of a log end that is no more, or of an earlier clean stop
+        elif found is None:
+            snapshot = read_snapshot(path)
+            if snapshot is not None:
+                found = offset, snapshot.state
+    return found
+
+
+def read_snapshot(path: Path) -> Snapshot | None:
+    try:
+        return decode_snapshot(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except SnapshotDamaged as error:
+        _log.warning("producer_snapshot_ignored", file=str(path), reason=str(error))
+        return None
