@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 
 from schemas.advice.draft import Draft, place_name
 from schemas.advice.edit import Edit, keep_name, keep_type, named_at
-from schemas.advice.pieces import branches, union, zeros
-from schemas.avro_schema import AvroType, Enum, Field, Named, Record, Union
+from schemas.advice.pieces import branches, union
+from schemas.avro_schema import AvroType, Enum, Named, Record, Union
 from schemas.compatibility import Incompatibility
 from schemas.differences import type_name
 
 
 def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """A field that is still read: keep it, with a default if versions before lack it."""
+    """A field that is still read: keep it. (A default for versions before is another edit.)"""
     lost = Draft(old).field_at(fault.path)
-    name = place_name(old, fault.path)
-    again = [(f"keep field {name}: {type_name(lost.type)}", lost)]
-    for value in zeros(lost.type):
-        words = f"keep field {name}: {type_name(lost.type)}, with the default {json.dumps(value)}"
-        again.append((words, replace(lost, default=value, has_default=True)))
-    for words, field in again:
 
-        def change(draft: Draft, field: Field = field) -> None:
-            record = draft.record_at(fault.writer_place)
-            record.fields.append(replace(field, aliases=_free(field.aliases, record)))
+    def change(draft: Draft) -> None:
+        record = draft.record_at(fault.writer_place)
+        record.fields.append(replace(lost, aliases=_free(lost.aliases, record)))
 
-        yield Edit(words, change)
+    yield Edit(f"keep field {place_name(old, fault.path)}: {type_name(lost.type)}", change)
 
 
 def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:

@@ -203,6 +203,15 @@ def test_as_little_is_edited_as_can_be() -> None:
     assert advice.suggestion.edits == ("keep the type of b: string", "keep the type of c: long")
 
 
+def test_a_field_that_is_kept_has_a_default_for_those_before_it() -> None:
+    """One version reads it, the one before never wrote it."""
+    versions = [(1, parse(record(A))), (2, parse(record(A, B)))]
+    advice = advise(parse(record(A)), versions, Level.FULL_TRANSITIVE)
+    assert advice is not None
+    assert advice.suggestion is not None
+    assert json.loads(advice.suggestion.schema) == record(A, field("b", "string", default=""))
+
+
 def test_who_may_follow_needs_no_advice() -> None:
     """Nothing is said."""
     assert advise(parse(record(A)), [(1, parse(record(A)))], Level.FULL) is None
