@@ -6,8 +6,9 @@ takes longer than `timeout_s` per try and the pauses. What a registry refuses fo
 `RegistryRefused`, at once. Safe to use from several threads.
 
 Reading order: `security` (who we are, whom we trust), `transport` (one request, tried again),
-`answers` (documents to values), `registry_client` (what programs ask), `administration` (what
-operators do: delete, levels, modes, import), `resolution` (schemas with what they reference).
+`answers` (documents to values), `resolution` (schemas with what they reference),
+`registry_client` (what programs ask), `administration` (what operators do: delete, levels, modes,
+import).
 """
 
 from __future__ import annotations

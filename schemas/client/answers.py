@@ -63,13 +63,13 @@ def registered(answer: Any) -> Registered:
         int(answer["version"]),
         int(answer["id"]),
         str(answer["schema"]),
-        references(answer.get("references") or ()),
+        references_of(answer.get("references") or ()),
         str(answer.get("schemaType") or "AVRO"),
         {name: answer[name] for name in EXTRA if answer.get(name)},
     )
 
 
-def references(answer: Any) -> tuple[Reference, ...]:
+def references_of(answer: Any) -> tuple[Reference, ...]:
     """The references of a version. Raises as `registered` does."""
     return tuple(
         Reference(str(each["name"]), str(each["subject"]), int(each["version"])) for each in answer

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote
 
@@ -14,9 +15,11 @@ from schemas.client.answers import (
     Reference,
     Registered,
     compatibility,
+    references_of,
     registered,
     submission,
 )
+from schemas.client.resolution import Resolver
 from schemas.client.security import Security
 from schemas.client.transport import (
     SCHEMA_UNKNOWN,
@@ -48,6 +51,7 @@ class RegistryClient:
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._requests = Requests(urls, transport or HttpTransport(timeout_s, security), pause)
+        self._resolver = Resolver(self)
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
 
@@ -62,17 +66,22 @@ class RegistryClient:
         )
 
     def schema(self, schema_id: int) -> str:
-        """The schema of that id, as JSON text."""
-        return self._once(
-            ("schema", schema_id),
-            lambda: self._requests.json(
-                "GET", f"/schemas/ids/{schema_id}", lambda found: str(found["schema"])
-            ),
-        )
+        """The schema of that id, as JSON text that declares all it names.
 
-    def latest(self, subject: str) -> Registered:
-        """The newest version of the subject."""
-        return self._requests.json("GET", f"{versions_of(subject)}/latest", registered)
+        Raises `SchemaInvalid` where what it references cannot be read.
+        """
+        return self._once(("schema", schema_id), lambda: self._schema(schema_id))
+
+    def latest(self, subject: str, *, inlined: bool = True) -> Registered:
+        """The newest version of the subject, with a text that declares all it names.
+
+        `inlined=False`: as it was registered, with its references. Raises as `schema` does.
+        """
+        found = self._requests.json("GET", f"{versions_of(subject)}/latest", registered)
+        if not (inlined and found.references):
+            return found
+        text = self._resolver.inlined(found.schema, found.references)
+        return replace(found, schema=text, references=())
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
         """That version of the subject; a softly deleted one only if asked for."""
@@ -115,6 +124,14 @@ class RegistryClient:
         """The versions of a subject, ascending; softly deleted ones only if asked for."""
         target = f"{versions_of(subject)}{_deleted(deleted)}"
         return self._requests.json("GET", target, lambda found: list(map(int, found)))
+
+    def _schema(self, schema_id: int) -> str:
+        text, references = self._requests.json(
+            "GET",
+            f"/schemas/ids/{schema_id}",
+            lambda found: (str(found["schema"]), references_of(found.get("references") or ())),
+        )
+        return self._resolver.inlined(text, references)
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
         """What never changes, from memory; the least used are forgotten."""

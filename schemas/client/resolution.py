@@ -1,28 +1,41 @@
-"""Schemas of a registry as types, with those that they take from other subjects."""
+"""Schemas of a registry with those that they take from other subjects: as types, as one text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from schemas.avro_schema import AvroType, Named, SchemaInvalid, named_types, parse
-from schemas.client.answers import Reference
-from schemas.client.registry_client import RegistryClient
+from schemas.canonical import canonical
+from schemas.client.answers import Reference, Registered
 
+KEPT_MAX: Final = 1000
+"""Referenced versions that are remembered."""
 CHAIN_MAX: Final = 100
 """References of references, and so on: more is no registry's."""
 
 
-class Resolver:
-    """Asks for each referenced version once. Raises as the client does, and `SchemaInvalid`."""
+class Versions(Protocol):
+    """Who knows versions: a client."""
 
-    def __init__(self, client: RegistryClient) -> None:
+    def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
+        """That version of the subject."""
+
+
+class Resolver:
+    """Asks for each referenced version once; safe to use from several threads. Raises as the client does, and `SchemaInvalid`."""
+
+    def __init__(self, client: Versions) -> None:
         self._client = client
         self._known: dict[tuple[str, int], Mapping[str, Named]] = {}
 
     def parsed(self, schema: str, references: Sequence[Reference] = ()) -> AvroType:
         """The schema, which may name types of its references."""
         return parse(schema, self.types(references), check_defaults=False)
+
+    def inlined(self, schema: str, references: Sequence[Reference]) -> str:
+        """The schema as a text that declares all it names; without references as it is."""
+        return canonical(self.parsed(schema, references)) if references else schema
 
     def types(self, references: Sequence[Reference], depth: int = 0) -> dict[str, Named]:
         """Every type that these references bring, by full name."""
@@ -35,9 +48,12 @@ class Resolver:
 
     def _types_of(self, reference: Reference, depth: int) -> Mapping[str, Named]:
         key = (reference.subject, reference.version)
-        if key not in self._known:
+        known = self._known.get(key)
+        if known is None:
             version = self._client.version(*key, deleted=True)
             inside = self.types(version.references, depth + 1)
             avro = parse(version.schema, inside, check_defaults=False)
-            self._known[key] = inside | named_types(avro)
-        return self._known[key]
+            if len(self._known) >= KEPT_MAX:
+                self._known.clear()
+            self._known[key] = known = inside | named_types(avro)
+        return known

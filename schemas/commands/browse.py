@@ -88,5 +88,5 @@ def _version(client: RegistryAdministration, args: argparse.Namespace) -> Regist
     if isinstance(number, str):
         if args.deleted:
             raise UsageError("--deleted: say which version with --version.")
-        return client.latest(args.subject)
+        return client.latest(args.subject, inlined=False)
     return client.version(args.subject, number, deleted=args.deleted)

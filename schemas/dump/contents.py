@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from schemas.client.answers import EXTRA, Reference, references
+from schemas.client.answers import EXTRA, Reference, references_of
 from schemas.dump.records import DumpRefused, Record
 
 Key = tuple[str, int]
@@ -161,7 +161,7 @@ def _apply_schema(contents: Contents, key: Key, value: Mapping[str, Any] | None)
             *key,
             id=int(value["id"]),
             schema=str(value["schema"]),
-            references=references(value.get("references") or ()),
+            references=references_of(value.get("references") or ()),
             schema_type=str(value.get("schemaType") or "AVRO"),
             deleted=bool(value.get("deleted", False)),
             extra={name: value[name] for name in EXTRA if value.get(name)},

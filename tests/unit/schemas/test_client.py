@@ -12,6 +12,7 @@ from schemas.client import (
     CACHED_MAX,
     ROUNDS_MAX,
     Answer,
+    Reference,
     RegistryClient,
     RegistryRefused,
     RegistryUnreachable,
@@ -87,6 +88,29 @@ def test_schemas_by_id_and_registrations_are_asked_once() -> None:
         asked.schema(schema_id)
     asked.schema(7)
     assert len(transport.asked) == 2 + CACHED_MAX + 1
+
+
+def test_a_schema_comes_with_what_it_references() -> None:
+    """Codecs get one text; each referenced version is asked for once, deleted or not."""
+    inner = {**REGISTERED, "schema": '{"type":"fixed","name":"a.F","size":2}'}
+    outer = {"type": "array", "items": "a.F"}
+    takes = [{"name": "a.F", "subject": "inner", "version": 3}]
+    whole = '{"type":"array","items":{"type":"fixed","name":"F","namespace":"a","size":2}}'
+    answer = {"schema": json.dumps(outer), "references": takes}
+    transport = Scripted((200, answer), (200, inner), (200, {**REGISTERED, **answer}))
+    asked = client(transport)
+    assert asked.schema(9) == whole
+    assert asked.latest("s").schema == whole
+    assert asked.latest("s").references == ()
+    assert asked.latest("s", inlined=False).references == (Reference("a.F", "inner", 3),)
+    assert [each[2] for each in transport.asked[:3]] == [
+        "/schemas/ids/9",
+        "/subjects/inner/versions/3?deleted=true",
+        "/subjects/s/versions/latest",
+    ]
+    transport = Scripted((200, answer), error(404, 40401))
+    with pytest.raises(RegistryRefused):
+        client(transport).schema(9)
 
 
 def test_what_passes_is_tried_again_at_every_url() -> None:
