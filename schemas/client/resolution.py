@@ -23,7 +23,10 @@ class Versions(Protocol):
 
 
 class Resolver:
-    """Asks for each referenced version once; safe to use from several threads. Raises as the client does, and `SchemaInvalid`."""
+    """Asks for each referenced version once; safe to use from several threads.
+
+    Raises as the client does, and `SchemaInvalid`.
+    """
 
     def __init__(self, client: Versions) -> None:
         self._client = client
