@@ -1,0 +1,73 @@
+"""Columns before they are encoded: what the schema does not take is a fault of its row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from schemas.codec import Codec
+
+
+def codec_of(avro: Any) -> Codec:
+    return Codec({"type": "record", "name": "R", "fields": [{"name": "a", "type": avro}]})
+
+
+def encoded(avro: Any, values: list[Any]) -> tuple[list[bytes | None], list[tuple[int, str]]]:
+    codec = codec_of(avro)
+    column = pa.array(values, codec.arrow_schema.field("a").type)
+    datums, refused = codec.encode_rows_checked(pa.record_batch({"a": column}))
+    return datums.to_pylist(), refused
+
+
+def test_a_union_takes_exactly_one_member() -> None:
+    """None and several are faults, inside and out; the others are the bytes of their branch."""
+    both, none = {"member0": 1, "member1": "x"}, {"member0": None, "member1": None}
+    datums, refused = encoded(["int", "string"], [{"member0": 1}, both, none, {"member1": "x"}])
+    assert datums == [b"\x00\x02", None, None, b"\x02\x02x"]
+    assert refused == [
+        (1, "field a: several members of the union are set"),
+        (2, "field a: no member of the union is set"),
+    ]
+
+
+def test_a_nullable_union_is_null_as_a_whole() -> None:
+    """The null branch, wherever it stands; without one a null is a fault."""
+    values = [None, {"member1": "x"}]
+    assert encoded(["int", "null", "string"], values)[0] == [b"\x02", b"\x04\x02x"]
+    assert encoded(["int", "string"], values)[1] == [(0, "field a: null in a required field")]
+
+
+def test_a_key_twice_in_a_map_is_a_fault() -> None:
+    """Readers would keep one of the values, and nobody knows which; the same key in two maps is
+    good."""
+    pairs = [[("k", 1), ("l", 2)], [("k", 1), ("k", 2)], [("k", 3)]]
+    datums, refused = encoded({"type": "map", "values": "int"}, pairs)
+    assert datums[1] is None
+    assert refused == [(1, "field a: a map has a key twice")]
+
+
+def test_a_large_fixed_has_its_size() -> None:
+    """A fixed of more than 64 bytes is a binary column, whose values may have any length."""
+    fixed = {"type": "fixed", "name": "F", "size": 65}
+    datums, refused = encoded(["null", fixed], [b"x" * 65, b"x" * 64, None])
+    assert datums == [b"\x02" + b"x" * 65, None, b"\x00"]
+    assert refused == [(1, "field a: not 65 bytes")]
+
+
+@pytest.mark.parametrize(
+    ("avro", "value", "datum"),
+    [
+        ('"string"', "x", b"\x02x"),
+        ('["null", "int"]', 5, b"\x02\x0a"),
+        ('{"type": "map", "values": "int"}', [("k", 1)], b"\x02\x02k\x02\x00"),
+    ],
+)
+def test_a_schema_that_is_no_record_has_one_column(avro: str, value: Any, datum: bytes) -> None:
+    """`value`, and the datum is the value's alone."""
+    codec = Codec(avro)
+    assert codec.field_names == ["value"]
+    batch = pa.RecordBatch.from_pylist([{"value": value}], codec.arrow_schema)
+    assert codec.encode(batch).to_pylist() == [datum]
+    assert codec.decode(pa.array([datum])).batch.equals(batch)
