@@ -201,6 +201,7 @@ def test_a_few_bad_datums_among_many_cost_only_themselves() -> None:
         ("int", b"\xfe\xff\xff\xff\xff\x01", "int"),
         ("int", b"\x80\x80\x80\x80\x11", "int"),
         ("long", b"\xff" * 9 + b"\x7f", "64 bits"),
+        ("long", b"\xff" * 9 + b"\x02", "64 bits"),
         ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, b"\x08", ""),
         ({"type": "enum", "name": "E", "symbols": ["A", "B"]}, b"\x01", "symbol"),
         (["null", "long"], b"\x01\x02", "branch"),
