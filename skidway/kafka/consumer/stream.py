@@ -175,9 +175,11 @@ class Stream:
         chunk = self._current(may_turn=may_turn)
         if chunk is None:
             return None
-        if self._rows is None:
-            self._rows = chunk.records()
-        record = next(self._rows, None)
+        # Whoever closes it from another thread takes chunk and rows away meanwhile.
+        rows = self._rows
+        if rows is None:
+            rows = self._rows = chunk.records()
+        record = next(rows, None)
         self._in_hand.add(chunk.reading)
         if record is None:
             chunk.reading.hand_out(chunk.end)
@@ -191,13 +193,15 @@ class Stream:
 
         Without `may_turn` what is due in the group is put off: None where something is.
         """
-        if self._chunk is None or self._closing:
+        chunk = self._chunk
+        if chunk is None or self._closing:
             return None
         if not self._reader.is_clear and not (may_turn and self._locked(self._reader.holds)):
             return None
-        if not self._chunk.reading.is_live:
-            self._chunk, self._rows = None, None
-        return self._chunk
+        if chunk.reading.is_live:
+            return chunk
+        self._chunk, self._rows = None, None
+        return None
 
     def _next_chunk(self, timeout_s: float | None) -> Chunk | None:
         """Another batch; None when none came in time, or after `close`.

@@ -7,7 +7,7 @@ asks at a time, the others wait for what it learns, each for as long as it may (
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, Unreachable
@@ -43,19 +43,20 @@ class Directory:
     def topic(self, name: str, timeout_s: float, partition: int = 0) -> KnownTopic:
         """A topic. KafkaError where there is none after so long, Unreachable where nobody tells.
 
-        A `partition` that it did not have may have been added: it is asked for again.
+        A `partition` that it did not have may have been added: it is asked for again. What is known
+        and only old is asked for once, by one thread, and counts on where nobody answers: a broker
+        that is away holds nobody back who knows where to send.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()
-        if known is not None:
-            age_max_s = self._age_max_s if partition < known.partitions else LOOK_AGAIN_S
-            if now - known.asked_at < age_max_s:
-                return known
+        if known is None:
+            return self._learn(name, None, now + timeout_s)
+        is_missing = partition >= known.partitions
+        if now - known.asked_at < (LOOK_AGAIN_S if is_missing else self._age_max_s):
+            return known
         try:
-            return self._learn(name, known, now + timeout_s)
+            return self._learn(name, known, now + timeout_s if is_missing else now)
         except SkidwayError:
-            if known is None:
-                raise
             return known  # old, but better than none
 
     def close(self) -> None:
@@ -71,6 +72,10 @@ class Directory:
         try:
             known = self._topics.get(name)
             return self._ask(name, until) if known is None or known is before else known
+        except SkidwayError:
+            if before is not None:  # nobody else asks in vain as well, until it is old again
+                self._topics[name] = replace(before, asked_at=self._clock.monotonic())
+            raise
         finally:
             self._release()
 

@@ -105,7 +105,7 @@ class Producer:
         keys = _keys_of(key, len(values))
         known = self._directory.topic(topic, self._settings.max_block_ms / 1000, partition or 0)
         where = segments(topic, known.partitions, keys, values, partition, partitioner)
-        timestamp = self._clock.time_ms() if timestamp_ms is None else timestamp_ms
+        timestamp = self._clock.time_ms() if timestamp_ms is None else _time(timestamp_ms)
         own_keys = None if key is None else keys
         messages_ = Messages(own_keys, _all_bytes(values), timestamp)
         return self._buffer.queue(topic, known, messages_, where, single=single)
@@ -179,6 +179,8 @@ class Producer:
 _UNBOUNDED = 1 << 62
 ASKED_LEAST_MS = 100
 """How long a broker has for an answer about a topic, however short `max.block.ms` is."""
+TIMESTAMP_MAX_MS = (1 << 62) - 1
+"""Within a batch the differences of timestamps are 64-bit numbers."""
 
 
 def _settings(options: ProducerOptions) -> ProducerSettings:
@@ -193,7 +195,14 @@ def _keys_of(key: Any, count: int) -> Sequence[bytes | None]:
         return [_bytes(key)] * count
     if len(key) != count:
         raise UsageError(f"{len(key)} keys for {count} messages")
-    return list(key)
+    return _all_bytes(key)
+
+
+def _time(timestamp_ms: int) -> int:
+    """Checked here, since the thread that encodes has everybody's messages."""
+    if isinstance(timestamp_ms, int) and -1 <= timestamp_ms <= TIMESTAMP_MAX_MS:
+        return timestamp_ms
+    raise UsageError(f"timestamp_ms is a whole number of milliseconds, not {timestamp_ms!r:.50}")
 
 
 def _all_bytes(data: Sequence[Any]) -> list[bytes | None]:

@@ -101,7 +101,7 @@ class Sender:
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()
-        self._outgoing: Outgoing | None = None
+        self._troubles: dict[TopicPartition, KafkaError] = {}  # replaced, never changed
         self._thread = threading.Thread(target=self._run, name="skidway-producer", daemon=True)
         self._thread.start()
 
@@ -113,7 +113,7 @@ class Sender:
 
     def troubles(self) -> dict[TopicPartition, KafkaError]:
         """The last refusal of every partition whose batches are being tried again."""
-        return {} if self._outgoing is None else dict(self._outgoing.troubles)
+        return self._troubles
 
     def stop(self) -> None:
         """Ends the thread, whatever is on its way."""
@@ -128,11 +128,11 @@ class Sender:
         try:
             client, outgoing = self._connect()
             with client:
-                self._outgoing = outgoing
                 while not self._stopping:
                     now = client.clock.monotonic()
                     wait_s = min(self._batches.next_deadline() - now, LOOK_EVERY_S)
                     outgoing.turn(wait_s, self._wake)
+                    self._troubles = outgoing.troubles
                     self._hear()
                 outgoing.close()
         except BaseException as error:  # noqa: BLE001 (the thread's outermost loop)

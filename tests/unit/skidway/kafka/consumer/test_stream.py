@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -207,6 +208,24 @@ def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
     stream.commit()
     assert world.committed() == 3
     world.leave(stream)
+
+
+def test_another_thread_closes_it_between_two_records(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Just while the next record is looked for: the iteration ends, as it does at any moment."""
+    stream = world.member()
+    assert world.poll(stream, most=1) == [b"0"]
+
+    def closed_meanwhile(_: Reader) -> bool:
+        closing = threading.Thread(target=stream.close)
+        closing.start()
+        closing.join()
+        return True
+
+    monkeypatch.setattr(Reader, "is_clear", property(closed_meanwhile))
+    with pytest.raises(StopIteration):
+        next(stream)
 
 
 def test_a_listener_that_raises_keeps_no_consumer_open(world: World) -> None:

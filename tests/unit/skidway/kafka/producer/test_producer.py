@@ -11,6 +11,7 @@ import pytest
 from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.kafka import BufferFull, Producer
 from skidway.kafka.producer.directory import KnownTopic
+from skidway.kafka.producer.sender import Outgoing
 from skidway.kafka.producer.sending import Sending
 from skidway.kafka.producer.settings import ProducerOptions, ProducerSettings
 
@@ -76,6 +77,53 @@ def test_keys_belong_to_messages() -> None:
         with pytest.raises(UsageError, match="2 keys for 3 messages"):
             producer.send("t", [b"a", b"b", b"c"], key=[b"1", b"2"])
         assert producer.send("t", []).result(0) == []
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"timestamp_ms": 1 << 62},
+        {"timestamp_ms": -2},
+        {"timestamp_ms": "now"},
+        {"timestamp_ms": 1.5},
+        {"key": ["text"]},
+        {"key": [[b"a"]]},
+    ],
+)
+def test_a_send_that_makes_no_sense_is_refused_alone(wrong: Any) -> None:
+    """Where it was called, and not on the thread that has everybody's messages."""
+    producer = Producer(NOBODY)
+    try:
+        with pytest.raises(UsageError):
+            producer.send("t", [b"x"], partition=0, **wrong)
+        producer.send("t", b"y", timestamp_ms=-1)
+        with pytest.raises(Unreachable, match="1 sends not acknowledged"):
+            producer.flush(50)
+    finally:
+        with pytest.raises(Unreachable):
+            producer.close(0)
+
+
+@pytest.mark.usefixtures("known")
+def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Partitions come and go on the producer's thread: no other one goes through them."""
+    asked_on: set[str] = set()
+
+    def troubles(_: Outgoing) -> dict[Any, Any]:
+        asked_on.add(threading.current_thread().name)
+        return {}
+
+    monkeypatch.setattr(Outgoing, "troubles", property(troubles))
+    producer = Producer(NOBODY)
+    producer.send("t", b"x")
+    with pytest.raises(Unreachable):
+        producer.flush(50)
+    with pytest.raises(Unreachable):
+        producer.close(50)
+    assert asked_on == {"skidway-producer"}
 
 
 @pytest.mark.usefixtures("known")
