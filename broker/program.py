@@ -271,12 +271,11 @@ class Program:
             session.submit(work, taken)
 
     def _every(self, interval_ms: int, action: Any) -> None:
-        def again() -> None:
+        def unless_stopping() -> None:
             if not self._stopping:
                 action()
-                self.loop.call_later(interval_ms, again)
 
-        self.loop.call_later(interval_ms, again)
+        self.loop.call_every(interval_ms, unless_stopping)
 
     def _flushed(self) -> None:
         """Everything is durable: who still waits is answered as well as can be, and it ends."""

@@ -67,6 +67,7 @@ class Mirrors:
 
     def start(self) -> None:
         """Begins the rounds."""
+        self._broker.loop.call_every(self._interval_ms, self._round)
         self._round()
 
     def turn(self) -> None:
@@ -203,7 +204,6 @@ class Mirrors:
             return
         for source in self._sources:
             self._run(source, source.begin_round)
-        self._broker.loop.call_later(self._interval_ms, self._round)
 
     def _set_timer(self) -> None:
         deadlines = [source.next_deadline() for source in self._sources]

@@ -107,7 +107,7 @@ class Loop:
     def serve(self, service: Service) -> None:
         """Sets who handles the requests."""
         self._service = service
-        self._check_idle()
+        self.call_every(self._limits.idle_ms_max / IDLE_CHECKS, self._check_idle)
 
     def watch(self, descriptor: int, readable: Callable[[], None]) -> None:
         """Calls `readable` whenever the descriptor is."""
@@ -153,6 +153,15 @@ class Loop:
     def call_later(self, delay_ms: float, action: Callable[[], None]) -> None:
         """Runs `action` once, after a delay."""
         self.timers.call_at(self.clock.monotonic() + delay_ms / 1000, action)
+
+    def call_every(self, interval_ms: float, action: Callable[[], None]) -> None:
+        """Runs `action` again and again, first after one interval; also if it failed before."""
+
+        def again() -> None:
+            self.call_later(interval_ms, again)
+            action()
+
+        self.call_later(interval_ms, again)
 
     def run(self) -> None:
         """Turns until `stop`."""
@@ -345,7 +354,6 @@ class Loop:
             stuck = connection.is_busy and not connection.has_output
             if connection.last_active < oldest and not stuck:
                 self.drop(connection, "idle")
-        self.call_later(self._limits.idle_ms_max / IDLE_CHECKS, self._check_idle)
 
     def _woken(self) -> None:
         os.eventfd_read(self._wake)

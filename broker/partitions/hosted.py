@@ -10,7 +10,7 @@ import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from broker.log.files import DamagedLog, StorageFailed
+from broker.log.files import PASSING, DamagedLog, StorageFailed
 from broker.log.flusher import DiskWorker, NothingSynced, Outcome, sync
 from broker.log.log_manager import LogManager
 from broker.log.partition_log import Flush
@@ -214,4 +214,5 @@ class HostedPartitions:
 
 
 def _can_be_repeated(error: OSError) -> bool:
-    return isinstance(error, NothingSynced) or error.errno in _NOT_OPENED
+    """Whether what was to be synced is still there, on a disk that may well work again."""
+    return error.errno in (PASSING if isinstance(error, NothingSynced) else _NOT_OPENED)

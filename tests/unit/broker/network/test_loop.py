@@ -77,6 +77,22 @@ def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixtu
     assert stored(core.connect())
 
 
+def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: BrokerCore) -> None:
+    """Retention, checkpoints and the like do not end with one mistake."""
+    called: list[int] = []
+
+    def unlucky_once() -> None:
+        called.append(len(called))
+        if len(called) == 1:
+            raise Mistake
+
+    core.loop.call_every(1000, unlucky_once)
+    for _ in range(3):
+        core.advance(1)
+    assert called == [0, 1, 2]
+    assert core.loop.traffic.failed_calls == 1
+
+
 def test_a_parked_request_that_fails_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,21 @@ def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
     assert not world.worker.waiting
 
 
+@pytest.mark.parametrize("number", [errno.EIO, errno.EROFS])
+def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
+    world: World, number: int
+) -> None:
+    """Nothing was synced, and nothing ever will be: the directory goes offline, as it does where
+    an fsync fails."""
+    world.produce(b"a")
+    world.advance(0.05)
+    world.worker.finish(NothingSynced(number, "the file of leader epochs"))
+    assert world.logs.directories[0].offline is not None
+    assert PARTITION in world.logs.stopped
+    world.advance(1)
+    assert not world.worker.waiting
+
+
 @pytest.mark.parametrize(
     "error",
     [
