@@ -20,9 +20,9 @@ from bench.scale import scaled
 from bench.sites import Brokers
 
 CONNECTIONS = scaled(5_000, 200)
-RATES = (1_000, 4_000)
-SECONDS = scaled(15, 2)
-ROUNDS = scaled(3, 1)
+RATES = (1_000, 2_000)
+SECONDS = scaled(10, 2)
+ROUNDS = scaled(2, 1)
 QUANTILES = ("p50", "p99", "p99.9")
 PEER = "Apache Kafka 4.1"
 
