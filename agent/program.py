@@ -123,7 +123,10 @@ def _connect(
         shutdown.wait(seconds)
 
     registry = RegistryClient(
-        settings.schema_registry_url, timeout_s=REGISTRY_TIMEOUT_S, pause=pause
+        settings.schema_registry_url,
+        timeout_s=REGISTRY_TIMEOUT_S,
+        pause=pause,
+        security=settings.registry_security,
     )
 
     def attempt() -> _Found:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.framing import READ_BYTES
+from schemas.client import RegistrySecuritySettings
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import check_cluster_name
 from skidway.settings import setting
@@ -114,7 +115,7 @@ class SourceSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSettings:
+class AgentSettings(RegistrySecuritySettings):
     """Everything that `skidway agent run` can be told."""
 
     bootstrap_servers: str = setting(

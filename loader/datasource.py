@@ -8,6 +8,8 @@
 |---|---|
 | bootstrap.servers, topic | required |
 | schema.registry.url | columns of the subject's latest schema; without it `key` and `value` |
+| schema.registry.basic.auth.user.info | user:password, for a registry that asks |
+| schema.registry.ssl.{ca,certificate,key}.location | PEM files, on every host that runs tasks |
 | starting.timestamp.ms, ending.timestamp.ms | event times: from the first record at or after each |
 | slice.records | offsets that one task reads (400000) |
 | undecodable | `fail` (default) or `skip`: what becomes of a value that has no columns |
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -35,7 +38,7 @@ from loader.columns import OWN, RESERVED, Records, own_columns
 from loader.decode import Decoder, check_reader
 from loader.fetch import batches
 from loader.plan import Planned
-from schemas.client import RegistryClient
+from schemas.client import RegistryClient, Security
 from skidway.errors import SkidwayError, UsageError
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header
@@ -52,6 +55,10 @@ OPTIONS: Final = {
     "bootstrap.servers": None,
     "topic": None,
     "schema.registry.url": "",
+    "schema.registry.basic.auth.user.info": "",
+    "schema.registry.ssl.ca.location": "",
+    "schema.registry.ssl.certificate.location": "",
+    "schema.registry.ssl.key.location": "",
     "starting.timestamp.ms": "",
     "ending.timestamp.ms": "",
     "slice.records": str(SLICE_RECORDS),
@@ -66,6 +73,7 @@ class Options:
     bootstrap_servers: str
     topic: str
     registry_url: str
+    registry_security: Security
     starting_ms: int
     ending_ms: int
     slice_records: int
@@ -90,6 +98,7 @@ class Options:
             value["bootstrap.servers"],
             value["topic"],
             value["schema.registry.url"],
+            _security(value),
             _number(value, "starting.timestamp.ms", EARLIEST),
             _number(value, "ending.timestamp.ms", LATEST),
             max(1, _number(value, "slice.records", SLICE_RECORDS)),
@@ -199,13 +208,17 @@ def _reader(options: Options) -> str:
     with Client(options.bootstrap_servers, client_id="skidway-spark") as client:
         _partitions(client, options.topic)
         source = sources_of(client, [options.topic], "")[options.topic]
-    return RegistryClient(options.registry_url).latest(f"{source.topic}-value").schema
+    return _registry(options).latest(f"{source.topic}-value").schema
 
 
 def _decoder(options: Options) -> Decoder | None:
     if not options.registry_url:
         return None
-    return Decoder(RegistryClient(options.registry_url), _reader(options))
+    return Decoder(_registry(options), _reader(options))
+
+
+def _registry(options: Options) -> RegistryClient:
+    return RegistryClient(options.registry_url, security=options.registry_security)
 
 
 def _partitions(client: Client, topic: str) -> list[TopicPartition]:
@@ -232,6 +245,15 @@ def _own(batch: DecodedBatch, partition: int, rows: np.ndarray[Any, Any]) -> lis
 def _offset(found: int, end: int) -> int:
     """An offset found by time; -1 means that no record is as late."""
     return end if found < 0 else min(found, end)
+
+
+def _security(options: Mapping[str, str]) -> Security:
+    def file(name: str) -> Path | None:
+        text = options[f"schema.registry.ssl.{name}.location"]
+        return Path(text) if text else None
+
+    user_info = options["schema.registry.basic.auth.user.info"] or None
+    return Security(user_info, file("ca"), file("certificate"), file("key"))
 
 
 def _number(options: Mapping[str, str], name: str, default: int) -> int:

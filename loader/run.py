@@ -103,7 +103,7 @@ def load(
         begin = time.monotonic()
         session = look(settings, client, store)
         settings = session.settings
-        registry = RegistryClient(settings.schema_registry_url)
+        registry = RegistryClient(settings.schema_registry_url, security=settings.registry_security)
         parts = Parts(settings, client, registry, store, spark, clock, Feed(), session.cluster_id)
         run = _Run(parts, session, progress, pause)
         report = Report([_missing(name) for name in session.missing])

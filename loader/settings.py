@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loader import plan, topics
+from schemas.client import RegistrySecuritySettings
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoaderSettings:
+class LoaderSettings(RegistrySecuritySettings):
     """What is loaded, from where, to where, and how."""
 
     bootstrap_servers: str = setting(

@@ -32,6 +32,7 @@ from loader.plan import Slice
 from loader.side import Place
 from loader.store import Store
 from loader.write import HourWriter, Target, has_hour
+from schemas.client import Security
 from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.batch import BatchHeader, CorruptBatch, read_header
@@ -64,6 +65,7 @@ class Job:
     output: str
     bootstrap_servers: str
     registry_url: str
+    registry_security: Security
     reader: str
     bucket_ms: int
     compression: str

@@ -30,7 +30,7 @@ from loader.scratch import Scratch
 from loader.settings import LoaderSettings
 from loader.slices import Job, SliceLoad, SliceResult
 from loader.store import Store, open_store
-from schemas.client import RegistryClient
+from schemas.client import RegistryClient, Security
 from skidway import java, log
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.client import Client
@@ -263,7 +263,7 @@ def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int
 
 # Spark keeps Python workers between tasks: schemas and connections need not be asked for again.
 _stores: dict[str, Store] = {}
-_decoders: dict[tuple[str, str], Decoder] = {}
+_decoders: dict[tuple[str, Security, str], Decoder] = {}
 CACHED_MAX: Final = 100
 
 
@@ -274,11 +274,12 @@ def _store(url: str) -> Store:
 
 
 def _decoder(job: Job) -> Decoder:
-    key = job.registry_url, job.reader
+    key = job.registry_url, job.registry_security, job.reader
     if key not in _decoders:
         if len(_decoders) >= CACHED_MAX:
             _decoders.clear()
-        _decoders[key] = Decoder(RegistryClient(job.registry_url), job.reader)
+        registry = RegistryClient(job.registry_url, security=job.registry_security)
+        _decoders[key] = Decoder(registry, job.reader)
     return _decoders[key]
 
 

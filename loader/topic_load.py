@@ -226,6 +226,7 @@ class TopicLoad:
             output=self._parts.store.url,
             bootstrap_servers=settings.bootstrap_servers,
             registry_url=settings.schema_registry_url,
+            registry_security=settings.registry_security,
             reader=schema.schema,
             bucket_ms=settings.bucket_ms,
             compression=settings.compression,

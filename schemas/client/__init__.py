@@ -5,7 +5,8 @@ Requests are few: schemas by id never change and are kept. Each call tries every
 takes longer than `timeout_s` per try and the pauses. What a registry refuses for good is
 `RegistryRefused`, at once. Safe to use from several threads.
 
-Reading order: `security` (who we are, whom we trust), `transport` (one request, tried again),
+Reading order: `security` (who we are, whom we trust), `settings` (the same, as programs are told),
+`transport` (one request, tried again),
 `answers` (documents to values), `resolution` (schemas with what they reference),
 `registry_client` (what programs ask), `administration` (what operators do: delete, levels, modes,
 import).
@@ -17,6 +18,7 @@ from schemas.client.administration import PAGE_SCHEMAS, RegistryAdministration
 from schemas.client.answers import Compatibility, Reference, Registered
 from schemas.client.registry_client import CACHED_MAX, RegistryClient, subject_of
 from schemas.client.security import Security
+from schemas.client.settings import RegistrySecuritySettings
 from schemas.client.transport import (
     LEVEL_UNSET,
     MODE_UNSET,
@@ -50,6 +52,7 @@ __all__ = [
     "RegistryAdministration",
     "RegistryClient",
     "RegistryRefused",
+    "RegistrySecuritySettings",
     "RegistryUnreachable",
     "Security",
     "Transport",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from skidway.errors import ConfigurationRefused
@@ -18,7 +18,7 @@ class Security:
     shows to a registry that asks (mutual TLS); the key may lie in the certificate's file.
     """
 
-    user_info: str | None = None
+    user_info: str | None = field(default=None, repr=False)  # it ends up in no log
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
@@ -28,7 +28,7 @@ class Security:
         if self.user_info is None:
             return {}
         if ":" not in self.user_info:
-            raise ConfigurationRefused("basic.auth.user.info is not user:password.")
+            raise ConfigurationRefused("schema.registry.basic.auth.user.info is not user:password.")
         return {"Authorization": f"Basic {base64.b64encode(self.user_info.encode()).decode()}"}
 
     def context(self) -> ssl.SSLContext:

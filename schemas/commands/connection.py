@@ -7,35 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from schemas.client import RegistryAdministration, Security
+from schemas.client import RegistryAdministration, RegistrySecuritySettings
 from skidway import settings
 from skidway.cli.options import add_json_option
 from skidway.settings import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionSettings:
-    """Settings of `skidway schemas`, under the names of Confluent's clients."""
+class ConnectionSettings(RegistrySecuritySettings):
+    """Settings of `skidway schemas`."""
 
     url: str = setting(
         "schema.registry.url",
         "http://127.0.0.1:8081",
         help="One or several registries, comma-separated: http://host:port.",
     )
-    user_info: str | None = setting(
-        "basic.auth.user.info",
-        None,
-        help="user:password, for a registry that asks. Make the file readable for yourself alone.",
-    )
-    ca: Path | None = setting(
-        "ssl.ca.location",
-        None,
-        help="PEM file of the authorities to trust; the machine's own without it.",
-    )
-    certificate: Path | None = setting(
-        "ssl.certificate.location", None, help="PEM file, for a registry that wants to know us."
-    )
-    key: Path | None = setting("ssl.key.location", None, help="PEM file of its key, not encrypted.")
 
 
 def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentParser:
@@ -53,5 +39,4 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 def connect(args: argparse.Namespace) -> RegistryAdministration:
     """The registry that the options name. Raises `ConfigurationRefused`."""
     found = settings.load(ConnectionSettings, args.config, program="schemas")
-    security = Security(found.user_info, found.ca, found.certificate, found.key)
-    return RegistryAdministration(args.registry or found.url, security=security)
+    return RegistryAdministration(args.registry or found.url, security=found.registry_security)

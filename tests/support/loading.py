@@ -25,7 +25,7 @@ from loader.manifest import (
 from loader.plan import Slice
 from loader.slices import Job, SliceLoad, SliceResult
 from loader.store import Store
-from schemas.client import RegistryRefused
+from schemas.client import RegistryRefused, Security
 from schemas.codec import Codec
 from schemas.wire import add_prefix
 from skidway.kafka.batch import seal, stamp
@@ -123,6 +123,7 @@ def job(**changes: Any) -> Job:
         "output": "memory:",
         "bootstrap_servers": "",
         "registry_url": "",
+        "registry_security": Security(),
         "reader": SCHEMA,
         "bucket_ms": 60_000,
         "compression": "zstd",

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from agent.settings import AgentSettings
+from loader.settings import LoaderSettings
 from schemas.commands.connection import ConnectionSettings
 from schemas.registry.settings import RegistrySettings
 from skidway.settings import documented
@@ -113,9 +115,11 @@ def shown(default: object) -> str:
 
 
 def test_configurations_have_known_keys() -> None:
-    """Those of the registry, and those of its command line."""
+    """Those of the registry, and those of the programs that ask it."""
     examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     known = [{each.key for each in documented(c)} for c in (RegistrySettings, ConnectionSettings)]
     assert len(examples) == 2
     for example, keys in zip(examples, known, strict=True):
         assert set(yaml.safe_load(example)) <= keys
+    for program in (AgentSettings, LoaderSettings):
+        assert set(yaml.safe_load(examples[1])) <= {each.key for each in documented(program)}

@@ -1,0 +1,43 @@
+"""Settings of programs that ask a registry: agent and loader have them all, beside its URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from schemas.client.security import Security
+from skidway.settings import setting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySecuritySettings:
+    """As whom the registry is asked, and whom to trust, under the names of Confluent's clients."""
+
+    schema_registry_user_info: str | None = setting(
+        "schema.registry.basic.auth.user.info",
+        None,
+        help="user:password, for a registry that asks. Make the file readable for its user alone.",
+    )
+    schema_registry_ca: Path | None = setting(
+        "schema.registry.ssl.ca.location",
+        None,
+        help="PEM file of the authorities to trust; the machine's own without it.",
+    )
+    schema_registry_certificate: Path | None = setting(
+        "schema.registry.ssl.certificate.location",
+        None,
+        help="PEM file, for a registry that wants to know us.",
+    )
+    schema_registry_key: Path | None = setting(
+        "schema.registry.ssl.key.location", None, help="PEM file of its key, not encrypted."
+    )
+
+    @property
+    def registry_security(self) -> Security:
+        """What the registry's client takes."""
+        return Security(
+            self.schema_registry_user_info,
+            self.schema_registry_ca,
+            self.schema_registry_certificate,
+            self.schema_registry_key,
+        )

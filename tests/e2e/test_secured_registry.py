@@ -1,0 +1,66 @@
+"""A registry with TLS and passwords: agent and loader are told who they are, and lines arrive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support.certificates import Authority
+from support.pipeline import Oracle, Pipeline
+from support.processes import eventually, run_skidway
+
+pytestmark = pytest.mark.e2e
+TOPIC = "secured"
+USER_INFO = "ada:ge:heim"
+
+
+def secured(folder: Path) -> Pipeline:
+    """A pipeline whose registry speaks https and asks for a password."""
+    authority = Authority(folder)
+    pair = authority.sign("registry")
+    users = folder / "users"
+    done = run_skidway("registry", "hash-password", "ada", input_text="ge:heim\n")
+    assert done.returncode == 0, done.stderr
+    users.write_text(done.stdout)
+    source = {"topic": TOPIC, "paths": [str(folder / "logs" / "*.log")]}
+    pipeline = Pipeline(folder, [source])
+    url = f"https://127.0.0.1:{pipeline.site.ports['registry']}"
+    asking = {
+        "schema.registry.url": url,
+        "schema.registry.basic.auth.user.info": USER_INFO,
+        "schema.registry.ssl.ca.location": str(authority.certificate),
+    }
+    served = {
+        "listeners": url,
+        "ssl.certificate.location": str(pair.certificate),
+        "ssl.key.location": str(pair.key),
+        "authentication.method": "BASIC",
+        "authentication.users.file": str(users),
+    }
+    for name, more in (("registry", served), ("agent", asking), ("loader", asking)):
+        pipeline.settings.setdefault(name, {}).update(more)
+    pipeline.rewrite([source])
+    return pipeline
+
+
+def test_lines_become_rows_and_no_log_has_the_password(tmp_path: Path) -> None:
+    """Schemas are registered and read over https with a password; nobody writes it down."""
+    oracle = Oracle(tmp_path / "logs")
+    pipeline = secured(tmp_path)
+    try:
+        pipeline.start()
+        oracle.write("app.log", 500)
+        eventually(
+            lambda: pipeline.settled_bytes(oracle.folder) == oracle.bytes,
+            within_s=60,
+            what="every line acknowledged",
+        )
+        pipeline.wait_mirrored([TOPIC])
+        pipeline.load([TOPIC])
+        rows = pipeline.rows(TOPIC)
+    finally:
+        pipeline.stop()
+    oracle.expect_exactly([str(line) for line in rows.column("line").to_pylist()])
+    for log in pipeline.site.logs.iterdir():
+        assert "heim" not in log.read_text(errors="replace"), log
