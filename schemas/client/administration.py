@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from schemas.client.answers import Registered, registered, submission
@@ -11,6 +10,8 @@ from schemas.client.transport import LEVEL_UNSET, MODE_UNSET, RegistryRefused
 
 PAGE_SCHEMAS: Final = 200
 """Versions asked for at once: a page of large schemas still fits the answer's limit."""
+LOOKS_MAX: Final = 5
+"""How often a list is begun again, because versions went while it was read."""
 
 
 class RegistryAdministration(RegistryClient):
@@ -19,20 +20,36 @@ class RegistryAdministration(RegistryClient):
     None of it is kept. A subject of None means what holds for all that have nothing of their own.
     """
 
-    def all_versions(
-        self, *, latest_only: bool = False, deleted: bool = False
-    ) -> Iterator[Registered]:
-        """Every version of every subject, page by page."""
+    def all_versions(self, *, latest_only: bool = False, deleted: bool = False) -> list[Registered]:
+        """Every version of every subject, asked for page by page.
+
+        Raises `RegistryRefused` where others change so much meanwhile that no look is whole.
+        """
         flags = f"latestOnly={_flag(latest_only)}&deleted={_flag(deleted)}"
-        offset = 0
+        for _ in range(LOOKS_MAX):
+            found = self._pages(f"/schemas?{flags}")
+            if found is not None:
+                return found
+        raise RegistryRefused(
+            409, 0, "The registry's versions change faster than they can be listed; try again."
+        )
+
+    def _pages(self, target: str) -> list[Registered] | None:
+        """Each page begins with the last version of the one before: where it does not, something
+        before it went, and a version may have moved past us between two requests (None)."""
+        found: list[Registered] = []
         while True:
+            offset = max(len(found) - 1, 0)
             page = self._requests.json(
-                "GET", f"/schemas?{flags}&offset={offset}&limit={PAGE_SCHEMAS}", _page
+                "GET", f"{target}&offset={offset}&limit={PAGE_SCHEMAS}", _page
             )
-            yield from page
-            if len(page) != PAGE_SCHEMAS:  # the last one, or a registry that knows no pages
-                return
-            offset += PAGE_SCHEMAS
+            if found and page == found:  # a registry that knows no pages gives all of it again
+                return found
+            if found and page[:1] != found[-1:]:
+                return None
+            found += page[1:] if found else page
+            if len(page) != PAGE_SCHEMAS:
+                return found
 
     def types(self) -> list[str]:
         """The types of schemas that the registry takes."""

@@ -18,6 +18,7 @@ from schemas.dump.restoring import LEVEL, Steps
 
 IMPORT: Final = "IMPORT"
 READWRITE: Final = "READWRITE"
+READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
 RESERVED_SUBJECT: Final = "skidway-restore-reserved"
 """For a moment it holds the highest id of the dump, so that no id is given out twice."""
 
@@ -120,6 +121,8 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
     level, mode = client.level(subject), client.mode(subject)
     if level is not None:
         found.levels[subject] = level
+    if subject is not None and mode == READONLY_OVERRIDE:
+        return  # that for all shows in every subject, and hides what the subject's own is
     if mode is not None and not (subject is None and mode == READWRITE):
         found.modes[subject] = mode
 

@@ -1,0 +1,30 @@
+"""Our registry's client on its REST application, without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import SplitResult
+
+from schemas.client import Answer, RegistryAdministration
+from support.registry_http import Registry
+
+
+class InProcess:
+    """A `Transport`. `meanwhile` runs before a request, with its target."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._http = registry.http
+        self.meanwhile: Callable[[str], None] = lambda target: None
+
+    def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
+        """See `Transport`."""
+        self.meanwhile(target)
+        answer = self._http.request(method, target, content=body)
+        return Answer(answer.status_code, answer.content)
+
+
+def administration(transport: InProcess) -> RegistryAdministration:
+    """A client that waits for nothing."""
+    return RegistryAdministration(
+        "http://registry:8081", transport=transport, pause=lambda seconds: None
+    )

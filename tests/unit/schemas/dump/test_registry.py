@@ -1,0 +1,83 @@
+"""The contents of a registry over its REST API, while others change it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schemas.client import RegistryRefused, administration
+from schemas.dump import registry as dumped
+from support import registry_client
+from support.registry_client import InProcess
+from support.registry_http import Registry, record
+
+PAGE = 3
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """Ten subjects, read three at a time."""
+    monkeypatch.setattr(administration, "PAGE_SCHEMAS", PAGE)
+    made = Registry()
+    for each in "abcdefghij":
+        made.register(each, record(each))
+    return made
+
+
+def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Registry) -> None:
+    """A subject before the page goes, and all behind it move up: a live one would be skipped, and
+    stand in the dump as deleted."""
+    transport = InProcess(registry)
+    gone = iter("ab")
+
+    def delete_one(target: str) -> None:
+        if "deleted=false" in target and f"offset={PAGE - 1}" in target:
+            for each in gone:
+                registry.good("DELETE", f"/subjects/{each}")
+                return
+
+    transport.meanwhile = delete_one
+    found = dumped.read(registry_client.administration(transport))
+    deleted = {each.subject for each in found.versions.values() if each.deleted}
+    assert deleted == {"a", "b"}
+    assert found.subjects() == list("abcdefghij")
+
+
+def test_a_registry_that_never_stands_still_is_refused(registry: Registry) -> None:
+    """In bounded time, rather than half a dump."""
+    transport = InProcess(registry)
+
+    def change(target: str) -> None:
+        if f"offset={PAGE - 1}" in target:
+            live = registry.good("GET", "/subjects")
+            registry.good("DELETE", f"/subjects/{live[0]}")
+
+    transport.meanwhile = change
+    with pytest.raises(RegistryRefused, match="change faster"):
+        registry_client.administration(transport).all_versions()
+
+
+@pytest.mark.parametrize("count", [PAGE, PAGE + 1])
+def test_a_registry_without_pages_is_read_once(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """It gives everything, whatever offset says: also where that is just one page."""
+    client = registry_client.administration(InProcess(registry))
+    everything = client.all_versions()[:count]
+    asked: list[str] = []
+
+    def without_pages(method: str, target: str, read: Any) -> Any:
+        asked.append(target)
+        return everything
+
+    monkeypatch.setattr(client._requests, "json", without_pages)
+    assert client.all_versions() == everything
+    assert len(asked) <= 2
+
+
+def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> None:
+    """READONLY_OVERRIDE shows in every subject; restored as theirs it would never end."""
+    registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
+    found = dumped.read(registry_client.administration(InProcess(registry)))
+    assert found.modes == {None: "READONLY_OVERRIDE"}
