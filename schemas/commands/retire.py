@@ -50,7 +50,7 @@ def _delete(args: argparse.Namespace) -> int:
     rows = [_row(client, args, each, each in deleted) for each in going]
     done = agreed(args, sorted(rows, key=lambda row: int(row["version"])), PLAN)
     if done:
-        _carry_out(client, args, live)
+        _carry_out(client, args, live, {each.version for each in going})
     if args.json:
         print_json({"subject": args.subject, "deleted": done, "versions": rows})
     elif done:
@@ -59,9 +59,12 @@ def _delete(args: argparse.Namespace) -> int:
 
 
 def _carry_out(
-    client: RegistryAdministration, args: argparse.Namespace, live: list[Registered]
+    client: RegistryAdministration,
+    args: argparse.Namespace,
+    live: list[Registered],
+    agreed_to: set[int],
 ) -> None:
-    """Softly first: no registry deletes for ever what is in use."""
+    """Softly first: no registry deletes for ever what is in use. For ever only what was agreed."""
     if args.version is not None:
         if live:
             client.delete_version(args.subject, args.version)
@@ -71,6 +74,13 @@ def _carry_out(
     if live:
         client.delete_subject(args.subject)
     if args.permanent:
+        late = set(client.versions(args.subject, deleted=True)) - agreed_to
+        if late:
+            named = ", ".join(map(str, sorted(late)))
+            raise SkidwayError(
+                f"{args.subject} got version {named} meanwhile: nothing was deleted for ever; "
+                "undelete brings back what was softly deleted."
+            )
         client.delete_subject(args.subject, permanent=True)
 
 

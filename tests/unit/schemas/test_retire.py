@@ -1,0 +1,36 @@
+"""`skidway schemas delete`: what goes for ever is what was agreed to."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import pytest
+
+from schemas.commands import retire
+from skidway.errors import SkidwayError
+from support import registry_client
+from support.registry_client import InProcess
+from support.registry_http import Registry, record
+
+
+def test_a_version_that_comes_behind_the_plan_is_not_deleted_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Somebody thinks about the plan; meanwhile a producer registers, and writes records."""
+    registry = Registry()
+    registry.register("s", record(a=None))
+    monkeypatch.setattr(
+        retire, "connect", lambda args: registry_client.administration(InProcess(registry))
+    )
+
+    def agreed(*given: Any) -> bool:
+        registry.register("s", record(a=None, b=0))
+        return True
+
+    monkeypatch.setattr(retire, "agreed", agreed)
+    args = argparse.Namespace(subject="s", version=None, permanent=True, json=False, yes=True)
+    with pytest.raises(SkidwayError, match="got version 2 meanwhile"):
+        retire._delete(args)
+    assert registry.good("GET", "/subjects/s/versions?deleted=true") == [1, 2]
+    assert registry.good("GET", "/schemas/ids/2")
