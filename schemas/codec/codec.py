@@ -56,10 +56,12 @@ class Codec:
     """One schema's codec. Holds no state between calls; may be used from several threads.
 
     Raises `SchemaInvalid` or `SchemaUnsupported` for a schema that is none, or has no columns.
+    Defaults are looked at where they are needed: no datum is lost for one that older registries
+    let pass.
     """
 
     def __init__(self, schema: str | dict[str, Any] | list[Any]) -> None:
-        avro = parse(schema)
+        avro = parse(schema, check_defaults=False)
         self.arrow_schema: pa.Schema = arrow_schema(avro)
         self._record = as_record(avro)
         self._name = getattr(avro, "name", avro.kind)

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from schemas.avro_schema import Field, Record
+from schemas.avro_schema import Field, Record, default_fault
 from schemas.codec.faults import value_faults
-from schemas.codec.rows import default_value
+from schemas.codec.rows import DEFAULT_FAULTS, default_value
 from skidway.errors import SkidwayError
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -62,11 +62,14 @@ def _given(batch: pa.RecordBatch, avro: Field, field: pa.Field) -> pa.Array:
         return batch.column(at)
     if not avro.has_default:
         raise ColumnsRefused(f"Field {field.name} has no column and no default.")
+    fault = default_fault(avro.type, avro.default)
+    if fault:
+        raise ColumnsRefused(f"Field {field.name} has no column and its default is none: {fault}.")
     if avro.default is None:
         return pa.nulls(batch.num_rows, field.type)
     try:
         return pa.array([default_value(avro.type, avro.default)] * batch.num_rows, field.type)
-    except (ValueError, OverflowError) as error:
+    except DEFAULT_FAULTS as error:
         raise ColumnsRefused(
             f"Field {field.name} has no column and its default does not fit ({error})."
         ) from None

@@ -26,7 +26,7 @@ class DatumReader:
 
     def __init__(self, writer: Schema, reader: Schema) -> None:
         self._codec = Codec(writer)
-        written, read = parse(writer), parse(reader)
+        written, read = (parse(each, check_defaults=False) for each in (writer, reader))
         self.arrow_schema: pa.Schema = arrow_schema(read)
         self._step = resolution(written, read)
         self._is_same = canonical(written) == canonical(read)

@@ -23,10 +23,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.avro_schema import Array, AvroType, Enum, Field, Fixed, Map, Primitive, Record, Union
+from schemas.avro_schema import (
+    Array,
+    AvroType,
+    Enum,
+    Field,
+    Fixed,
+    Map,
+    Primitive,
+    Record,
+    Union,
+    default_fault,
+)
 from schemas.codec.arrow import arrow_type, branches_of, is_nullable
 from schemas.codec.promotion import NotPromotable, promotion
-from schemas.codec.rows import default_value
+from schemas.codec.rows import DEFAULT_FAULTS, default_value
 from schemas.codec.spreading import merged, null_of, repeated
 from skidway.errors import SkidwayError
 
@@ -77,9 +88,12 @@ def _child(writer: Record, reader: Field, path: str) -> Child:
 
 
 def _default(field: Field, path: str) -> pa.Array:
+    fault = default_fault(field.type, field.default)
+    if fault:
+        raise Unresolvable(f"The default of field {path} is none: {fault}.")
     try:
         return pa.array([default_value(field.type, field.default)], arrow_type(field.type))
-    except (ValueError, OverflowError) as error:
+    except DEFAULT_FAULTS as error:
         raise Unresolvable(f"The default of field {path} has no column: {error}.") from None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -72,6 +72,10 @@ class Rows:
                     faults[index] = fault
                     del rows[index]
         return [_array(rows, field) for field in self._schema]
+
+
+DEFAULT_FAULTS: Final = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
+"""What `default_value`, and Arrow with what it gives, raise for defaults that are none."""
 
 
 def default_value(avro: AvroType, value: Any) -> Any:

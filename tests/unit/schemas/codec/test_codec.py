@@ -502,3 +502,13 @@ def test_the_text_to_register_is_canonical() -> None:
         '{"type":"record","name":"R","fields":[{"name":"a","type":"string"}]}'
     )
     assert Codec(text).field_names == ["a"]
+
+
+def test_a_bad_default_loses_no_datum() -> None:
+    """Older registries let such schemas pass, and records have been written with them."""
+    fields = [{"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": "none"}]
+    codec = Codec({"type": "record", "name": "R", "fields": fields})
+    batch = pa.record_batch({"a": pa.array([1], pa.int32()), "b": pa.array([2], pa.int32())})
+    assert codec.decode(codec.encode(batch)).batch.to_pydict() == batch.to_pydict()
+    with pytest.raises(ColumnsRefused, match="Field b has no column and its default is none"):
+        codec.encode(batch.drop_columns(["b"]))
