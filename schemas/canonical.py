@@ -22,6 +22,7 @@ from schemas.avro_schema import (
     TYPES,
     Array,
     AvroType,
+    DefaultCheck,
     Enum,
     Field,
     Fixed,
@@ -29,8 +30,8 @@ from schemas.avro_schema import (
     Named,
     Primitive,
     Record,
+    SchemaInvalid,
     Union,
-    default_fault,
     namespace_of,
 )
 
@@ -38,9 +39,13 @@ from schemas.avro_schema import (
 def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = False) -> str:
     """The canonical JSON text of a schema.
 
-    `known`: full names that the schemas it references declare; it only names them.
+    `known`: full names that the schemas it references declare; it only names them. Raises
+    `SchemaInvalid` where its defaults are too large or too deep.
     """
-    return _written(_Writer(known, normalize=normalize).json(avro, None))
+    try:
+        return _written(_Writer(known, normalize=normalize).json(avro, None))
+    except RecursionError:
+        raise SchemaInvalid("The schema is nested too deeply to be written.") from None
 
 
 class _Writer:
@@ -49,6 +54,7 @@ class _Writer:
     def __init__(self, known: Collection[str], *, normalize: bool) -> None:
         self._declared = set(known)
         self._normalize = normalize
+        self._defaults = _Defaults()
 
     def json(self, avro: AvroType, namespace: str | None) -> Any:
         properties = self._properties(avro.properties)
@@ -99,9 +105,9 @@ class _Writer:
         return made | self._properties(field.properties)
 
     def _default(self, field: Field) -> Any:
-        if not self._normalize or default_fault(field.type, field.default):
+        if not self._normalize:
             return field.default
-        return _sorted(_in_digits_of(field.type, field.default))
+        return self._defaults.normalized(field.type, field.default)
 
     def _properties(self, properties: Mapping[str, Any]) -> dict[str, Any]:
         made: dict[str, Any] = _sorted(properties) if self._normalize else dict(properties)
@@ -130,25 +136,41 @@ def _sorted(value: Any) -> Any:
     return [_sorted(each) for each in value] if isinstance(value, list) else value
 
 
-def _in_digits_of(avro: AvroType, value: Any) -> Any:
-    """A default as its type writes it: 1 of a double is 1.0."""
-    if isinstance(avro, Union):
-        fitting = (each for each in avro.branches if default_fault(each, value) is None)
-        branch = next(fitting, None)
-        return value if branch is None else _in_digits_of(branch, value)
-    if avro.kind in ("float", "double") and isinstance(value, int):
-        return float(value)
-    if isinstance(avro, Array):
-        return [_in_digits_of(avro.items, each) for each in value]
-    if isinstance(avro, Map):
-        return {key: _in_digits_of(avro.values, each) for key, each in value.items()}
-    if isinstance(avro, Record):
-        types = {each.name: each.type for each in avro.fields}
-        return {
-            key: _in_digits_of(types[key], each) if key in types else each
-            for key, each in value.items()
-        }
-    return value
+class _Defaults:
+    """The defaults of one schema as their types write them: 1 of a double is 1.0."""
+
+    def __init__(self) -> None:
+        self._check = DefaultCheck()
+        self._types: dict[int, dict[str, AvroType]] = {}
+
+    def normalized(self, avro: AvroType, value: Any) -> Any:
+        if self._check.of(avro, value):
+            return value
+        return _sorted(self._in_digits_of(avro, value))
+
+    def _in_digits_of(self, avro: AvroType, value: Any) -> Any:
+        if isinstance(avro, Union):
+            fitting = (each for each in avro.branches if self._check.of(each, value) is None)
+            branch = next(fitting, None)
+            return value if branch is None else self._in_digits_of(branch, value)
+        if avro.kind in ("float", "double") and isinstance(value, int):
+            return float(value)
+        if isinstance(avro, Array):
+            return [self._in_digits_of(avro.items, each) for each in value]
+        if isinstance(avro, Map):
+            return {key: self._in_digits_of(avro.values, each) for key, each in value.items()}
+        if isinstance(avro, Record):
+            types = self._types_of(avro)
+            return {
+                key: self._in_digits_of(types[key], each) if key in types else each
+                for key, each in value.items()
+            }
+        return value
+
+    def _types_of(self, record: Record) -> dict[str, AvroType]:
+        if id(record) not in self._types:
+            self._types[id(record)] = {each.name: each.type for each in record.fields}
+        return self._types[id(record)]
 
 
 def _written(value: Any) -> str:

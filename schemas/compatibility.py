@@ -105,9 +105,10 @@ class Incompatibility:
 REPORTED_MAX: Final = 50
 """Messages for one pair of types: a type that is used in many places would multiply them."""
 
-STEPS_MAX: Final = 1_000_000
-"""Pairs of types, and fields in them, in one comparison: a second or two. Large unions, whose
-branches are all compared with one another, would otherwise stop the registry for hours."""
+STEPS_MAX: Final = 250_000
+"""Pairs of types, and what has to be looked at in each, in one comparison: a second or two. Large
+unions, whose branches are all compared with one another, would otherwise stop the registry for
+hours."""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "
@@ -221,6 +222,8 @@ class _Comparison:
             return self._below(reader.values, writer.values, "/values")
         if isinstance(reader, Record) and isinstance(writer, Record):
             return _name(reader, writer) + self._fields(reader, writer)
+        if isinstance(reader, Enum) and isinstance(writer, Enum):
+            self._count(len(reader.symbols) + len(writer.symbols))
         return _leaf(reader, writer)
 
     def _below(
@@ -236,6 +239,8 @@ class _Comparison:
             if inside and isinstance(reader, Union):
                 inside = [_lacking(branch)]
             found += [each.inside(f"/{at}", "", f"/{at}") for each in inside]
+            if len(found) >= REPORTED_MAX:
+                break
         return found
 
     def _fields(self, reader: Record, writer: Record) -> list[Incompatibility]:
@@ -246,6 +251,9 @@ class _Comparison:
             self._positions[id(writer)] = written
         found: list[Incompatibility] = []
         for at, field in enumerate(reader.fields):
+            if len(found) >= REPORTED_MAX:
+                break
+            self._count(len(field.aliases))
             here, sources = f"/fields/{at}", _sources(field, written)
             if len(sources) > 1:
                 names = ", ".join(writer.fields[each].name for each in sources)

@@ -12,7 +12,7 @@ Apache Avro's Java parser is the measure: tests/conformance/avro holds verdicts 
 its own, and lists where ours is stricter and why.
 """
 
-from schemas.avro_schema.defaults import default_fault
+from schemas.avro_schema.defaults import DefaultCheck, default_fault
 from schemas.avro_schema.model import (
     PRIMITIVES,
     TYPES,
@@ -41,6 +41,7 @@ __all__ = [
     "TYPES",
     "Array",
     "AvroType",
+    "DefaultCheck",
     "Enum",
     "Field",
     "Fixed",

@@ -21,9 +21,14 @@ from schemas.avro_schema.model import (
     Named,
     Primitive,
     Record,
+    SchemaInvalid,
     Union,
     shown,
 )
+
+STEPS_MAX: Final = 2_000_000
+"""Values, fields and characters that the check of a schema's defaults looks at: two seconds. Many
+defaults of one large record, or a large one of a large union, would otherwise take hours."""
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
@@ -32,7 +37,7 @@ _FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
 
 def default_fault(avro: AvroType, value: Any) -> str | None:
     """Why the JSON `value` is no default of that type, or None. A union takes any branch's."""
-    return _DefaultCheck().fault(avro, value)
+    return DefaultCheck().of(avro, value)
 
 
 def _kind(avro: AvroType) -> str:
@@ -65,22 +70,37 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
 }
 
 
-class _DefaultCheck:
-    """Checks one default; each value with each type once, for unions in unions would multiply."""
+class DefaultCheck:
+    """Checks the defaults of one schema, which must outlive it; bounded in all.
+
+    Each value is looked at with each type once, for unions in unions would multiply.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], str | None] = {}
         self._symbols: dict[int, frozenset[str]] = {}
+        self._steps = 0
 
-    def fault(self, avro: AvroType, value: Any) -> str | None:
+    def of(self, avro: AvroType, value: Any) -> str | None:
+        """As `default_fault`. Raises `SchemaInvalid` where all of them together are too many."""
+        self._known.clear()
+        return self._fault(avro, value)
+
+    def _fault(self, avro: AvroType, value: Any) -> str | None:
         pair = (id(avro), id(value))  # both live as long as the default that is checked
         if pair not in self._known:
+            self._count(1 + (len(value) if isinstance(value, str) else 0))
             self._known[pair] = self._checked(avro, value)
         return self._known[pair]
 
+    def _count(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > STEPS_MAX:
+            raise SchemaInvalid("The schema's defaults are too large to be checked.")
+
     def _checked(self, avro: AvroType, value: Any) -> str | None:
         if isinstance(avro, Union):
-            if any(self.fault(branch, value) is None for branch in avro.branches):
+            if any(self._fault(branch, value) is None for branch in avro.branches):
                 return None
             return f"{shown(value)} fits no branch of the union"
         if isinstance(avro, Record):
@@ -110,9 +130,10 @@ class _DefaultCheck:
             return f"record {record.name} cannot be a default inside itself"
         if not isinstance(value, dict):
             return f"{shown(value)} is no record {record.name}"
+        self._count(len(record.fields))
         for each in record.fields:
             if each.name in value:
-                fault = self.fault(each.type, value[each.name])
+                fault = self._fault(each.type, value[each.name])
                 if fault:
                     return fault
             elif not each.has_default:  # a default was checked where it was declared
@@ -120,4 +141,4 @@ class _DefaultCheck:
         return None
 
     def _items(self, avro: AvroType, items: Iterable[Any]) -> str | None:
-        return next((fault for item in items if (fault := self.fault(avro, item))), None)
+        return next((fault for item in items if (fault := self._fault(avro, item))), None)

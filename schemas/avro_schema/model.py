@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Final
 
 from skidway.errors import SkidwayError
@@ -154,18 +153,19 @@ def named_types(avro: AvroType) -> dict[str, Named]:
 
 def shown(value: Any) -> str:
     """A JSON value as a sentence shows it: never long, however large the value is."""
-    text = json.dumps(_pruned(value, 3))
+    text = json.dumps(_pruned(value, 3, iter(range(SHOWN_MAX))))
     return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 3] + "..."
 
 
-def _pruned(value: Any, levels: int) -> Any:
+def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
+    """At most so many values as `left` has, and some nesting: more would not be seen."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:
-        first = islice(value.items(), SHOWN_MAX)
-        return {key[:SHOWN_MAX]: _pruned(each, levels - 1) for key, each in first}
+        first = zip(left, value.items(), strict=False)
+        return {key[:SHOWN_MAX]: _pruned(each, levels - 1, left) for _, (key, each) in first}
     if isinstance(value, list) and levels:
-        return [_pruned(each, levels - 1) for each in value[:SHOWN_MAX]]
+        return [_pruned(each, levels - 1, left) for _, each in zip(left, value, strict=False)]
     return "..." if isinstance(value, dict | list) else value
 
 

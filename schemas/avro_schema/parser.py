@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
-from schemas.avro_schema.defaults import default_fault, is_integer
+from schemas.avro_schema.defaults import DefaultCheck, is_integer
 from schemas.avro_schema.model import (
     PRIMITIVES,
     Array,
@@ -28,6 +28,8 @@ from schemas.avro_schema.model import (
 
 NESTING_MAX: Final = 64
 """Java's parser takes a few hundred; no schema that people write comes near this."""
+VALUE_NESTING_MAX: Final = 100
+"""Of a default or a property: whoever reads the schema walks through it, and has a stack."""
 CHARACTERS_MAX: Final = 4_000_000
 """Some ten thousand fields with their doc; a registry's limit on requests is lower."""
 
@@ -90,7 +92,7 @@ class _Parser:
 
     def __init__(self, known: Mapping[str, Named], *, check_defaults: bool) -> None:
         self._names = dict(known)
-        self._check_defaults = check_defaults
+        self._defaults = DefaultCheck() if check_defaults else None
 
     def type_of(self, value: Any, path: str, namespace: str | None, depth: int) -> AvroType:
         if depth > NESTING_MAX:
@@ -140,15 +142,15 @@ class _Parser:
         if not isinstance(kind, str):
             _refuse(f"{path}/type", f"{shown(kind)} is no type")
         if kind in PRIMITIVES:
-            return Primitive(kind, _properties(value))
+            return Primitive(kind, _properties(value, path))
         if kind == "array":
             items = self.type_of(_need(value, "items", path), f"{path}/items", namespace, depth + 1)
-            return Array(items, _properties(value))
+            return Array(items, _properties(value, path))
         if kind == "map":
             values = self.type_of(
                 _need(value, "values", path), f"{path}/values", namespace, depth + 1
             )
-            return Map(values, _properties(value))
+            return Map(values, _properties(value, path))
         if kind in ("record", "error", "enum", "fixed"):
             return self._named(kind, value, path, namespace, depth)
         return self._by_name(kind, f"{path}/type", namespace)
@@ -165,7 +167,7 @@ class _Parser:
         elif kind == "fixed":
             made = _fixed(value, path, name, doc, aliases)
         else:
-            properties = _properties(value)
+            properties = _properties(value, path)
             error = kind == "error"
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
@@ -208,10 +210,12 @@ class _Parser:
             _text(value, "doc", path),
             order,
             _alias_texts(value, path),
-            _properties(value, _FIELD_RESERVED),
+            _properties(value, path, _FIELD_RESERVED),
         )
-        fault = default_fault(avro, made.default) if made.has_default else None
-        if fault and self._check_defaults:
+        _check_nesting(made.default, path)
+        check = self._defaults if made.has_default else None
+        fault = None if check is None else check.of(avro, made.default)
+        if fault:
             _refuse(path, f"the default of field {name} is invalid: {fault}")
         return made
 
@@ -235,8 +239,29 @@ _ENUM_RESERVED: Final = _RESERVED | {"default"}
 _FIELD_RESERVED: Final = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 
 
-def _properties(value: dict[str, Any], reserved: frozenset[str] = _RESERVED) -> dict[str, Any]:
-    return {key: each for key, each in value.items() if key not in reserved}
+def _properties(
+    value: dict[str, Any], path: str, reserved: frozenset[str] = _RESERVED
+) -> dict[str, Any]:
+    found = {key: each for key, each in value.items() if key not in reserved}
+    for each in found.values():
+        _check_nesting(each, path)
+    return found
+
+
+def _check_nesting(value: Any, path: str) -> None:
+    """Without recursion, which is what it guards."""
+    level = [value]
+    for _ in range(VALUE_NESTING_MAX):
+        level = [inside for each in level for inside in _inside(each)]
+        if not level:
+            return
+    _refuse(path, f"a default or property is nested more than {VALUE_NESTING_MAX} levels deep")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _need(value: dict[str, Any], key: str, path: str) -> Any:
@@ -292,7 +317,7 @@ def _enum(
         _refuse(path, f"enum {name} has a symbol twice")
     if default is not None and default not in symbols:
         _refuse(path, f"the default {shown(default)} is no symbol of enum {name}")
-    properties = _properties(value, _ENUM_RESERVED)
+    properties = _properties(value, path, _ENUM_RESERVED)
     return Enum(name, tuple(symbols), default, doc, aliases, properties)
 
 
@@ -302,4 +327,4 @@ def _fixed(
     size = _need(value, "size", path)
     if not is_integer(size, _INT_MAX) or size < 0:
         _refuse(path, f"{shown(size)} is no size of a fixed")
-    return Fixed(name, size, doc, aliases, _properties(value))
+    return Fixed(name, size, doc, aliases, _properties(value, path))

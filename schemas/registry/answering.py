@@ -21,8 +21,13 @@ class Registry(Protocol):
     def read(self, question: Callable[[State], Answer]) -> Answer:
         """The answer. Raises refusals."""
 
-    def write(self, decide: Callable[[State], Decision]) -> Any:
-        """The decision's answer, once its change is in the log. Raises refusals."""
+    def write(
+        self, decide: Callable[[State], Decision], ahead: Callable[[], object] | None = None
+    ) -> Any:
+        """The decision's answer, once its change is in the log. Raises refusals.
+
+        `ahead` runs before: what takes time, and would make other writers wait.
+        """
 
 
 class Memory:
@@ -36,6 +41,8 @@ class Memory:
         answer: Answer = self._ask(question)
         return answer
 
-    def write(self, decide: Callable[[State], Decision]) -> Any:
+    def write(
+        self, decide: Callable[[State], Decision], ahead: Callable[[], object] | None = None
+    ) -> Any:
         """Only the log knows."""
         raise MustWait

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import http
 import json
+import resource
 import socket
 import ssl
 from collections.abc import Iterator
@@ -138,7 +139,16 @@ def serve(
     shutdown: Shutdown,
 ) -> None:
     """Answers on all sockets until the end is asked for; open requests have `STOP_WITHIN_S`."""
+    take_descriptors()
     asyncio.run(_serve(app, plain, encrypted, tls, shutdown))
+
+
+def take_descriptors() -> None:
+    """As many as the machine allows: by default `CONNECTIONS_MAX` connections would take all that
+    a process has, and leave none to reach ZooKeeper again."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def _serve(

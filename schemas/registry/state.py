@@ -196,6 +196,7 @@ class State:
         subject = self.subjects.setdefault(change.subject, Subject())
         for each in [*subject.versions.values()]:  # a schema that returns replaces its deleted self
             returned = each.deleted and each.id == change.id and each.version < change.version
+            returned = returned and not self.referenced_by(change.subject, each.version)
             if returned or each.version == change.version:
                 self._forget(change.subject, each.version)
         subject.put(Version(change.version, change.id))

@@ -141,11 +141,17 @@ class Store:
                 raise
         return self._ask(question)
 
-    def write(self, decide: Callable[[State], Decision]) -> Any:
+    def write(
+        self, decide: Callable[[State], Decision], ahead: Callable[[], object] | None = None
+    ) -> Any:
         """Decides, and puts the change into the log; the answer once it is there.
 
-        Runs the decision again whenever another registry was first. Raises refusals.
+        Runs the decision again whenever another registry was first, and `ahead` before all, while
+        nobody waits for it. Raises refusals.
         """
+        self._refuse_if_away()
+        if ahead is not None:
+            ahead()
         with self._asking_the_log():
             for _ in range(ATTEMPTS_MAX):
                 self._refuse_if_away()

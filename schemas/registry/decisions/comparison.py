@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from schemas.avro_schema import SchemaInvalid
@@ -9,7 +10,7 @@ from schemas.compatibility import Incompatibility, Level, check
 from schemas.registry.decisions.submission import Submitted
 from schemas.registry.kept import Kept
 from schemas.registry.parsed import ParsedSchemas
-from schemas.registry.refusals import invalid_schema, version_not_found
+from schemas.registry.refusals import Refusal, invalid_schema, version_not_found
 from schemas.registry.state import State, Version
 
 
@@ -24,17 +25,34 @@ class Comparison:
     def messages(self, schema: Submitted) -> list[str]:
         """Why the schema may not follow, in Confluent's form; nothing if it may."""
         for version, kept in self.earlier:
-            found = self._check(version, kept, schema)
+            found = self._found(version, kept, schema)
+            if isinstance(found, Refusal):
+                raise found
             if found:
                 return _messages(version, kept, found, self.level)
         return []
 
-    def _check(self, version: int, kept: Kept, schema: Submitted) -> list[Incompatibility]:
+    def prepare(self, schema: Submitted) -> None:
+        """Compares now, so that `messages` has nothing left to do while others wait for it."""
+        with contextlib.suppress(Refusal):  # whether that matters the decision says
+            self.messages(schema)
+
+    def _found(
+        self, version: int, kept: Kept, schema: Submitted
+    ) -> list[Incompatibility] | Refusal:
+        pair = kept.id, self.level
+        if pair not in schema.compared:
+            schema.compared[pair] = self._check(version, kept, schema)
+        return schema.compared[pair]
+
+    def _check(
+        self, version: int, kept: Kept, schema: Submitted
+    ) -> list[Incompatibility] | Refusal:
         try:
             old = self.schemas.of(kept).avro
             failed = check(schema.parsed.avro, [(version, old)], self.level)
         except SchemaInvalid as error:
-            raise invalid_schema(str(error)) from None
+            return invalid_schema(str(error))
         return [] if failed is None else failed[1]
 
 

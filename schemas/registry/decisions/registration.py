@@ -7,8 +7,9 @@ also in READONLY; then come mode, id and compatibility. An import is compared wi
 from __future__ import annotations
 
 from schemas.avro_schema import SchemaInvalid
+from schemas.compatibility import Level
 from schemas.registry.changes import VersionImported, VersionRegistered
-from schemas.registry.decisions.comparison import with_all
+from schemas.registry.decisions.comparison import Comparison, with_all
 from schemas.registry.decisions.decision import Decision, check_subject, check_writable
 from schemas.registry.decisions.submission import Submitted
 from schemas.registry.kept import ID_MAX
@@ -40,6 +41,13 @@ def register(state: State, subject: str, schema: Submitted) -> Decision:
     if mode.takes_ids:
         raise not_permitted(f"Subject {subject} is not in read-write mode")
     return _new_version(state, subject, schema)
+
+
+def comparison(state: State, subject: str, schema: Submitted) -> Comparison:
+    """What `register` is going to ask: it takes its time, and needs the state no more."""
+    mode = state.mode(subject)
+    is_measured = not (mode.takes_ids or mode.is_read_only or schema.id is not None)
+    return with_all(state, subject) if is_measured else Comparison((), Level.NONE, state.parsed)
 
 
 def already_there(state: State, subject: str, schema: Submitted) -> Version | None:

@@ -7,13 +7,14 @@ request, `resolved` says what it references, `submitted` parses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from schemas.avro_schema import SchemaInvalid
+from schemas.compatibility import Incompatibility, Level
 from schemas.registry.kept import ID_MAX, Identity, Kept, Reference
 from schemas.registry.parsed import NEEDED_MAX, Parsed, ParsedSchemas
-from schemas.registry.refusals import invalid_schema
+from schemas.registry.refusals import Refusal, invalid_schema
 from schemas.registry.state import State
 
 VERSION_MAX: Final = 2**31 - 1
@@ -41,6 +42,9 @@ class Asked:
     version: int | None = None
 
 
+Compared = dict[tuple[int, Level], list[Incompatibility] | Refusal]
+
+
 @dataclass(frozen=True, slots=True)
 class Submitted:
     """A schema that can be kept, and the text under which it is."""
@@ -50,6 +54,9 @@ class Submitted:
     references: tuple[Reference, ...]
     id: int | None
     version: int | None
+    compared: Compared = field(default_factory=dict, compare=False)
+    """What comparisons with earlier schemas found, by id and level: each takes its time once,
+    however often the decision is made."""
 
     @property
     def identity(self) -> Identity:
@@ -98,9 +105,9 @@ def submitted(
     try:
         # What another registry has kept for long is read by people who live with its faults.
         parsed = schemas.new(asked.text, needs, check_defaults=asked.id is None)
+        text = parsed.canonical(normalize=asked.normalize)
     except SchemaInvalid as error:
         raise invalid_schema(str(error)) from None
-    text = parsed.canonical(normalize=asked.normalize)
     return Submitted(parsed, text, references, asked.id, asked.version)
 
 
@@ -123,10 +130,21 @@ def _reference(given: Any) -> Named:
     except (KeyError, TypeError):
         raise invalid_schema("a reference has no name, subject and version") from None
     texts = isinstance(name, str) and isinstance(subject, str)
+    if texts and not _is_writable(name + subject):
+        raise invalid_schema("a reference has a character that cannot be written as UTF-8")
     is_number = isinstance(version, int) and not isinstance(version, bool)
     if not texts or not is_number or not (version == LATEST or 0 < version <= VERSION_MAX):
         raise invalid_schema("a reference has two texts, name and subject, and a version from 1 on")
     return Named(name, subject, None if version == LATEST else version)
+
+
+def _is_writable(text: str) -> bool:
+    """JSON can name half a character, which nobody can store."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _number(body: Mapping[str, Any], key: str, limit: int) -> int | None:

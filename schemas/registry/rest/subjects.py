@@ -42,8 +42,14 @@ def delete_subject(registry: Registry, call: Call) -> Any:
 
 def versions(registry: Registry, call: Call) -> Any:
     """GET /subjects/{subject}/versions"""
-    found = registry.read(lambda state: state.versions(call.subject, deleted=call.flag("deleted")))
-    return call.page([each.version for each in found])
+    only = call.flag("deletedOnly") or call.flag("deleted_only")
+    deleted = only or call.flag("deleted")
+
+    def question(state: State) -> list[int]:
+        found = state.versions(call.subject, deleted=deleted)
+        return [each.version for each in found if each.deleted or not only]
+
+    return call.page(registry.read(question))
 
 
 def register(registry: Registry, call: Call) -> Any:
@@ -55,7 +61,12 @@ def register(registry: Registry, call: Call) -> Any:
     wanted = submitted(registry, call)
     version = registry.read(lambda state: registration.already_there(state, call.subject, wanted))
     if version is None:
-        version = registry.write(lambda state: registration.register(state, call.subject, wanted))
+        version = registry.write(
+            lambda state: registration.register(state, call.subject, wanted),
+            ahead=lambda: registry.read(
+                lambda state: registration.comparison(state, call.subject, wanted)
+            ).prepare(wanted),
+        )
     return registry.read(lambda state: _registered(state, call, version))
 
 

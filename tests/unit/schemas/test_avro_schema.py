@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -14,11 +15,15 @@ from hypothesis import strategies as st
 from schemas.avro_schema import (
     CHARACTERS_MAX,
     NESTING_MAX,
+    DefaultCheck,
+    Enum,
     Record,
     SchemaInvalid,
+    defaults,
     named_types,
     parse,
 )
+from schemas.avro_schema.model import SHOWN_MAX, shown
 from schemas.canonical import canonical
 from support.avro import records
 from support.avro_schemas import KEYS, broken, made
@@ -396,3 +401,71 @@ def test_symbols_of_a_default_are_looked_up() -> None:
     items = {"type": "array", "items": {"type": "enum", "name": "E", "symbols": symbols}}
     parse(record(field(items, default=[Symbol("s999") for _ in range(100)])))
     assert compared <= 200
+
+
+def many_defaults(declared: Any, value: Any, count: int) -> Any:
+    """A record with so many fields of one named type, each with that default."""
+    first = {"name": "f0", "type": declared}
+    others = ({"name": f"f{n}", "type": "T", "default": value} for n in range(1, count))
+    return {"type": "record", "name": "R", "fields": [first, *others]}
+
+
+def test_defaults_are_checked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many defaults of one large record would take hours, written normalized as well."""
+    fields = [{"name": f"a{n}", "type": "int", "default": 0} for n in range(50)]
+    schema = many_defaults({"type": "record", "name": "T", "fields": fields}, {}, 50)
+    found = parse(schema)
+    monkeypatch.setattr(defaults, "STEPS_MAX", 1000)
+    with pytest.raises(SchemaInvalid, match="defaults are too large"):
+        parse(schema)
+    with pytest.raises(SchemaInvalid, match="defaults are too large"):
+        canonical(found, normalize=True)
+
+
+def test_the_symbols_of_an_enum_are_gathered_once() -> None:
+    """However many defaults it has."""
+
+    class Counted(tuple[str, ...]):
+        walks = 0
+
+        def __iter__(self) -> Iterator[str]:
+            Counted.walks += 1
+            return super().__iter__()
+
+    found = parse({"type": "enum", "name": "T", "symbols": ["A", "B"]})
+    assert isinstance(found, Enum)
+    found.symbols = Counted(found.symbols)
+    check = DefaultCheck()
+    assert [check.of(found, text) is None for text in ("A", "B", "C")] == [True, True, False]
+    assert Counted.walks == 1
+
+
+def test_a_sentence_shows_little_of_a_large_value() -> None:
+    """And looks at little: a union's branches would each look at all of it."""
+
+    class Counted(list[Any]):
+        walks = 0
+
+        def __iter__(self) -> Iterator[Any]:
+            for each in super().__iter__():
+                Counted.walks += 1
+                yield each
+
+    assert shown(Counted([Counted([Counted([0] * 60)] * 60)] * 60)).endswith("...")
+    assert Counted.walks <= 2 * SHOWN_MAX
+
+
+@pytest.mark.parametrize("key", ["default", "mine"])
+def test_values_nested_too_deeply_are_refused(key: str) -> None:
+    """Whoever reads the schema later may have less stack than we: a bound, not luck."""
+
+    def nested(levels: int) -> Any:
+        value: Any = 0
+        for _ in range(levels):
+            value = {"n": value} if key == "mine" else [value]
+        items = {"name": "f", "type": "int", key: value}
+        return {"type": "record", "name": "R", "fields": [items]}
+
+    parse(nested(99), check_defaults=False)
+    with pytest.raises(SchemaInvalid, match="more than 100 levels"):
+        parse(nested(100), check_defaults=False)

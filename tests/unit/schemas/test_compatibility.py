@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from schemas import compatibility
 from schemas.avro_schema import Enum, SchemaInvalid, parse
-from schemas.compatibility import Level, check, incompatibilities
+from schemas.compatibility import REPORTED_MAX, Level, check, incompatibilities
 from support.avro_rules import RULES, A, B, enum, field, record
 from support.avro_schemas import mutated, schemas
 
@@ -231,3 +231,43 @@ def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
     for level in ("BACKWARD", "FORWARD", "FULL"):
         first_too = check(parse(new), versions[:1], Level(level)) is None
         assert may(f"{level}_TRANSITIVE") == (may(level) and first_too)
+
+
+def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A type used in many fields: no more reasons are made than are reported."""
+    made: list[int] = []
+    inside = compatibility.Incompatibility.inside
+
+    def counted(*given: Any) -> Any:
+        made.append(1)
+        return inside(*given)
+
+    monkeypatch.setattr(compatibility.Incompatibility, "inside", counted)
+    bare = record(name="P")
+    more = record(*(field(f"a{n}", "int") for n in range(50)), name="P")
+    old, new = (
+        parse(record(field("f0", each), *(field(f"f{n}", "P") for n in range(1, 200))))
+        for each in (bare, more)
+    )
+    assert len(incompatibilities(new, old)) == REPORTED_MAX
+    assert len(made) <= 2 * REPORTED_MAX
+
+
+def test_symbols_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unions of large enums: each pair takes as long as its symbols are many."""
+    monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
+    old, new = (
+        parse(
+            [
+                {
+                    "type": "enum",
+                    "name": f"{name}{at}",
+                    "symbols": [f"{name}{n}" for n in range(99)],
+                }
+                for at in range(10)
+            ]
+        )
+        for name in "ab"
+    )
+    with pytest.raises(SchemaInvalid, match="too many types"):
+        incompatibilities(new, old)

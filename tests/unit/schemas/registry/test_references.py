@@ -194,3 +194,16 @@ def test_references_survive_a_restart(registry: Registry) -> None:
     again = Registry(registry.log.shared)
     assert again.good("GET", "/schemas/ids/2") == registry.good("GET", "/schemas/ids/2")
     assert again.refused("DELETE", "/subjects/part") == (422, 42206)
+
+
+def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns(
+    registry: Registry,
+) -> None:
+    """An import may reference deleted versions; readers look them up by subject and version."""
+    registry.register("part", PART)
+    registry.good("DELETE", "/subjects/part")
+    registry.good("PUT", "/mode/whole", {"mode": "IMPORT"})
+    registry.register("whole", WHOLE, TO_PART, id=7, version=1)
+    assert registry.register("part", PART) == 1
+    assert registry.good("GET", "/subjects/part/versions?deleted=true") == [1, 2]
+    assert registry.good("GET", "/subjects/part/versions/1?deleted=true")["schema"]

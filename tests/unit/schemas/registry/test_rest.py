@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from schemas.compatibility import check
+from schemas.registry.decisions import comparison
 from schemas.registry.rest import BODY_BYTES_MAX, application, call
 from schemas.registry.rest.application import LOG_THREADS, AtMost
 from schemas.registry.store import Store
@@ -477,3 +480,49 @@ async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
     scope |= {"query_string": b"", "headers": [], "http_version": "1.1", "scheme": "http"}
     await app(scope, receive, send)
     return int(sent[0]["status"])
+
+
+def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
+    """JSON can name one; nobody can store it, so no client shall try again."""
+    registry.register("s", A)
+    for given in ({"name": "\ud800", "subject": "s"}, {"name": "R", "subject": "\ud800"}):
+        body = {"schema": record("Q"), "references": [{**given, "version": 1}]}
+        assert registry.refused("POST", "/subjects/q/versions", body) == (422, 42201)
+
+
+@pytest.mark.parametrize("query", ["", "?normalize=true"])
+def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
+    """A property or default that fills the stack of whoever walks through it."""
+    for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
+        mine = f'{{"type":"int","p":{deep}}}'
+        field = f'{{"name":"a","type":"int","default":{deep}}}'
+        for schema in (mine, f'{{"type":"record","name":"R","fields":[{field}]}}'):
+            found = registry.refused("POST", f"/subjects/s/versions{query}", {"schema": schema})
+            assert found == (422, 42201)
+
+
+def test_a_long_comparison_holds_up_no_other_writer(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made before the log is asked, and once."""
+    registry.register("s", A)
+    judged: list[int] = []
+
+    def slow(*given: Any) -> Any:
+        judged.append(1)
+        with ThreadPoolExecutor(1) as other:
+            assert other.submit(registry.register, "o", A).result(timeout=5) == 1
+        return check(*given)
+
+    monkeypatch.setattr(comparison, "check", slow)
+    assert registry.register("s", AB) == 2
+    assert len(judged) == 1
+
+
+def test_versions_that_are_deleted_alone(registry: Registry) -> None:
+    """deletedOnly, as the server names it, and deleted_only, as Python's client does."""
+    registry.register("s", A)
+    registry.register("s", AB)
+    registry.good("DELETE", "/subjects/s/versions/1")
+    for name in ("deletedOnly", "deleted_only"):
+        assert registry.good("GET", f"/subjects/s/versions?{name}=true") == [1]

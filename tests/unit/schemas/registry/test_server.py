@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable
 from typing import Any
 
@@ -118,3 +119,14 @@ def test_more_connections_than_allowed_end_at_once(monkeypatch: pytest.MonkeyPat
     _, first, _ = connected(state)
     _, second, _ = connected(state)
     assert (first.aborted, second.aborted) == (False, True)
+
+
+def test_it_takes_the_descriptors_that_there_are() -> None:
+    """A shell's usual limit is less than the connections that are allowed."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))
+        server.take_descriptors()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
