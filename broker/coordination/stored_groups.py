@@ -42,13 +42,18 @@ class GroupGone(SkidwayError):
 
 
 class Looked(NamedTuple):
-    """A group as it lies there; `native` counts the consumers that registered in ZooKeeper."""
+    """A group as it lies there; `native` counts the consumers that registered in ZooKeeper.
+
+    ids_version: of the children of their node; ids_writes: of the node, which each of them writes
+    to when it registers.
+    """
 
     record: bytes | None
     offsets: Offsets
     native: int
     ids_version: int
     record_version: int = NO_RECORD
+    ids_writes: int = NOBODY_EVER
 
 
 def look(coordinator: Coordinator, group: str) -> Looked:
@@ -57,9 +62,10 @@ def look(coordinator: Coordinator, group: str) -> Looked:
         found = coordinator.get(group_nodes.record_path(group))
         status = one_answer(client.exists_async(group_nodes.ids_path(group)))
         native, version = (status.numChildren, status.cversion) if status else (0, 0)
+        writes = status.version if status else NOBODY_EVER
         record, of_record = (None, NO_RECORD) if found is None else (found.data, found.version)
         offsets = read_offsets(client, group)
-        return Looked(record, offsets, native, version or NOBODY_EVER, of_record)
+        return Looked(record, offsets, native, version or NOBODY_EVER, of_record, writes)
 
 
 def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
@@ -119,12 +125,21 @@ def delete_offsets(
 
 def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> int:
     """Deletes offsets as they were looked at; how many. What was committed since then stays."""
-    asked = [
-        (group_nodes.offset_path(group, each), committed.version)
+    versions = {
+        group_nodes.offset_path(group, each): committed.version
         for each, committed in offsets.items()
-    ]
+    }
+    count = 0
     with answered(coordinator) as client:
-        return sum(_delete_version(client, *each) for each in asked)
+        # All at once: commits of other groups wait behind this.
+        for answer in each_answer(
+            lambda path: client.delete_async(path, versions[path]), list(versions)
+        ):
+            if isinstance(answer, Exception):
+                require(answer, BadVersionError, NoNodeError)
+            else:
+                count += 1
+    return count
 
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
@@ -136,6 +151,8 @@ def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
     with answered(coordinator) as client:
         if looked.record_version != NO_RECORD:
             _delete_version(client, group_nodes.record_path(group), looked.record_version)
+        if looked.ids_writes != NOBODY_EVER:
+            _forget_beginnings(client, group, looked.ids_writes)
         _prune(client, group_nodes.group_path(group))
     return count
 
@@ -199,6 +216,17 @@ def _delete_version(client: Any, path: str, version: int) -> bool:
     except (BadVersionError, NoNodeError):
         return False
     return True
+
+
+def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
+    """Deletes what our own consumers noted of topics, unless one has registered since the look."""
+    above = group_nodes.offsets_path(group)
+    with contextlib.suppress(NoNodeError):
+        for topic in one_answer(client.get_children_async(above)):
+            transaction = client.transaction()
+            transaction.check(group_nodes.ids_path(group), ids_writes)
+            transaction.delete(f"{above}/{topic}")
+            one_answer(transaction.commit_async())  # nothing, where there are offsets of it still
 
 
 def _prune(client: Any, path: str) -> None:

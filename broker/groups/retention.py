@@ -104,14 +104,15 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        groups = self._groups
+        groups, self._looking = self._groups, False  # also where a mistake ends this look
         while self._left:
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.desk.is_busy_with(group)
             if group not in groups.hosted and not busy:
-                self._session.submit(self._work(group), self._done(group))
+                work = self._work(group)
+                self._looking = True
+                self._session.submit(work, self._done(group))
                 return
-        self._looking = False
 
     def _work(self, group: str) -> Callable[[Coordinator], Verdict]:
         now_ms, retention_ms, holds = self._clock.now_ms(), self._retention_ms, self._holds(group)
@@ -128,23 +129,28 @@ class OffsetRetention:
 
     def _done(self, group: str) -> Callable[[Verdict | SkidwayError], None]:
         def done(outcome: Verdict | SkidwayError) -> None:
-            counts = self._groups.counts
-            if isinstance(outcome, Verdict):
-                counts.offsets_expired += len(outcome.expired)
-                counts.groups_expired += outcome.fate is Fate.DELETED
-                if outcome.expired:
-                    _log.info("offsets_expired", group=group, offsets=len(outcome.expired))
-                if outcome.fate is Fate.WOKEN:
-                    self._groups.use(group, lambda _group: None)
-            elif isinstance(outcome, RecordRefused):
-                _log.error("group_refused", group=group, reason=str(outcome))
-            elif isinstance(outcome, Unreachable):
-                self._left = []  # another time
-            elif not isinstance(outcome, GroupInUse):
-                _log.error("offsets_not_expired", group=group, reason=str(outcome))
-            self._next()
+            try:
+                self._note(group, outcome)
+            finally:
+                self._next()
 
         return done
+
+    def _note(self, group: str, outcome: Verdict | SkidwayError) -> None:
+        counts = self._groups.counts
+        if isinstance(outcome, Verdict):
+            counts.offsets_expired += len(outcome.expired)
+            counts.groups_expired += outcome.fate is Fate.DELETED
+            if outcome.expired:
+                _log.info("offsets_expired", group=group, offsets=len(outcome.expired))
+            if outcome.fate is Fate.WOKEN:
+                self._groups.use(group, lambda _group: None)
+        elif isinstance(outcome, RecordRefused):
+            _log.error("group_refused", group=group, reason=str(outcome))
+        elif isinstance(outcome, Unreachable):
+            self._left = []  # another time
+        elif not isinstance(outcome, GroupInUse):
+            _log.error("offsets_not_expired", group=group, reason=str(outcome))
 
 
 def _names(coordinator: Coordinator) -> list[str]:

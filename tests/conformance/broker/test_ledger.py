@@ -266,3 +266,23 @@ def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator)
     looked = stored_groups.look(coordinator, "late")
     stored_groups.expire_group(coordinator, "late", looked)
     assert "late" not in stored_groups.list_groups(coordinator)
+
+
+def test_a_group_of_our_own_consumers_expires(coordinator: Coordinator) -> None:
+    """With what they noted of its topics; unless one of them comes back meanwhile."""
+    for group in ("ours", "back"):
+        registry = Registry(coordinator, group, SystemClock())
+        guard = Guard(registry.new_name(), {"logs": 1}, 0)
+        registry.register(guard)
+        assert registry.began_with("logs", 3) == 3
+        assert registry.claim(guard, "reader", LOGS, lambda _event: None)
+        registry.commit(guard, {LOGS: 7})
+        registry.release(guard, LOGS, None)
+        registry.unregister(guard.name)
+    looked = {group: stored_groups.look(coordinator, group) for group in ("ours", "back")}
+    again = Registry(coordinator, "back", SystemClock())
+    again.register(Guard(again.new_name(), {"logs": 1}, 0))
+    for group, seen in looked.items():
+        assert stored_groups.expire_group(coordinator, group, seen) == 1
+    assert set(stored_groups.list_groups(coordinator)) == {"back"}
+    assert again.began_with("logs", 9) == 3

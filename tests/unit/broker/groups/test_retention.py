@@ -105,3 +105,21 @@ def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, lo
     session: Any = FakeSession(["a", "b", "c"], trouble, kept, kept)
     OffsetRetention(groups, session, ManualClock(), 1000, lambda _: {}).look()
     assert len(session.outcomes) == 3 - looked
+
+
+def test_a_mistake_ends_one_look_and_not_the_next() -> None:
+    """Offsets are looked at again when it is time, as if nothing had been."""
+    groups: Any = FakeGroups()
+    session: Any = FakeSession(["a"], ["a"], Verdict(Fate.KEPT))
+    mistakes = [ZeroDivisionError()]
+
+    def holds(_group: str) -> dict[str, float]:
+        if mistakes:
+            raise mistakes.pop()
+        return {}
+
+    retention = OffsetRetention(groups, session, ManualClock(), 1000, holds)
+    with pytest.raises(ZeroDivisionError):
+        retention.look()
+    retention.look()
+    assert session.outcomes == []
