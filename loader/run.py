@@ -28,7 +28,6 @@ from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka import gaps
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import Cluster
-from skidway.kafka.errors import KafkaError
 from skidway.kafka.source import Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
 
@@ -200,6 +199,7 @@ class _Run:
     ) -> None:
         self._parts, self._session = parts, session
         self._progress, self._pause = progress, pause
+        self._told_in_vain = False
 
     def load_all(self) -> list[Outcome]:
         """Every topic; what goes wrong with one is in its outcome."""
@@ -261,15 +261,19 @@ class _Run:
     def _tell(self, topic: Topic, newest: Manifest | None) -> None:
         """Tells the brokers how far the newest load is, for `retention.hold` and for people.
 
-        Nothing here depends on it: what cannot be told is told with the next load.
+        Nothing here depends on it: what cannot be told is told with the next run. One that waited
+        for brokers in vain does not wait for them again.
         """
         ranges = () if newest is None else newest.partitions
         offsets = {TopicPartition(topic.name, each.partition): each.end for each in ranges}
         if newest is None or newest.topic_id != topic.topic_id or not offsets:
             return
+        if self._told_in_vain:
+            return
         try:
             self._parts.client.commit_offsets(self._parts.settings.group_id, offsets)
-        except (KafkaError, Unreachable) as error:
+        except SkidwayError as error:
+            self._told_in_vain = True
             _log.warning("offsets_not_committed", topic=topic.name, reason=str(error))
 
     def _publish(self, topic: Topic, newest: Manifest | None) -> Manifest | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from loader.manifest import Gap
-from loader.run import look
+from loader.run import _Run, look
 from loader.settings import LoaderSettings
+from skidway.errors import SkidwayError
 from skidway.kafka.client import EARLIEST
 from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partition, Topic
-from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
+from skidway.kafka.errors import BadValue, BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.memory_store import MemoryStore
 
@@ -117,3 +120,29 @@ def test_an_unreachable_cluster_stops_the_run() -> None:
     """Where no broker answers nothing can be loaded: that is the whole run's error."""
     with pytest.raises(BrokerUnreachable):
         look(settings(), Client(unreachable=True), MemoryStore())  # type: ignore[arg-type]
+
+
+class Silent:
+    """A cluster that keeps no offsets."""
+
+    def __init__(self, error: SkidwayError) -> None:
+        self.asked = 0
+        self._error = error
+
+    def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        self.asked += 1
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [BrokerUnreachable("away"), BadValue("no answer of Kafka's")])
+def test_how_far_it_is_is_told_in_vain_once_a_run(error: SkidwayError) -> None:
+    """Each attempt may wait for a coordinator; a load depends on none, whatever it answers."""
+    silent = Silent(error)
+    parts: Any = SimpleNamespace(client=silent, settings=settings())
+    run = _Run(parts, Any, Any, Any)  # type: ignore[arg-type]
+    partition = SimpleNamespace(partition=0, end=7)
+    newest: Any = SimpleNamespace(topic_id="id", partitions=[partition])
+    for name in ("good", "logs", "good"):
+        wanted: Any = SimpleNamespace(name=name, topic_id="id")
+        run._tell(wanted, newest)
+    assert silent.asked == 1
