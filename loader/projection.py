@@ -17,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from schemas.avro_schema import Field, parse
+from schemas.avro_schema import Field, default_fault, parse
 from schemas.codec.arrow import arrow_schema, as_record
-from schemas.codec.rows import default_value
+from schemas.codec.rows import DEFAULT_FAULTS, default_value
+from schemas.codec.spreading import repeated
 from skidway.errors import SkidwayError
 
 Bools = npt.NDArray[np.bool_]
@@ -44,7 +45,7 @@ class Projection:
     """Brings batches of one writer's schema to the reader's. Made once per pair of schemas."""
 
     def __init__(self, writer: pa.Schema, reader: str) -> None:
-        record = as_record(parse(reader))
+        record = as_record(parse(reader, check_defaults=False))
         self.schema = arrow_schema(record)
         self._steps: list[Step] | None = None
         if not self.schema.equals(writer):
@@ -75,11 +76,22 @@ def _step(writer: pa.Schema, avro: Field, field: pa.Field) -> Step:
             _check_castable(writer.field(at), field)
             return lambda batch: _cast(batch.column(at), field)
     if avro.has_default and avro.default is not None:
-        value = default_value(avro.type, avro.default)
-        return lambda batch: (pa.array([value] * batch.num_rows, field.type), None)
+        value = _default(avro, field)
+        return lambda batch: (repeated(value, batch.num_rows), None)
     if field.nullable:
         return lambda batch: (pa.nulls(batch.num_rows, field.type), None)
     raise NotProjectable(f"the writer's schema has no field {avro.name}, which has no default")
+
+
+def _default(avro: Field, field: pa.Field) -> pa.Array:
+    """One row of it. Registries of other makers have schemas whose defaults are none."""
+    fault = default_fault(avro.type, avro.default)
+    if fault is None:
+        try:
+            return pa.array([default_value(avro.type, avro.default)], field.type)
+        except DEFAULT_FAULTS as error:
+            fault = str(error)
+    raise NotProjectable(f"the default of field {avro.name} is none: {fault}")
 
 
 def _check_castable(source: pa.Field, target: pa.Field) -> None:

@@ -57,6 +57,16 @@ def test_a_missing_field_takes_its_default() -> None:
     assert columns[4][0].timestamp() == 0  # type: ignore[attr-defined]
 
 
+def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
+    """Imported schemas may have such: a field that was written does not look at its own."""
+    reader = record(LINE, field("code", "int", default="five"))
+    assert project(reader, reader, line=["a"], code=[1]) == ([["a"], [1]], [True])
+    writer = record(field("code", "int"), LINE)
+    assert project(writer, reader, line=["a"], code=[1]) == ([["a"], [1]], [True])
+    with pytest.raises(NotProjectable, match="the default of field code is none"):
+        project(record(LINE), reader, line=["a"])
+
+
 def test_a_renamed_field_is_found_by_its_alias() -> None:
     """A reader's alias names the writer's field."""
     reader = record(field("text", "string", aliases=["line"]))
