@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -33,6 +33,8 @@ from support.clock import ManualClock
 pytestmark = pytest.mark.conformance
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
+REQUESTS_OF_A_DELETION = 9
+"""Or fewer: a consumer that waits for the last one comes when all is over."""
 WEEK_S = 7 * 86_400
 
 
@@ -143,30 +145,48 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
     assert len(outcomes) == 2, outcomes
 
 
-def test_a_deletion_takes_no_registration_with_it(zookeeper: str, coordinator: Coordinator) -> None:
-    """Our consumer comes while its group is deleted: it is there and keeps its offsets, or comes
-    to an empty group; and is there afterwards in any case."""
+def test_a_deletion_takes_no_registration_with_it(
+    zookeeper: str, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our consumer comes at any moment while its group is deleted: it is there and keeps its
+    offsets, or comes to an empty group; and is there afterwards in any case."""
+    left, start = 0, Event()
+
+    def counted(ask: Callable[..., Any]) -> Callable[..., Any]:
+        def asked(*what: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if not left:
+                start.set()
+            return ask(*what)
+
+        return asked
+
+    for name in ("one_answer", "each_answer"):
+        monkeypatch.setattr(stored_groups, name, counted(getattr(stored_groups, name)))
     outcomes: Counter[str] = Counter()
     commits = {TopicPartition("logs", number): Committed(7) for number in range(20)}
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
         for number in range(ROUNDS):
-            group, start = f"race-{number}", Barrier(2)
+            group = f"race-{number}"
             registry = Registry(other, group, SystemClock())
             Ledger().carry_out(
                 coordinator, Errand(commits={(group, each): at for each, at in commits.items()})
             )
 
-            def register(registry: Registry = registry, start: Barrier = start) -> None:
+            def register(registry: Registry = registry) -> None:
                 start.wait()
                 registry.register(Guard("ours", {"logs": 1}, 0))
 
+            start.clear()
             ours = thread.submit(register)
-            start.wait()
+            left = 1 + number % REQUESTS_OF_A_DELETION
             try:
                 stored_groups.delete_group(coordinator, group)
                 outcome = "deleted"
             except GroupInUse:
                 outcome = "kept"
+            start.set()
             ours.result()
             looked = stored_groups.look(coordinator, group)
             assert looked.native == 1
