@@ -8,9 +8,10 @@ ones; so a thousand groups that commit at once cost a few transactions. Errands 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from broker.coordination.consumers import TopicOffset
 from broker.coordination.ledger import Errand, Ledger, Offset, Record, Report
@@ -27,6 +28,7 @@ Told = Callable[[SkidwayError | None], None]
 Loaded = Callable[[bytes | SkidwayError | None], None]
 Read = Callable[[Offsets | SkidwayError], None]
 Counted = Callable[[int | SkidwayError], None]
+_Answer = Callable[[], None]
 
 
 class Submit(Protocol):
@@ -140,12 +142,11 @@ class Desk:
 
     def close(self, error: SkidwayError) -> None:
         """Tells everybody that nothing comes of it."""
-        basket, self._next = self._next, _Basket()
-        self._closed = True
-        _fail(basket, error)
+        baskets = [self._next] if self._away is None else [self._next, self._away]
+        self._next, self._closed = _Basket(), True
         if self._away is not None:
-            basket, self._away = self._away, _Basket()
-            _fail(basket, error)
+            self._away = _Basket()
+        _each(answer for basket in baskets for answer in _refusals(basket, error))
 
     def _go(self, group: str) -> None:
         self._next.groups.add(group)
@@ -184,47 +185,59 @@ class Desk:
         if self._away is not basket:
             return  # closed meanwhile
         self._away = None
+        if self._next:
+            self._see_to_it()
         self.counts.errands += 1
         if isinstance(outcome, SkidwayError):
             self.counts.failed += 1
-            _fail(basket, outcome)
+            _each(_refusals(basket, outcome))
         else:
             self.counts.transactions += outcome.transactions
             self.counts.offsets += len(errand.commits)
-            _tell(basket, outcome)
-        if self._next:
-            self._see_to_it()
+            _each(_reports(basket, outcome))
 
 
-def _tell(basket: _Basket, report: Report) -> None:
-    for told in basket.committing:
-        told(None)
-    for group, (_, writers) in basket.records.items():
-        for told in writers:
-            told(report.records[group])
-    for group, loaders in basket.loads.items():
-        for loaded in loaders:
-            loaded(report.loads[group])
-    for group, readers in basket.reads.items():
-        for read in readers:
-            read(report.reads[group])
-    for group, asking in basket.counts.items():
-        for counted in asking:
-            counted(report.counts[group])
+def _reports(basket: _Basket, report: Report) -> list[_Answer]:
+    return [
+        *(partial(told, None) for told in basket.committing),
+        *(
+            partial(told, report.records[group])
+            for group, (_, writers) in basket.records.items()
+            for told in writers
+        ),
+        *_found(basket.loads, report.loads),
+        *_found(basket.reads, report.reads),
+        *_found(basket.counts, report.counts),
+    ]
 
 
-def _fail(basket: _Basket, error: SkidwayError) -> None:
-    for told in basket.committing:
-        told(error)
-    for _, writers in basket.records.values():
-        for told in writers:
-            told(error)
-    for loaders in basket.loads.values():
-        for loaded in loaders:
-            loaded(error)
-    for readers in basket.reads.values():
-        for read in readers:
-            read(error)
-    for asking in basket.counts.values():
-        for counted in asking:
-            counted(error)
+def _found(
+    asked: Mapping[str, list[Callable[[Any], None]]], found: Mapping[str, object]
+) -> list[_Answer]:
+    return [partial(told, found[group]) for group, each in asked.items() for told in each]
+
+
+def _refusals(basket: _Basket, error: SkidwayError) -> list[_Answer]:
+    writing = [told for _, writers in basket.records.values() for told in writers]
+    asking = [
+        told
+        for asked in (basket.loads, basket.reads, basket.counts)
+        for each in asked.values()
+        for told in each
+    ]
+    return [partial(told, error) for told in (*basket.committing, *writing, *asking)]
+
+
+def _each(answers: Iterable[_Answer]) -> None:
+    """All of them: who asked together must not miss an answer because another's goes wrong.
+
+    Raises ExceptionGroup of what went wrong: mistakes of our own, which the loop counts.
+    """
+    mistakes = []
+    for answer in answers:
+        try:
+            answer()
+        except Exception as error:  # noqa: BLE001 - told to the loop when all are answered
+            mistakes.append(error)
+    if mistakes:
+        raise ExceptionGroup("answers to groups", mistakes)

@@ -183,6 +183,27 @@ def test_silence_is_told_to_everybody() -> None:
     assert len(world.timers) == 1
 
 
+@pytest.mark.parametrize("outcome", [Report(), Unreachable("away")], ids=["good", "away"])
+def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayError) -> None:
+    """Who asked in the same errand is answered, what waits goes on, and the mistake is told."""
+    world = World()
+    mistake = RuntimeError("a mistake of ours")
+
+    def wrong(_: object) -> None:
+        raise mistake
+
+    world.desk.commit("g", {LOGS: TopicOffset(FIRST, Committed(1))}, wrong)
+    world.commit("h", 2)
+    world.run_timers()
+    world.commit("i", 3)
+    with pytest.raises(ExceptionGroup) as caught:
+        world.answer(outcome)
+    assert caught.value.exceptions == (mistake,)
+    assert len(world.told) == 1, "h is answered"
+    world.run_timers()
+    assert len(world.errands) == 1, "i is under way"
+
+
 def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
     """Else a topic made again under the name would begin with them."""
     world = World()
