@@ -17,14 +17,13 @@ MEMBERS_MAX: Final = 200
 """Names in one object; one with more is a map, for its names are data."""
 NAME_CHARACTERS_MAX: Final = 200
 
-_INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
 _WHOLE = re.compile(r"(?:0|-?[1-9]\d{0,18})\Z", re.ASCII)
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}(?:[eE][+-]?\d{1,2})?\Z", re.ASCII)
 _RFC_3339 = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,6})?(?:[Zz]|[+-]\d\d:\d\d)\Z", re.ASCII
 )
-NUMBERS: Final = ("int", "long", "double")
+NUMBERS: Final = ("long", "double")
 INSTANTS: Final = ("timestamp-millis", "timestamp-micros")
 
 
@@ -126,14 +125,15 @@ class Shape:
 
 
 def kind_of(value: Any) -> str:
-    """The type of a JSON value; `double` for a whole number that is no long."""
+    """The type of a JSON value; `double` for a whole number that is no long.
+
+    Never `int`: a datum of Avro has the same bytes for both, and counters outgrow it.
+    """
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
-        if -_INT_MAX - 1 <= value <= _INT_MAX:
-            return "int"
         return "long" if -_LONG_MAX - 1 <= value <= _LONG_MAX else "double"
     if isinstance(value, float):
         return "double"
