@@ -62,7 +62,7 @@ def _compare(
     )
     peer = "Apache Kafka 4.1"
     table.add(Row(name, "msg/s", found["skidway"], found["kafka"], peer))
-    cost = "the same, cost (less is better)"
+    cost = f"{name}: cost (less is better)"
     table.add(Row(cost, "broker CPU s/GB", costs["skidway"], costs["kafka"], peer))
     return found
 
