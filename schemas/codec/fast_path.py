@@ -28,6 +28,7 @@ import pyruhvro
 from schemas.avro_schema import AvroType, Enum, Primitive, Record, Union
 from schemas.codec.arrow import decimal_type, unwrapped
 from schemas.codec.text import utf8_faults
+from schemas.codec.times import time_faults
 
 _PHYSICAL: Final = {
     "boolean": "boolean",
@@ -196,12 +197,20 @@ def _from_physical(array: pa.Array, column: WireColumn) -> pa.Array:
         return _symbols(array, column.symbols)
     if column.kind == "int":
         try:
-            return array.cast(pa.int32()).view(column.arrow)
+            narrow = array.cast(pa.int32())
         except pa.ArrowInvalid:
             raise NotProven("an int out of range") from None
+        return _viewed(narrow, column.arrow)
     if column.kind == "string" and utf8_faults(array) is not None:
         raise NotProven("a string that is not UTF-8")
-    return array if array.type == column.arrow else array.view(column.arrow)
+    return array if array.type == column.arrow else _viewed(array, column.arrow)
+
+
+def _viewed(array: pa.Array, arrow: pa.DataType) -> pa.Array:
+    viewed = array.view(arrow)
+    if time_faults(viewed) is not None:
+        raise NotProven("no time of a day")
+    return viewed
 
 
 def _symbols(numbers: pa.Array, symbols: pa.StringArray) -> pa.Array:

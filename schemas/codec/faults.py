@@ -1,7 +1,8 @@
 """Which rows of a column the schema does not take, although their types are right, and why.
 
 A null in a required place, a text that is not UTF-8, a symbol that the enum has not, a union with
-no member set or with several, a key twice in a map: all the way down, said of the row.
+no member set or with several, a key twice in a map, a time outside
+of its day: all the way down, said of the row.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pyarrow import types
 from schemas.avro_schema import Array, AvroType, Enum, Fixed, Map, Primitive, Record, Union
 from schemas.codec.arrow import branches_of, unwrapped
 from schemas.codec.text import repeated_keys, utf8_faults
+from schemas.codec.times import NO_TIME_OF_DAY, time_faults
 
 NOT_UTF8: Final = "not UTF-8"
 """How the reason of a row with a string that is not UTF-8 ends."""
@@ -30,6 +32,9 @@ def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
     inner, nullable = unwrapped(avro)
     if column.null_count and not nullable and inner.kind != "null":
         found.append((np.asarray(column.is_null()), "null in a required field"))
+    outside = time_faults(column)
+    if outside is not None:
+        found.append((outside, NO_TIME_OF_DAY))
     if types.is_string(column.type):
         found += _text_faults(column, inner)
     elif isinstance(inner, Record):

@@ -20,6 +20,7 @@ from schemas.codec.arrow import arrow_type
 from schemas.codec.conform import checked_cast
 from schemas.codec.spreading import spread
 from schemas.codec.text import utf8_faults
+from schemas.codec.times import NO_TIME_OF_DAY, time_faults
 
 Unfit = list[tuple[Any, str]]
 Step = Callable[[pa.Array], tuple[pa.Array, Unfit]]
@@ -81,7 +82,9 @@ def _bare(writer: AvroType, reader: AvroType, target: pa.DataType) -> Step:
             bare, unfit = _promoted(bare, _BARE[reader.kind])
         if types.is_decimal(target):
             return _to_decimal(bare.view(pa.binary()) if reader.kind == "bytes" else bare, target)
-        return (bare if bare.type == target else bare.view(target)), unfit
+        made = bare if bare.type == target else bare.view(target)
+        outside = time_faults(made)
+        return made, unfit if outside is None else [*unfit, (outside, NO_TIME_OF_DAY)]
 
     return step
 

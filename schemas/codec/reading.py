@@ -25,6 +25,7 @@ from schemas.codec.cursor import Chunk, Cursor, Ints, Mask
 from schemas.codec.items import Located, locator
 from schemas.codec.spreading import spread
 from schemas.codec.text import repeated_keys, utf8_faults
+from schemas.codec.times import time_faults
 
 Reader = Callable[[Cursor], pa.Array]
 
@@ -65,16 +66,20 @@ def _primitive(kind: str, arrow: pa.DataType) -> Reader:
     return {
         "null": lambda cursor: pa.nulls(len(cursor)),
         "boolean": _boolean,
-        "int": lambda cursor: _viewed(_int(cursor), arrow),
-        "long": lambda cursor: _viewed(cursor.number(), arrow),
+        "int": lambda cursor: _viewed(cursor, _int(cursor), arrow),
+        "long": lambda cursor: _viewed(cursor, cursor.number(), arrow),
         "bytes": _bytes,
         "string": _string,
     }[kind]
 
 
-def _viewed(numbers: Any, arrow: pa.DataType) -> pa.Array:
+def _viewed(cursor: Cursor, numbers: Any, arrow: pa.DataType) -> pa.Array:
     array = pa.array(numbers)
-    return array if array.type == arrow else array.view(arrow)
+    array = array if array.type == arrow else array.view(arrow)
+    faults = time_faults(array)
+    if faults is not None:
+        cursor.fail(faults)
+    return array
 
 
 def _boolean(cursor: Cursor) -> pa.Array:

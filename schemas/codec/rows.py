@@ -24,6 +24,7 @@ from schemas.codec.arrow import (
     member,
     unwrapped,
 )
+from schemas.codec.times import checked_time, is_time
 from schemas.datum import MALFORMED, malformed_reason, plain_schema, read_datum
 from schemas.strict import check_datum
 
@@ -97,7 +98,7 @@ def default_value(avro: AvroType, value: Any) -> Any:
     if inner.kind in ("bytes", "fixed"):
         raw = value.encode("latin-1")
         return raw if decimal_type(inner) is None else _to_decimal(raw, decimal_type(inner))
-    return value
+    return checked_time(inner, value) if is_time(inner) else value
 
 
 def _default_member(union: Union, value: Any) -> Any:
@@ -144,6 +145,8 @@ def _incoming(avro: AvroType) -> Convert | None:
         return _unless_none(lambda value: _to_decimal(value, decimal))
     if isinstance(inner, Map):
         return _unless_none(_to_pairs(_incoming(inner.values)))
+    if is_time(inner):
+        return _unless_none(lambda number: checked_time(inner, number))
     return _nested(inner)
 
 

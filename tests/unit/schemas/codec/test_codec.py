@@ -512,3 +512,38 @@ def test_a_bad_default_loses_no_datum() -> None:
     assert codec.decode(codec.encode(batch)).batch.to_pydict() == batch.to_pydict()
     with pytest.raises(ColumnsRefused, match="Field b has no column and its default is none"):
         codec.encode(batch.drop_columns(["b"]))
+
+
+@pytest.mark.parametrize("logical", ["time-millis", "time-micros"])
+@pytest.mark.parametrize("shape", ["flat", "nullable", "items"])
+def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: str) -> None:
+    """Arrow's types end at midnight: on every path, both ways, such rows are told apart."""
+    kind, day = {"time-millis": ("int", 86_400_000), "time-micros": ("long", 86_400_000_000)}[
+        logical
+    ]
+    time: Any = {"type": kind, "logicalType": logical}
+    wrap = {
+        "flat": (time, lambda number: number),
+        "nullable": (["null", time], lambda number: number),
+        "items": ({"type": "array", "items": time}, lambda number: [0, number]),
+    }[shape]
+    schema = {"type": "record", "name": "R", "fields": [{"name": "t", "type": wrap[0]}]}
+    bare = json.loads(json.dumps(schema).replace(f', "logicalType": "{logical}"', ""))
+    numbers = [0, -1, day - 1, day]
+    plain = Codec(bare)
+    rows = pa.array([wrap[1](number) for number in numbers], plain.arrow_schema.field(0).type)
+    datums = plain.encode(pa.record_batch([rows], schema=plain.arrow_schema))
+    for codec in (Codec(schema), columnar(schema)):
+        found = codec.decode(datums)
+        assert [index for index, _ in found.refused] == [1, 3]
+        assert all(reason == "no time of a day" for _, reason in found.refused)
+        found.batch.validate(full=True)
+        given = (
+            pa.record_batch([rows.view(codec.arrow_schema.field(0).type)], codec.arrow_schema.names)
+            if shape != "items"
+            else None
+        )
+        if given is not None:
+            written, refused = codec.encode_rows_checked(given)
+            assert [index for index, _ in refused] == [1, 3]
+            assert codec.decode(written.drop_null()).refused == []

@@ -155,6 +155,23 @@ def has_text_and_bytes(avro: Any) -> bool:
     return any(map(has_text_and_bytes, inside))
 
 
+def has_numbers_out_of_order(avro: Any) -> bool:
+    """A union of numbers that `bare` cannot put into an order in which fastavro reads it right.
+
+    In float, long a long is a long, and an int is a float, the first that it can be promoted to.
+    """
+    if isinstance(avro, list):
+        numbers = [_name(each) for each in avro if _name(each) in NARROW]
+        in_order = numbers == sorted(numbers, key=NARROW.__getitem__)
+        unclear = not in_order and not {"int", "long"} <= set(numbers)
+        return unclear or any(map(has_numbers_out_of_order, avro))
+    if isinstance(avro, str):
+        return False
+    inside = [avro.get("items", "null"), avro.get("values", "null")]
+    inside += [each["type"] for each in avro.get("fields", [])]
+    return any(map(has_numbers_out_of_order, inside))
+
+
 def expected(writer: Any, reader: Any, datum: bytes) -> Any:
     """What fastavro's reader gives; None if it refuses the datum."""
     written = fastavro.parse_schema(bare(writer, is_reader=False))
@@ -188,7 +205,7 @@ def test_columns_are_resolved_as_fastavro_resolves(case: tuple[Any, Any, pa.Bina
     """Dropped, added, renamed and reordered fields, promotions, unions, enums with and without
     default: the same values, and the same datums without one."""
     writer, reader, datums = case
-    assume(not has_text_and_bytes(reader))
+    assume(not has_text_and_bytes(reader) and not has_numbers_out_of_order(reader))
     wanted = [expected(writer, reader, datum) for datum in datums.to_pylist()]
     try:
         decoded = DatumReader(writer, reader).decode(datums)
@@ -260,6 +277,14 @@ def test_a_branch_of_the_very_type_comes_first() -> None:
         number = {"string": 1, "bytes": 2, "int": 3}[written]
         members = dict.fromkeys((f"member{at}" for at in range(4)), None)
         assert rows == [{"x": members | {f"member{number}": value}}]
+
+
+def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
+    """An int is a float where the reader's union names float before long; a long is a long."""
+    reader = record(field("x", ["float", "long"]))
+    for written, at in (("int", 0), ("long", 1)):
+        rows, _ = rows_of(record(field("x", written)), reader, [{"x": 7}])
+        assert rows == [{"x": {"member0": None, "member1": None} | {f"member{at}": 7}}]
 
 
 def test_defaults_are_values_of_their_types() -> None:

@@ -1,0 +1,40 @@
+"""Times of day: a number of milliseconds or microseconds after midnight, below one day.
+
+Avro's bytes can hold any int or long in their place; Arrow's types cannot, and readers of the files
+that are made of them fail. Such a value is a fault of its row, on every path and both ways.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from schemas.avro_schema import AvroType
+from schemas.codec.arrow import arrow_type
+
+NO_TIME_OF_DAY: Final = "no time of a day"
+_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000}
+
+
+def time_faults(column: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+    """Rows of a column of times that are none; None where there are none, or it has no times."""
+    if not pa.types.is_time(column.type):
+        return None
+    bare = pa.int32() if pa.types.is_time32(column.type) else pa.int64()
+    numbers = np.asarray(column.view(bare).fill_null(0))
+    wrong = (numbers < 0) | (numbers >= _DAY[column.type.unit])
+    return wrong if wrong.any() else None
+
+
+def is_time(avro: AvroType) -> bool:
+    """Whether values of a primitive type are times of day."""
+    return avro.kind in ("int", "long") and pa.types.is_time(arrow_type(avro))
+
+
+def checked_time(avro: AvroType, number: int) -> int:
+    """The number. Raises ValueError where it is no time of a day."""
+    if not 0 <= number < _DAY[arrow_type(avro).unit]:
+        raise ValueError(NO_TIME_OF_DAY)
+    return number
