@@ -53,16 +53,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
+        _flush_output()  # where both go to one place, the sentence stands behind what it is about
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has gone: no news, but Python's flush at exit must not meet it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return PIPE_CLOSED
     except SystemExit as error:  # argparse: 0 after --help, 2 after a usage error
         return error.code if isinstance(error.code, int) else 2
+
+
+def _flush_output() -> None:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+
+
+def _forget_output() -> None:
+    """The reader (head, less) has gone: no news, but Python's flush at exit must not meet it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: list[str]) -> int:
