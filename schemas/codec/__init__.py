@@ -25,6 +25,7 @@ Reading order:
     datum_reader   `DatumReader`: datums of a writer's schema in a reader's columns; resolution: the
                    rules of Avro for it, promotion: those for single types
     text        UTF-8 and keys of whole columns; spreading: rows that come back into their places
+    times       times of day, which end at midnight
     metrics     what is counted
 """
 
