@@ -87,6 +87,7 @@ class HttpTransport:
             connection.close()
         if len(content) > ANSWER_BYTES_MAX:
             raise http.client.HTTPException(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
+        _check_whole(answer, content)
         return Answer(answer.status, content)
 
     def _connection(self, url: SplitResult) -> http.client.HTTPConnection:
@@ -97,6 +98,17 @@ class HttpTransport:
                 host, url.port or 443, timeout=timeout_s, context=self._context
             )
         return http.client.HTTPConnection(host, url.port or 80, timeout=timeout_s)
+
+
+def _check_whole(answer: http.client.HTTPResponse, content: bytes) -> None:
+    """Raises `IncompleteRead` for an answer whose sender died in its middle.
+
+    A bounded read of a body that ends early says nothing of it, and headers that end early are
+    taken for whole ones: then no length is declared, and there is no body.
+    """
+    unannounced = answer.length is None and not answer.chunked
+    if answer.length or (unannounced and not content):
+        raise http.client.IncompleteRead(content, answer.length)
 
 
 class Requests:

@@ -1,0 +1,40 @@
+"""Answers of a registry that dies while it sends them."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from schemas.client import RegistryClient
+
+ANSWER = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"id": 7}'
+BODY_AT = len(ANSWER) - 9
+
+
+def _serve(listener: socket.socket, answers: Sequence[bytes], requests: list[bytes]) -> None:
+    for answer in answers:
+        connection, _ = listener.accept()
+        with connection:
+            connection.settimeout(5)
+            requests.append(connection.recv(65_536))
+            connection.sendall(answer)
+
+
+@pytest.mark.parametrize("sent", [0, 20, BODY_AT, BODY_AT + 1, len(ANSWER) - 1])
+def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
+    """Status and headers without their whole body are no answer: registering is tried again."""
+    requests: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(10)
+        answers = (ANSWER[:sent], ANSWER)
+        server = threading.Thread(target=_serve, args=(listener, answers, requests))
+        server.start()
+        try:
+            client = RegistryClient(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout_s=5)
+            assert client.register("orders-value", '"string"') == 7
+        finally:
+            server.join()
+    assert len(requests) == 2
