@@ -4,7 +4,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := skidway schemas audit agent broker loader
-CHECKED := $(PACKAGES) pyspark_skidway.py tests bench
+CHECKED := $(PACKAGES) pyspark_skidway.py tests bench deploy
 
 # The first Python that is new enough; `make PYTHON=... demo` names another.
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python3.14; do \
@@ -27,7 +27,7 @@ PYTEST = started=$$(date +%s); status=0; \
 .NOTPARALLEL:
 
 .PHONY: help venv install install-dev demo doctor fmt lint type imports check $(SUITES) peers \
-	test foreign test-all bench bench-paper clean
+	test foreign test-all bench bench-paper wheels clean
 
 help:
 	@echo 'make demo      the whole pipeline on this machine, on real logs; ARGS="--logs GLOB" for yours'
@@ -36,6 +36,7 @@ help:
 	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
+	@echo 'make wheels    what hosts without internet install, into dist/wheels; VERSION=x for another version'
 	@echo 'make fmt lint type imports    one tool at a time;  make doctor    what this machine lacks'
 	@echo 'make clean     remove what was built (not ./skidway-demo)'
 
@@ -109,6 +110,10 @@ bench: install-dev peers
 # RabbitMQ and ActiveMQ are Debian packages, installed where that may be done.
 bench-paper: install-dev peers
 	$(BIN)/python -m bench.run paper
+
+# VERSION=x: another one than pyproject's, without a change to the tree.
+wheels: install
+	$(BIN)/python -m deploy.packaging.wheels $(if $(VERSION),--version '$(VERSION)')
 
 clean:
 	rm -rf $(VENV) build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,4 @@
+"""How Skidway comes onto hosts. Nothing here is part of the wheel, nothing in the wheel imports it.
+
+packaging  what is carried to hosts: wheels
+"""

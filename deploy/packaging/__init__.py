@@ -1,0 +1,10 @@
+"""What is carried to a host: directories of wheels.
+
+    wheels       `make wheels`: dist/wheels/<version>, all that any program needs on an offline host
+    third_party  the wheels of others, resolved once for all programs, kept between versions
+    own_wheel    our own wheel, with a version of the caller's choice, from a copy of the sources
+
+All programs of one version share one resolution, because a host has one virtual environment for
+all its programs. It holds for the Python that built it (same minor version, same architecture);
+`wheels.json` says which. README.md beside this file says how a host installs from the directory.
+"""

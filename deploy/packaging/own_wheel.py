@@ -1,0 +1,94 @@
+"""Our own wheel, built from a copy of the sources in which the version is the caller's."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+CANONICAL = re.compile(
+    r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
+)
+"""A version in the normal form of PEP 440, without epoch. Directories and files are named after it,
+so it has to be what pip would make of it."""
+
+VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
+
+
+class PackagingFailed(Exception):
+    """One sentence for the person who called make."""
+
+
+def project() -> dict[str, Any]:
+    """pyproject.toml, whole."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def version_or_default(version: str | None) -> str:
+    """The version that was asked for, or that of pyproject.toml. Raises PackagingFailed."""
+    if not version:
+        return str(project()["project"]["version"])
+    if not CANONICAL.fullmatch(version):
+        raise PackagingFailed(
+            f"'{version}' is no version in normal form (PEP 440): 1.2.3, 1.3.0rc1, 1.3.0.dev4"
+        )
+    return version
+
+
+def build(version: str, folder: Path) -> Path:
+    """Builds skidway-<version>-py3-none-any.whl into the folder. The tree is left as it is."""
+    with tempfile.TemporaryDirectory(prefix="skidway-sources-") as name:
+        copy = Path(name)
+        _copy_sources(copy)
+        _set_version(copy / "pyproject.toml", version)
+        pip("wheel", "--no-deps", "--wheel-dir", str(folder), str(copy))
+    wheel = folder / f"skidway-{version}-py3-none-any.whl"
+    if not wheel.exists():
+        raise PackagingFailed(f"pip did not build {wheel.name}")
+    return wheel
+
+
+def pip(*arguments: str) -> None:
+    """Runs the pip of this virtual environment. Raises PackagingFailed with its last words."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode:
+        raise PackagingFailed(f"pip {arguments[0]} failed:\n{done.stdout}{done.stderr}")
+
+
+def _copy_sources(target: Path) -> None:
+    """What the wheel is made of: files that git knows or would add, never what it ignores."""
+    about = project()
+    parts = [
+        "pyproject.toml",
+        about["project"]["readme"],
+        *about["project"]["license-files"],
+        *about["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"],
+    ]
+    for file in _files(parts):
+        place = target / file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / file, place)
+
+
+def _files(parts: list[str]) -> list[Path]:
+    if not (ROOT / ".git").exists():  # an unpacked archive of the sources
+        found = [p for part in parts for p in [ROOT / part, *(ROOT / part).rglob("*")]]
+        return [p.relative_to(ROOT) for p in found if p.is_file() and p.suffix != ".pyc"]
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *parts]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    return [Path(name) for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+def _set_version(file: Path, version: str) -> None:
+    text, replaced = VERSION_LINE.subn(f'version = "{version}"', file.read_text())
+    if replaced != 1:
+        raise PackagingFailed(f"pyproject.toml has {replaced} lines that set the version, not one")
+    file.write_text(text)

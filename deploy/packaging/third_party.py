@@ -1,0 +1,149 @@
+"""The wheels of others that our programs need: resolved together, kept between our versions.
+
+    dist/wheels/third-party/
+        *.whl        one version of each package, pip itself included
+        index.json   key, programs: {program: [file, ...]}, sha256: {file: hash}
+
+The versions are those of the virtual environment that this runs in, so hosts get what was tested.
+The key is made of our dependencies, the Python and the machine. While it and those versions stay
+the same, nothing is fetched or built again (pyspark comes as sources, and has to be built).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shutil
+import sysconfig
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distributions, version
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from deploy.packaging.own_wheel import PackagingFailed, pip, project
+
+PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
+"""Programs, which are also the names of their extras."""
+
+INDEX = "index.json"
+UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
+"""What is not taken in the version of the environment: ours, and those that only install."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThirdParty:
+    """What lies in the folder: for each program the names of its files, for each file its hash."""
+
+    folder: Path
+    programs: dict[str, list[str]]
+    sha256: dict[str, str]
+
+    @property
+    def pip(self) -> str:
+        """The file name of pip's own wheel, with which a host without pip begins."""
+        return next(file for file in self.sha256 if file.startswith("pip-"))
+
+
+def collect(folder: Path, own: Path) -> ThirdParty:
+    """What the folder holds if it is up to date, else made anew with the dependencies of `own`."""
+    key = _key()
+    known = _read(folder, key)
+    if known is not None:
+        return known
+    fresh = folder.with_name(f"{folder.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    _fetch(f"skidway[{','.join(PROGRAMS)}] @ {own.as_uri()}", fresh)
+    programs: dict[str, list[str]] = {}
+    sha256: dict[str, str] = {}
+    for program in PROGRAMS:
+        needs = _needs(program, own, fresh)
+        programs[program] = sorted(needs)
+        sha256 |= needs
+    boot = next(fresh.glob("pip-*.whl"))
+    sha256[boot.name] = sha256_of(boot)
+    for wheel in fresh.glob("*.whl"):
+        if wheel.name not in sha256:
+            wheel.unlink()  # ours, which pip copies too
+    document = {"key": key, "programs": programs, "sha256": sha256}
+    (fresh / INDEX).write_text(json.dumps(document, indent=1))
+    shutil.rmtree(folder, ignore_errors=True)
+    fresh.rename(folder)
+    return ThirdParty(folder, programs, sha256)
+
+
+def sha256_of(file: Path) -> str:
+    """The hash as pip's requirements want it, in hexadecimal digits."""
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def target() -> dict[str, str]:
+    """The Python and the machine that the wheels are for."""
+    return {
+        "python": sysconfig.get_python_version(),
+        "implementation": platform.python_implementation(),
+        "platform": sysconfig.get_platform(),
+    }
+
+
+def _key() -> str:
+    about = project()["project"]
+    depends = [about["dependencies"], about["optional-dependencies"], PROGRAMS, target()]
+    return hashlib.sha256(json.dumps(depends, sort_keys=True).encode()).hexdigest()
+
+
+def _read(folder: Path, key: str) -> ThirdParty | None:
+    try:
+        document: dict[str, Any] = json.loads((folder / INDEX).read_text())
+    except FileNotFoundError:
+        return None
+    there = {file.name for file in folder.glob("*.whl")}
+    if document["key"] != key or there != set(document["sha256"]):
+        return None
+    if not all(_is_installed(file) for file in there):
+        return None
+    return ThirdParty(folder, document["programs"], document["sha256"])
+
+
+def _is_installed(file: str) -> bool:
+    """Whether the environment has the version of this wheel, or does not have the package."""
+    name, given, *_ = file.split("-")
+    try:
+        return name in UNBOUND or version(name) == given
+    except PackageNotFoundError:
+        return True
+
+
+def _fetch(requirement: str, folder: Path) -> None:
+    """Downloads, and builds what is not there as a wheel; in the versions of the environment."""
+    installed = sorted(
+        f"{each.name}=={each.version}" for each in distributions() if each.name not in UNBOUND
+    )
+    with tempfile.TemporaryDirectory() as name:
+        constraints = Path(name) / "constraints.txt"
+        constraints.write_text("\n".join(installed) + "\n")
+        pip("wheel", "--wheel-dir", str(folder), "-c", str(constraints), requirement, "pip")
+
+
+def _needs(program: str, own: Path, wheels: Path) -> dict[str, str]:
+    """What pip would install for a program besides ours: {file: hash}, resolved offline."""
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "report.json"
+        pip(
+            *("install", "--dry-run", "--ignore-installed", "--no-index"),
+            *("--find-links", str(wheels), "--report", str(file)),
+            f"skidway[{program}] @ {own.as_uri()}",
+        )
+        report = json.loads(file.read_text())
+    needs = {}
+    for each in report["install"]:
+        info = each["download_info"]
+        wheel = Path(unquote(urlsplit(info["url"]).path))
+        if wheel.name != own.name:
+            needs[wheel.name] = sha256_of(wheels / wheel.name)
+    if not needs:
+        raise PackagingFailed(f"pip found nothing that {program} needs")
+    return needs

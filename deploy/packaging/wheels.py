@@ -1,0 +1,96 @@
+"""`make wheels [VERSION=x]`: everything that hosts without internet install, in one directory.
+
+    dist/wheels/<version>/
+        skidway-<version>-py3-none-any.whl
+        *.whl           of others; pip among them
+        <program>.txt   pip requirements with hashes: exactly what that program needs
+        wheels.json     version, python, implementation, platform; pip: the file to begin with;
+                        programs: {program: [file, ...]}, what has to be copied for it
+
+The directory appears whole or not at all. Equal sources make equal wheels, so equal hashes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from deploy.packaging import own_wheel, third_party
+from deploy.packaging.own_wheel import ROOT, PackagingFailed
+from deploy.packaging.third_party import PROGRAMS, ThirdParty
+
+WHEELS = ROOT / "dist" / "wheels"
+MANIFEST = "wheels.json"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Builds and says where it lies; 1 with pip's words when that failed, 2 for a bad version."""
+    parser = argparse.ArgumentParser(prog="make wheels", description="wheels for offline hosts")
+    parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
+    args = parser.parse_args(argv)
+    try:
+        version = own_wheel.version_or_default(args.version)
+    except PackagingFailed as error:
+        sys.stderr.write(f"make wheels: {error}\n")
+        return 2
+    try:
+        folder = collect(version)
+    except PackagingFailed as error:
+        sys.stderr.write(f"make wheels: {error}\n")
+        return 1
+    count = len(list(folder.glob("*.whl")))
+    sys.stdout.write(f"{count} wheels and {len(PROGRAMS)} lists of them in {folder}\n")
+    return 0
+
+
+def collect(version: str, wheels: Path = WHEELS) -> Path:
+    """The directory of a version, made anew. Raises PackagingFailed."""
+    fresh = wheels / f"{version}.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    own = own_wheel.build(version, fresh)
+    others = third_party.collect(wheels / "third-party", own)
+    for file in others.sha256:
+        _link(others.folder / file, fresh / file)
+    _write_lists(fresh, version, own, others)
+    folder = wheels / version
+    shutil.rmtree(folder, ignore_errors=True)
+    fresh.rename(folder)
+    return folder
+
+
+def requirement(wheel: str, sha256: str) -> str:
+    """A line for pip: name, version and hash of a wheel, by its file name (PEP 427)."""
+    name, version, *_ = wheel.split("-")
+    return f"{name.replace('_', '-')}=={version} --hash=sha256:{sha256}"
+
+
+def _write_lists(folder: Path, version: str, own: Path, others: ThirdParty) -> None:
+    hashes = {own.name: third_party.sha256_of(own), **others.sha256}
+    programs = {program: [own.name, *others.programs[program]] for program in PROGRAMS}
+    built_for = third_party.target()
+    for program, files in programs.items():
+        lines = [
+            f"# What `skidway {version}` needs as {program}, for Python {built_for['python']}.",
+            *(requirement(file, hashes[file]) for file in files),
+        ]
+        (folder / f"{program}.txt").write_text("\n".join(lines) + "\n")
+    manifest = {"version": version, **built_for, "pip": others.pip, "programs": programs}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+
+
+def _link(source: Path, target: Path) -> None:
+    """A hard link where the file system has them: a version more costs next to nothing."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

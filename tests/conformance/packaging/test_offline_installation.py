@@ -1,0 +1,86 @@
+"""A host without internet and without pip installs from `make wheels`, with the stock pip."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support.packages import VERSION, install, run, wheels_of
+
+pytestmark = [pytest.mark.conformance, pytest.mark.foreign, pytest.mark.slow]
+
+AGENT = """
+bootstrap.servers: 127.0.0.1:9092
+schema.registry.url: http://127.0.0.1:8081
+state.dir: {state}
+sources:
+  - topic: app
+    paths: [/var/log/app.log]
+"""
+
+
+def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
+    """agent.txt suffices with hashes required; the program says the version that was asked for."""
+    venv = tmp_path / "venv"
+    install(["agent"], wheels_of(VERSION), venv)
+    skidway = str(venv / "bin" / "skidway")
+    assert run([skidway, "--version"]) == f"skidway {VERSION}\n"
+    config = tmp_path / "agent.yml"
+    config.write_text(AGENT.format(state=tmp_path / "state"))
+    said = run([skidway, "agent", "validate", "--config", str(config)], cwd=tmp_path)
+    assert said == "the configuration is good\n"
+    assert not (venv / "lib/python3.11/site-packages/pyspark").exists()
+
+
+def test_programs_of_one_host_share_an_environment(tmp_path: Path) -> None:
+    """Several lists together are one installation without a conflict."""
+    venv = tmp_path / "venv"
+    install(["broker", "registry", "audit"], wheels_of(VERSION), venv)
+    skidway = str(venv / "bin" / "skidway")
+    for noun in ("broker", "registry", "audit"):
+        assert "run" in run([skidway, noun, "--help"])
+    asked = [skidway, "agent", "validate", "--set", "state.dir=x"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+
+
+def test_the_manifest_names_the_files_of_each_program() -> None:
+    """What wheels.json lists is there, and is what the list of requirements pins."""
+    folder = wheels_of(VERSION)
+    manifest = json.loads((folder / "wheels.json").read_text())
+    assert manifest["version"] == VERSION
+    assert (folder / manifest["pip"]).is_file()
+    for program, files in manifest["programs"].items():
+        pinned = (folder / f"{program}.txt").read_text().splitlines()[1:]
+        assert [line.partition("==")[0] for line in pinned] == [
+            name.partition("-")[0].replace("_", "-") for name in files
+        ]
+        assert all((folder / name).is_file() for name in files)
+
+
+def test_a_changed_file_is_not_installed(tmp_path: Path) -> None:
+    """A wheel that is not the one that was built is refused by its hash."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    for file in wheels_of(VERSION).iterdir():
+        if not file.name.startswith("pyspark"):
+            (folder / file.name).write_bytes(file.read_bytes())
+    (own,) = folder.glob("skidway-*.whl")
+    with own.open("ab") as opened:
+        opened.write(b"\0")
+    with pytest.raises(AssertionError, match="DO NOT MATCH THE HASHES"):
+        install(["broker"], folder, tmp_path / "venv")
+
+
+def test_equal_sources_make_equal_wheels() -> None:
+    """Built twice, our wheel has the same bytes: hashes on hosts stay good."""
+    from deploy.packaging import own_wheel
+
+    first = wheels_of(VERSION) / f"skidway-{VERSION}-py3-none-any.whl"
+    again = own_wheel.build(VERSION, first.parents[1] / "again")
+    assert again.read_bytes() == first.read_bytes()
+    again.unlink()
+    again.parent.rmdir()

@@ -1,0 +1,38 @@
+"""Wheels and packages of this tree, built once a session and kept in dist/."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from deploy.packaging import wheels
+
+VERSION = "9.8.7"
+
+
+@cache
+def wheels_of(version: str) -> Path:
+    """The directory that `make wheels VERSION=...` makes, from the tree as it is now."""
+    return wheels.collect(version)
+
+
+def install(programs: list[str], folder: Path, into: Path) -> None:
+    """As a host does it that has Python and nothing else."""
+    run([sys.executable, "-m", "venv", "--without-pip", str(into)])
+    (pip,) = folder.glob("pip-*.whl")
+    lists = [word for program in programs for word in ("-r", str(folder / f"{program}.txt"))]
+    run(
+        [
+            *(str(into / "bin" / "python"), str(pip / "pip"), "install", "--quiet"),
+            *("--no-index", "--find-links", str(folder), "--require-hashes", *lists),
+        ]
+    )
+
+
+def run(command: list[str], **options: object) -> str:
+    """What it says on standard output; its end with another status than 0 fails the test."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return str(done.stdout)
