@@ -17,6 +17,8 @@
     fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1
     brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka 4.1
     groups        1,000 groups that commit once a second, and ZooKeeper's part: Apache Kafka 4.1
+    mirror        a topic into another cluster: MirrorMaker 2 and the cluster it writes to
+    line          one line from its file to a consumer and to a row, a load a minute; no peer
     idle          20,000 files that nobody writes to: rsyslog
     agent         raw and parsed lines from a file into a broker: rsyslog (imfile, omkafka)
     partitions    2,000 partitions on one broker, started and idle: Apache Kafka 4.1

@@ -19,7 +19,9 @@ from bench import (
     groups,
     idle,
     latency,
+    line,
     loader,
+    mirror,
     partitions,
     plots,
     produce,
@@ -47,7 +49,9 @@ ALONE: Mapping[str, Callable[[], Result]] = {
     "agent": agent.run,
     "codec": codec.run,
     "idle": idle.run,
+    "line": line.run,
     "loader": loader.run,
+    "mirror": mirror.run,
     "partitions": partitions.run,
 }
 WHEN_NAMED: Mapping[str, Callable[[], Result]] = {"paper": experiment.run}

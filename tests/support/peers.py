@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs", "registry")
-BENCH_PEERS = ("rabbitmq-perf-test",)
-"""Peers of one benchmark alone, which fetches them itself."""
+BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
+"""Peers of one benchmark each, which fetches its own."""
 SOURCES = ("kafka-python",)
 """Python distributions whose sources are wanted: pinned, with their hashes, in tests/peers."""
 DEBIAN = Path("/usr/bin")

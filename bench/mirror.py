@@ -1,0 +1,205 @@
+"""A topic into another cluster: our broker as mirror beside MirrorMaker 2 and its target broker.
+
+Both copy the same topic of the same Apache Kafka 4.1, one after the other: ours into a Skidway
+broker, which fetches and writes in one process; MirrorMaker 2 into a second Apache Kafka. What is
+measured begins with the first mirrored message and ends with the last, so that neither start counts
+(of the CPU time neither: a JVM takes seconds of it before it copies anything).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from bench import librdkafka
+from bench.machine import family_cpu_seconds, resident_mb
+from bench.measure import Row, Table
+from bench.produce import MESSAGE, arrived, create
+from bench.scale import scaled
+from bench.sites import ApacheKafka, Program, ZooKeeper, answers, free_port, running, skidway
+from skidway.java import find
+from skidway.kafka.client import LATEST, Client
+from skidway.kafka.errors import KafkaError
+from skidway.kafka.types import TopicPartition
+from support import peers
+
+PEER = "mirror-maker"
+COUNT = scaled(6_000_000, 50_000)
+ROUNDS = scaled(3, 1)
+WITHIN_S = 600.0
+SOURCE, TARGET = "dc1", "offline"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one round. cpu: seconds of the process that mirrors, and of all that copy and write."""
+
+    messages_a_second: float
+    mirror_mb_a_cpu_second: float
+    whole_mb_a_cpu_second: float
+    resident_mb: float
+
+
+def run() -> Table:
+    """Messages a second, megabytes a CPU second and memory of each side, in turn."""
+    if not peers.is_complete(PEER):
+        peers.fetch(PEER, peers.provide_maven())
+    table = Table(f"mirror: {COUNT:,} messages of 200 bytes, one partition, from Apache Kafka 4.1")
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
+        folder = Path(name)
+        with apache(folder / "source") as (source, _):
+            topic = f"mirror-{time.time_ns()}"
+            fill(source, topic)
+            for at in range(ROUNDS):
+                ours.append(skidway_mirror(folder / f"ours-{at}", source, topic))
+                theirs.append(mirror_maker(folder / f"peer-{at}", source, topic))
+    for row in rows(ours, theirs):
+        table.add(row)
+    return table
+
+
+def rows(ours: Sequence[Figures], theirs: Sequence[Figures]) -> Iterator[Row]:
+    """The table's lines."""
+
+    def row(what: str, unit: str, figure: str, peer: str, note: str = "") -> Row:
+        mine = tuple(getattr(each, figure) for each in ours)
+        other = tuple(getattr(each, figure) for each in theirs)
+        return Row(what, unit, mine, other, peer, note)
+
+    alone, both = "MirrorMaker 2", "MirrorMaker 2 and its target"
+    yield row("messages", "msg/s", "messages_a_second", alone)
+    yield row(
+        "MB a CPU second, ours with its writing", "MB", "mirror_mb_a_cpu_second", f"{alone} alone"
+    )
+    yield row("MB a CPU second, all that copies and writes", "MB", "whole_mb_a_cpu_second", both)
+    yield row("memory", "MB", "resident_mb", both, "less is better")
+
+
+def fill(address: str, topic: str) -> None:
+    """COUNT messages, in batches of 4,000 at most. Raises RuntimeError if they do not arrive."""
+    create(address, topic)
+    settings: dict[str, str | int] = {
+        "bootstrap.servers": address,
+        "linger.ms": 20,
+        "batch.num.messages": 4000,
+    }
+    with librdkafka.Producer(settings, topic) as producer:
+        producer.send(MESSAGE, COUNT)
+        producer.flush(300)
+    arrived(address, topic, COUNT)
+
+
+@contextlib.contextmanager
+def apache(folder: Path) -> Iterator[tuple[str, Program]]:
+    """A cluster of Apache Kafka, one node with 1 GB of heap: its address and its process."""
+    folder.mkdir(parents=True)
+    kafka = ApacheKafka(folder, heap_mb=1024)
+    kafka.format()
+    with running(kafka.program, kafka.ready, within_s=120):
+        yield kafka.address, kafka.program
+
+
+def skidway_mirror(folder: Path, source: str, topic: str) -> Figures:
+    """A new broker of ours that follows the topic."""
+    folder.mkdir(parents=True)
+    zookeeper, port, metrics = ZooKeeper(folder), free_port(), free_port()
+    config = folder / "broker.yml"
+    settings = {
+        "cluster.name": TARGET,
+        "listeners": [f"PLAINTEXT://127.0.0.1:{port}"],
+        "log.dirs": [str(folder / "logs")],
+        "zookeeper.connect": f"{zookeeper.address}/{TARGET}",
+        "metrics.listener": f"127.0.0.1:{metrics}",
+        "mirror.sources": [{"cluster": SOURCE, "bootstrap.servers": source, "topics": [topic]}],
+    }
+    config.write_text(yaml.safe_dump(settings))
+    broker = Program(skidway("broker", "run", "--config", str(config)), folder / "broker.out")
+    with (
+        running(zookeeper.program, zookeeper.ready),
+        running(broker, lambda: answers(f"http://127.0.0.1:{metrics}/health")),
+    ):
+        return copied(f"127.0.0.1:{port}", f"{SOURCE}.{topic}", broker, [])
+
+
+def mirror_maker(folder: Path, source: str, topic: str) -> Figures:
+    """A new MirrorMaker 2 and the new cluster that it writes to."""
+    with apache(folder) as (target, broker):
+        config = folder / "mm2.properties"
+        settings = {
+            "clusters": f"{SOURCE},{TARGET}",
+            f"{SOURCE}.bootstrap.servers": source,
+            f"{TARGET}.bootstrap.servers": target,
+            f"{SOURCE}->{TARGET}.enabled": "true",
+            f"{SOURCE}->{TARGET}.topics": topic,
+            f"{SOURCE}->{TARGET}.consumer.auto.offset.reset": "earliest",
+            "tasks.max": "2",
+            **{
+                f"{name}.replication.factor": "1"
+                for name in (
+                    "checkpoints.topic",
+                    "config.storage",
+                    "heartbeats.topic",
+                    "offset-syncs.topic",
+                    "offset.storage",
+                    "status.storage",
+                )
+            },
+            "replication.factor": "1",
+        }
+        config.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
+        java = [str(find().command), "-Xmx2g", "-cp", f"{peers.jars(PEER)}/*"]
+        program = Program(
+            [*java, "org.apache.kafka.connect.mirror.MirrorMaker", str(config)], folder / "mm2.out"
+        )
+        program.start()
+        try:
+            return copied(target, f"{SOURCE}.{topic}", program, [broker])
+        finally:
+            program.kill()
+
+
+def copied(address: str, topic: str, mirror: Program, writers: Sequence[Program]) -> Figures:
+    """Follow the mirror's log end from its first message to its last.
+
+    Raises:
+        RuntimeError: It does not come to its end in time.
+    """
+    processes = (mirror, *writers)
+    deadline = time.monotonic() + WITHIN_S
+    partition = TopicPartition(topic, 0)
+    began: tuple[float, int, list[float]] | None = None
+    with Client(address) as client:
+        while (end := _end(client, partition)) < COUNT:
+            if began is None and end > 0:
+                began = time.monotonic(), end, [family_cpu_seconds(each.pid) for each in processes]
+            if time.monotonic() > deadline or not mirror.running:
+                raise RuntimeError(f"{topic}: {end} of {COUNT}\n{mirror.output()[-2000:]}")
+            time.sleep(0.02)
+    if began is None:
+        raise RuntimeError("the mirror was quicker than the look at it: take more messages")
+    took = time.monotonic() - began[0]
+    spent = [
+        family_cpu_seconds(each.pid) - before
+        for each, before in zip(processes, began[2], strict=True)
+    ]
+    megabytes = (COUNT - began[1]) * len(MESSAGE) / 1e6
+    return Figures(
+        (COUNT - began[1]) / took,
+        megabytes / spent[0],
+        megabytes / sum(spent),
+        sum(resident_mb(each.pid) for each in processes),
+    )
+
+
+def _end(client: Client, partition: TopicPartition) -> int:
+    """The high watermark; 0 as long as there is no such topic."""
+    with contextlib.suppress(KafkaError):
+        return client.list_offsets({partition: LATEST})[partition].offset
+    return 0
