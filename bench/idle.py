@@ -2,12 +2,14 @@
 
 Ours beside rsyslog's imfile (inotify), one after the other in one run, both with default settings.
 Each has delivered every line before it is measured, and has then been left alone for a while; CPU
-is that of the process over half a minute, in percent of one core, read from /proc.
+is that of the process over half a minute, in percent of one core, read from /proc. imfile keeps
+every file open: it is given as many files as a process here may have open.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import tempfile
 import time
 from pathlib import Path
@@ -22,6 +24,8 @@ from bench.scale import scaled
 from bench.sites import Program, free_port, ours, skidway
 
 FILES = scaled(20_000, 200)
+DESCRIPTORS_APART = 500
+"""What rsyslog has open besides the files."""
 DIRECTORIES = 20
 LINES = 2
 SETTLE_S = scaled(30.0, 2.0)
@@ -38,22 +42,24 @@ def run() -> Table:
     table = Table(f"idle: {FILES:,} files, tailed and quiet, over {MEASURE_S:.0f} s")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
-        write_files(folder / "logs")
+        write_files(folder / "logs", FILES)
+        fewer = min(FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1] - DESCRIPTORS_APART)
+        write_files(folder / "fewer", fewer)
         with (
             ours(folder) as (address, _, zookeeper),
             registry(folder, zookeeper.address) as schemas,
         ):
             mine = agent(folder, address, schemas)
-            peer = rsyslog(folder, address)
+            peer = rsyslog(folder, address, fewer)
     units = (("CPU", "% of a core"), ("resident memory", "MB"), ("descriptors", ""))
     for (what, unit), own, other in zip(units, mine, peer, strict=True):
-        table.add(Row(what, unit, (own,), (other,), "rsyslog imfile"))
+        table.add(Row(what, unit, (own,), (other,), f"rsyslog imfile, {fewer:,} files"))
     return table
 
 
-def write_files(folder: Path) -> None:
+def write_files(folder: Path, count: int) -> None:
     """A few lines each, in directories as hosts with many services have them."""
-    for number in range(FILES):
+    for number in range(count):
         directory = folder / f"service-{number % DIRECTORIES}"
         directory.mkdir(parents=True, exist_ok=True)
         text = "".join(f"line {line} of file {number}\n" for line in range(LINES))
@@ -76,13 +82,13 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
     program = Program(skidway("agent", "run", "--config", str(config)), folder / "agent.out")
     program.start()
     try:
-        return at_rest(address, topic, program)
+        return at_rest(address, topic, program, FILES)
     finally:
         program.stop()
 
 
-def rsyslog(folder: Path, address: str) -> Figures:
-    """rsyslog's imfile -> omkafka."""
+def rsyslog(folder: Path, address: str, files: int) -> Figures:
+    """rsyslog's imfile -> omkafka, over so many files."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic
@@ -93,7 +99,7 @@ global(workDirectory="{work}")
 module(load="imfile" mode="inotify")
 module(load="omkafka")
 template(name="line" type="string" string="%msg%")
-input(type="imfile" File="{folder}/logs/*/*.log" Tag="bench" ruleset="ship")
+input(type="imfile" File="{folder}/fewer/*/*.log" Tag="bench" ruleset="ship")
 ruleset(name="ship") {{
   action(type="omkafka" broker=["{address}"] topic="{topic}" template="line")
 }}
@@ -101,12 +107,12 @@ ruleset(name="ship") {{
     program = Program(["rsyslogd", "-n", "-f", str(config), "-i", str(work / "pid")], work / "out")
     program.start()
     try:
-        return at_rest(address, topic, program)
+        return at_rest(address, topic, program, files)
     finally:
         program.kill()
 
 
-def at_rest(address: str, topic: str, program: Program) -> Figures:
+def at_rest(address: str, topic: str, program: Program, files: int) -> Figures:
     """Wait until every line has arrived and the program has calmed down, then measure it."""
     from skidway.kafka.client import LATEST, Client
     from skidway.kafka.types import TopicPartition
@@ -114,7 +120,7 @@ def at_rest(address: str, topic: str, program: Program) -> Figures:
     partition = TopicPartition(topic, 0)
     deadline = time.monotonic() + WITHIN_S
     with Client(address) as client:
-        while client.list_offsets({partition: LATEST})[partition].offset < FILES * LINES:
+        while client.list_offsets({partition: LATEST})[partition].offset < files * LINES:
             if not program.running or time.monotonic() > deadline:
                 raise RuntimeError(f"{topic}: the lines did not arrive\n{program.output()[-2000:]}")
             time.sleep(0.5)

@@ -78,10 +78,11 @@ def site(folder: Path) -> Iterator[tuple[str, str, str]]:
     with (
         running(zookeeper.program, zookeeper.ready),
         running(broker, ready),
-        mirror(folder, zookeeper.address, address) as offline,
         registry(folder, zookeeper.address) as schemas,
     ):
-        yield address, offline, schemas
+        create(address, TOPIC)
+        with mirror(folder, zookeeper.address, address) as offline:
+            yield address, offline, schemas
 
 
 @contextlib.contextmanager
@@ -109,7 +110,6 @@ def live(folder: Path, address: str, offline: str, schemas: str) -> list[float]:
     Raises:
         RuntimeError: A load failed, or lines did not arrive.
     """
-    create(address, TOPIC)
     log, lines = folder / "app.log", Lines()
     log.touch()
     config = folder / "agent.yml"

@@ -30,7 +30,7 @@ from skidway.kafka.types import TopicPartition
 from support import peers
 
 PEER = "mirror-maker"
-COUNT = scaled(6_000_000, 50_000)
+COUNT = scaled(6_000_000, 1_000_000)
 ROUNDS = scaled(3, 1)
 WITHIN_S = 600.0
 SOURCE, TARGET = "dc1", "offline"

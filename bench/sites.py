@@ -58,6 +58,8 @@ def skidway_broker(
             "--set",
             f"broker.id={number}",
             "--set",
+            f"cluster.name={cluster}",
+            "--set",
             f"zookeeper.connect={zookeeper.address}/{cluster}",
             "--set",
             f"metrics.listener=127.0.0.1:{metrics}",
