@@ -26,8 +26,8 @@ PYTEST = started=$$(date +%s); status=0; \
 # Tests share the machine with what they measure and wait for: one thing at a time, even with -j.
 .NOTPARALLEL:
 
-.PHONY: help venv install install-dev demo doctor fmt lint type imports check $(SUITES) peers \
-	test foreign test-all bench bench-paper wheels clean
+.PHONY: help venv install install-dev demo doctor fmt lint type imports check lint-ansible $(SUITES) \
+	peers test foreign test-all bench bench-paper wheels clean
 
 help:
 	@echo 'make demo      the whole pipeline on this machine, on real logs; ARGS="--logs GLOB" for yours'
@@ -37,6 +37,7 @@ help:
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
 	@echo 'make wheels    what hosts without internet install, into dist/wheels; VERSION=x for another version'
+	@echo 'make lint-ansible    yamllint and ansible-lint on deploy/ansible'
 	@echo 'make fmt lint type imports    one tool at a time;  make doctor    what this machine lacks'
 	@echo 'make clean     remove what was built (not ./skidway-demo)'
 
@@ -83,6 +84,25 @@ imports: install-dev
 	$(BIN)/lint-imports
 
 check: lint type imports
+
+# What only the checks of deploy/ansible need.
+$(VENV)/.installed-deploy: pyproject.toml | $(BIN)/python
+	$(PIP) install --quiet --editable '.[deploy]'
+	@touch $@
+
+# Ansible finds a collection by its place, so the tree gets one that has its name.
+COLLECTIONS := $(abspath .cache/collections)
+
+$(COLLECTIONS)/ansible_collections/skidway/fleet:
+	@mkdir -p $(@D)
+	@ln -sfn $(abspath deploy/ansible) $@
+
+lint-ansible: $(VENV)/.installed-deploy $(COLLECTIONS)/ansible_collections/skidway/fleet
+	cd deploy/ansible && $(abspath $(BIN))/yamllint --strict .
+	cd deploy/ansible && PATH="$(abspath $(BIN)):$$PATH" ANSIBLE_COLLECTIONS_PATH=$(COLLECTIONS) \
+		ansible-lint --offline --strict
+	cd deploy/ansible && ANSIBLE_COLLECTIONS_PATH=$(COLLECTIONS) \
+		$(abspath $(BIN))/ansible-playbook --syntax-check -i inventories/example playbooks/*.yml
 
 # What tests run besides Skidway (.cache/peers); Maven is installed where that may be done.
 peers: install-dev

@@ -1,0 +1,393 @@
+"""What the roles derive from the inventory: addresses, settings, the roster. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+HostVars = Mapping[str, Any]
+Settings = dict[str, Any]
+
+BROKER_PORT = 9092
+REGISTRY_PORT = 8081
+ZOOKEEPER_PORT = 2181
+LOOPBACK = "127.0.0.1"
+METRICS_LISTENERS = {
+    "agent": "127.0.0.1:9101",
+    "broker": "127.0.0.1:9102",
+    "registry": "127.0.0.1:9103",
+    "audit": "127.0.0.1:9104",
+    "loader": "127.0.0.1:9105",
+    "zookeeper": "127.0.0.1:9106",
+}
+"""Where the programs answer without being told (their settings' own defaults)."""
+WILDCARDS = frozenset({"", "*", "0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
+
+_CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
+_SECRET = re.compile(r"password|secret|user\.info|credential|token", re.IGNORECASE)
+_REQUIREMENT = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*([^\s;\\]+)", re.MULTILINE)
+
+
+class FilterModule:
+    """The filters, as `skidway.fleet.<name>`."""
+
+    def filters(self) -> dict[str, Any]:
+        """By name."""
+        return {
+            "address": address,
+            "bootstrap_servers": bootstrap_servers,
+            "counters": counters,
+            "drop_in": drop_in,
+            "health_of": health_of,
+            "health_url": health_url,
+            "holds_secret": holds_secret,
+            "inventory_problems": inventory_problems,
+            "mirror_sources": mirror_sources,
+            "of_cluster": of_cluster,
+            "outside": outside,
+            "over": over,
+            "registry_url": registry_url,
+            "roster": roster,
+            "started_before": started_before,
+            "superfluous": superfluous,
+            "texts": texts,
+            "unit_text": unit_text,
+            "wheels_for": wheels_for,
+            "zookeeper_connect": zookeeper_connect,
+            "zookeeper_servers": zookeeper_servers,
+        }
+
+
+# Addresses
+
+
+def address(host: HostVars) -> str:
+    """How others reach a host: `skidway_address`, else what Ansible reaches it by."""
+    for key in ("skidway_address", "ansible_host", "inventory_hostname"):
+        if host.get(key):
+            return str(host[key])
+    raise ValueError("a host without a name")
+
+
+def bootstrap_servers(
+    clusters: Mapping[str, Mapping[str, Any] | None], brokers: Iterable[HostVars]
+) -> dict[str, str]:
+    """By cluster: the brokers' addresses, or those of an existing Kafka that the inventory names.
+
+    A cluster without either is left out.
+    """
+    ours: dict[str, list[str]] = {}
+    for host in brokers:
+        where = f"{address(host)}:{host.get('broker_port', BROKER_PORT)}"
+        ours.setdefault(str(host.get("skidway_cluster", "")), []).append(where)
+    found = {}
+    for name, cluster in clusters.items():
+        servers = (cluster or {}).get("bootstrap_servers") or ",".join(ours.get(name, []))
+        if servers:
+            found[name] = str(servers)
+    return found
+
+
+def zookeeper_connect(hosts: Iterable[HostVars]) -> str:
+    """The ensemble's addresses for clients, without chroot."""
+    return ",".join(
+        f"{address(host)}:{host.get('zookeeper_port', ZOOKEEPER_PORT)}" for host in hosts
+    )
+
+
+def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
+    """The server.N keys of an ensemble; none for a single server."""
+    if len(hosts) < 2:
+        return {}
+    return {
+        f"server.{host['zookeeper_id']}": ":".join(
+            (
+                address(host),
+                str(host.get("zookeeper_peer_port", 2888)),
+                str(host.get("zookeeper_election_port", 3888)),
+            )
+        )
+        for host in hosts
+    }
+
+
+def registry_url(hosts: Iterable[HostVars]) -> str:
+    """The registry's URLs, comma-separated."""
+    return ",".join(
+        f"{host.get('registry_scheme', 'http')}://{address(host)}"
+        f":{host.get('registry_port', REGISTRY_PORT)}"
+        for host in hosts
+    )
+
+
+def health_url(listener: str) -> str:
+    """Where a program with this metrics.listener answers on its own host."""
+    host, _, port = str(listener).rpartition(":")
+    return f"http://{LOOPBACK if host in WILDCARDS else host}:{port}/health"
+
+
+def health_of(host: HostVars, program: str) -> str:
+    """The same, by the variables of the host."""
+    settings = _flat(host.get(f"{program}_settings") or {})
+    return health_url(settings.get("metrics.listener") or METRICS_LISTENERS[program])
+
+
+def of_cluster(names: Iterable[str], hosts: Mapping[str, HostVars], cluster: str) -> list[str]:
+    """Those of these hosts that belong to the cluster."""
+    return [name for name in names if hosts[name].get("skidway_cluster") == cluster]
+
+
+# Settings
+
+
+def over(given: Mapping[str, Any], derived: Mapping[str, Any]) -> Settings:
+    """The settings of a program: those given over those derived, keys flat or nested alike.
+
+    Sections become flat keys, as the programs read them; lists are taken whole.
+    """
+    return dict(sorted((_flat(derived) | _flat(given)).items()))
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
+    flat: Settings = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def texts(value: Any) -> list[str]:
+    """A list, or the comma-separated text that the programs take in its place."""
+    if isinstance(value, str):
+        return [each.strip() for each in value.split(",")]
+    return [str(each) for each in value]
+
+
+def holds_secret(settings: Mapping[str, Any]) -> bool:
+    """Whether a key of these settings is one that nobody should read in Ansible's output."""
+    return any(_SECRET.search(key) for key in _flat(settings))
+
+
+def mirror_sources(
+    clusters: Mapping[str, Mapping[str, Any] | None], cluster: str, servers: Mapping[str, str]
+) -> list[Settings]:
+    """`mirror.sources` of a cluster's brokers: every cluster that it mirrors."""
+    own = clusters.get(cluster) or {}
+    found = []
+    for source in own.get("mirrors", []):
+        if source not in servers:
+            raise ValueError(f"{cluster} mirrors {source}, which has no brokers")
+        each: Settings = {"cluster": source, "bootstrap.servers": servers[source]}
+        topics = (clusters.get(source) or {}).get("mirrored_topics")
+        if topics:
+            each["topics"] = list(topics)
+        found.append(each)
+    return found
+
+
+def counters(
+    clusters: Mapping[str, Mapping[str, Any] | None], servers: Mapping[str, str], first_port: int
+) -> dict[str, Settings]:
+    """The audit's counters by the name of their cluster: what each counts, where it answers."""
+    found: dict[str, Settings] = {}
+    for number, (name, cluster) in enumerate(clusters.items()):
+        if name not in servers:
+            continue
+        found[name] = {
+            "bootstrap.servers": servers[name],
+            "cluster.name": name,
+            "tier": "mirror" if (cluster or {}).get("mirrors") else "broker",
+            "state.dir": f"/var/lib/skidway/audit-count-{name}",
+            "metrics.listener": f"{LOOPBACK}:{first_port + number}",
+        }
+    return found
+
+
+def outside(directories: Iterable[str], folder: str) -> list[str]:
+    """Those directories that do not lie in `folder`: the unit must be allowed to write there."""
+    inside = folder.rstrip("/") + "/"
+    return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})
+
+
+# Files
+
+
+def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
+    """A drop-in of systemd from {section: {key: value}}; a list is the same key several times."""
+    lines = []
+    for section, entries in sections.items():
+        lines += ["", f"[{section}]"]
+        for key, value in entries.items():
+            values = value if isinstance(value, list | tuple) else [value]
+            lines += [f"{key}={_systemd(each)}" for each in values]
+    return "\n".join(lines)
+
+
+def drop_in(given: Mapping[str, Mapping[str, Any]], **service: Any) -> Settings:
+    """The sections of a service's drop-in: what the role derives, and over it what was given."""
+    derived = {key: value for key, value in service.items() if value not in (None, "", [])}
+    sections = {name: dict(entries) for name, entries in given.items()}
+    sections["Service"] = derived | sections.get("Service", {})
+    return {name: entries for name, entries in sections.items() if entries}
+
+
+def _systemd(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
+
+
+def wheels_for(requirements: str, files: Iterable[str]) -> list[str]:
+    """Those wheels that a requirements file asks for, and pip's own. Raises ValueError."""
+    by_release: dict[tuple[str, str], list[str]] = {}
+    for path in files:
+        name, version = path.rsplit("/", 1)[-1].split("-")[:2]
+        by_release.setdefault((_canonical(name), version), []).append(path)
+    wanted = {(_canonical(name), version) for name, version in _REQUIREMENT.findall(requirements)}
+    wanted |= {release for release in by_release if release[0] == "pip"}
+    missing = sorted("==".join(release) for release in wanted if release not in by_release)
+    if missing:
+        raise ValueError(f"there is no wheel of {', '.join(missing)}")
+    return sorted(path for release in wanted for path in by_release[release])
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def superfluous(
+    versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
+) -> list[str]:
+    """Directories of versions that may go: not in use, and not among the newest `kept`.
+
+    `versions`: results of find; `links`: what the links in use point at.
+    """
+    in_use = {link.rstrip("/").rsplit("/", 1)[-1] for link in links}
+    newest_first = sorted(versions, key=lambda each: float(each["mtime"]), reverse=True)
+    idle = [each["path"] for each in newest_first if each["path"].rsplit("/", 1)[-1] not in in_use]
+    return idle[max(0, kept - len(in_use)) :]
+
+
+def roster(before: Mapping[str, Any] | None, agents: Iterable[HostVars]) -> Settings:
+    """The audit's roster: the inventory's agents; who was in it `before` stays, as retired."""
+    hosts: dict[str, Settings] = {}
+    for each in (before or {}).get("hosts") or []:
+        hosts[each["host"]] = {**each, "retired": True}
+    for agent in agents:
+        name = str(agent["inventory_hostname"])
+        hosts[name] = {
+            "host": name,
+            "cluster": str(agent.get("skidway_cluster", "")),
+            "topics": sorted({str(source["topic"]) for source in sources(agent)}),
+        }
+    return {"hosts": [hosts[name] for name in sorted(hosts)]}
+
+
+def sources(agent: HostVars) -> Sequence[Mapping[str, Any]]:
+    """What an agent tails, by its variables."""
+    given = agent.get("agent_settings") or {}
+    return list(given.get("sources") or agent.get("agent_sources") or [])
+
+
+# Mistakes
+
+
+def inventory_problems(
+    clusters: Mapping[str, Mapping[str, Any] | None],
+    groups: Mapping[str, Sequence[str]],
+    hosts: Mapping[str, HostVars],
+) -> list[str]:
+    """What cannot work, a sentence each; nothing is installed while there is one."""
+    return [
+        *_cluster_problems(clusters),
+        *_host_problems(clusters, groups, hosts),
+        *_number_problems(groups, hosts),
+    ]
+
+
+def _cluster_problems(clusters: Mapping[str, Mapping[str, Any] | None]) -> Iterable[str]:
+    if not clusters:
+        yield "skidway_clusters is empty: name at least one cluster, as in {main: {}}."
+    for name, cluster in clusters.items():
+        if not _CLUSTER.fullmatch(str(name)):
+            yield f"skidway_clusters: {name!r} is no name for a cluster; it takes a-z A-Z 0-9 _ -."
+        for source in (cluster or {}).get("mirrors", []):
+            if source == name or source not in clusters:
+                yield f"skidway_clusters: {name} mirrors {source}, which is no other cluster there."
+
+
+def _host_problems(
+    clusters: Mapping[str, Mapping[str, Any] | None],
+    groups: Mapping[str, Sequence[str]],
+    hosts: Mapping[str, HostVars],
+) -> Iterable[str]:
+    for group in ("brokers", "agents", "loaders"):
+        for name in groups.get(group, []):
+            cluster = hosts[name].get("skidway_cluster")
+            if cluster not in clusters:
+                yield (
+                    f"{name} is in the group {group}, and its skidway_cluster is "
+                    f"{cluster!r}: it must be one of {', '.join(map(str, clusters))}."
+                )
+    for name in groups.get("agents", []):
+        if not sources(hosts[name]):
+            yield f"{name} is in the group agents, and has no agent_sources."
+    for name in groups.get("brokers", []):
+        cluster = clusters.get(str(hosts[name].get("skidway_cluster"))) or {}
+        if cluster.get("bootstrap_servers"):
+            yield (
+                f"{name} is a broker of {hosts[name].get('skidway_cluster')}, which has "
+                "bootstrap_servers of an existing Kafka: a cluster is one or the other."
+            )
+
+
+def _number_problems(
+    groups: Mapping[str, Sequence[str]], hosts: Mapping[str, HostVars]
+) -> Iterable[str]:
+    ids: Counter[tuple[str, Any]] = Counter()
+    for name in groups.get("brokers", []):
+        if hosts[name].get("broker_id") is None:
+            yield f"{name} is in the group brokers, and has no broker_id: give it one for good."
+        else:
+            ids[str(hosts[name].get("skidway_cluster")), int(hosts[name]["broker_id"])] += 1
+    for (cluster, number), times in ids.items():
+        if times > 1:
+            yield f"broker_id {number} is given to {times} brokers of {cluster}."
+    members = groups.get("zookeeper", [])
+    numbers = [hosts[name].get("zookeeper_id") for name in members]
+    if len(members) > 1 and None in numbers:
+        yield "every host of the group zookeeper needs a zookeeper_id of its own, for good."
+    elif len({*numbers}) < len(numbers):
+        yield "two hosts of the group zookeeper have the same zookeeper_id."
+
+
+# Services
+
+
+def started_before(
+    status: Mapping[str, Any], files: Iterable[Mapping[str, Any]], moment: str = ""
+) -> bool:
+    """Whether a service runs since before the moment, or before one of these files was written.
+
+    `status`: properties of systemd, times in UTC; `files`: results of stat; `moment`: RFC 3339.
+    """
+    if status.get("ActiveState") != "active":
+        return False  # a start will read them
+    began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
+    times = [each["stat"]["mtime"] for each in files if each.get("stat", {}).get("exists")]
+    if moment:
+        times.append(datetime.fromisoformat(moment).timestamp())
+    return began is not None and any(int(time) > began for time in times)
+
+
+def _seconds(timestamp: str) -> float | None:
+    """ "Fri 2026-11-20 20:44:43 UTC" in seconds since 1970."""
+    try:
+        return datetime.strptime(f"{timestamp} +0000", "%a %Y-%m-%d %H:%M:%S UTC %z").timestamp()
+    except ValueError:
+        return None
