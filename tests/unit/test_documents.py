@@ -35,6 +35,9 @@ LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
 COMING = {"audit sample"}
 """Commands that docs/delivery.md announces and calls open."""
 
+NO_PROGRAM = {"demo", "deploy", "dev"}
+"""Extras that bring nothing of their own to a host."""
+
 MODULES = {"pyyaml": "yaml"}
 NOT_IMPORTED = {"pandas"}
 """What a dependency of ours insists on; docs/dependencies.md says which."""
@@ -180,7 +183,7 @@ def requirements(extra: str | None) -> set[str]:
 
 def test_every_run_time_dependency_has_its_reason() -> None:
     """docs/dependencies.md has each package of pyproject.toml with the extras that bring it."""
-    extras = [each for each in PROJECT["optional-dependencies"] if each not in ("demo", "deploy", "dev")]
+    extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]
     expected = {(package, "all") for package in requirements(None)}
     expected |= {(package, extra) for extra in extras for package in requirements(extra)}
     rows = re.findall(
@@ -199,7 +202,7 @@ def test_every_run_time_dependency_is_used() -> None:
     """Each is imported or looked for by a package of ours: none is left over."""
     packages = [each for each in TOP if each != "bench"]
     sources = "\n".join(f.read_text() for top in packages for f in (ROOT / top).rglob("*.py"))
-    extras = [each for each in PROJECT["optional-dependencies"] if each not in ("demo", "deploy", "dev")]
+    extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]
     wanted = requirements(None).union(*(requirements(each) for each in extras)) - NOT_IMPORTED
     unused = [
         package
