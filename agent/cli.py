@@ -49,8 +49,10 @@ def _run(args: argparse.Namespace) -> int:
     # pyarrow imports pandas by itself where it is installed: 40 MB that an agent has no use for.
     sys.meta_path.insert(0, _WithoutPandas())
     from agent import program
+    from agent.validation import check_settings
 
     settings = _settings(args)
+    check_settings(settings)
     return service.run(
         PROGRAM, lambda shutdown: program.run(settings, shutdown), level=args.log_level
     )

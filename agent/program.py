@@ -28,7 +28,7 @@ from audit import topic
 from audit.messages import TOPIC, Tier
 from audit.publisher import Publisher, check_restored, newest_own
 from schemas.client import RegistryClient
-from skidway import log
+from skidway import log, systemd
 from skidway.clock import Clock, SystemClock
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
@@ -95,6 +95,7 @@ def run(settings: AgentSettings, shutdown: Shutdown) -> int:
         with RunningAgent(
             settings, state, (asking, client), clock, shutdown, status, found
         ) as agent:
+            systemd.ready(f"tailing for {len(found.destinations)} topics")
             agent.run()
     _log.info("agent_stopped")
     return 0
@@ -155,6 +156,7 @@ def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: _Status) -> T 
         except (Unreachable, KafkaError) as error:
             status.health = Health(False, {"status": "waiting", "reason": str(error)})
             _log.error("waiting", reason=str(error))
+            systemd.ready(f"waiting: {error}")  # it is up, and nothing on this host can help it
             shutdown.wait(pause_s)
     return None
 

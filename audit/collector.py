@@ -23,7 +23,7 @@ from audit.reconcile import verdicts
 from audit.settings import AuditSettings
 from audit.verdict import Status
 from audit.web import Dashboard
-from skidway import log, ports
+from skidway import log, ports, systemd
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
@@ -70,6 +70,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         dashboard = Dashboard(reader, settings.policy, clock)
         stack.enter_context(_serving(dashboard, settings.listener))
         _log.info("collector_started", dashboard=settings.listener, store=str(path))
+        systemd.ready(f"dashboard on {settings.listener}")
         loop.until(shutdown)
     _log.info("collector_stopped")
     return 0

@@ -15,7 +15,7 @@ from audit.database import failures
 from audit.messages import TOPIC, Tier
 from audit.publisher import Publisher, check_restored, newest_own
 from audit.settings import CounterSettings
-from skidway import log
+from skidway import log, systemd
 from skidway.clock import Clock
 from skidway.errors import StateRefused, Unreachable
 from skidway.files import DirectoryLock
@@ -105,6 +105,7 @@ class _Running:
         telemetry = TelemetryServer(settings.metrics_listener, lambda: counter.health)
         telemetry.start()
         _log.info("counter_started", producer=settings.producer_name, epoch=self.state.epoch)
+        systemd.ready(f"counting tier {settings.tier} as {settings.producer_name}")
         beats = Producer(self.client)
         try:
             while not shutdown.requested:

@@ -28,7 +28,7 @@ from broker.purgatory import Purgatory
 from broker.settings import BrokerSettings
 from broker.topics.administration import Topics
 from broker.topics.catalog import BrokerAddress, Catalog
-from skidway import log
+from skidway import log, systemd
 from skidway.clock import Clock, SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
@@ -52,6 +52,7 @@ def run(settings: BrokerSettings, shutdown: Shutdown, clock: Clock | None = None
     try:
         program.start()
         program.loop.watch(shutdown.fileno(), program.stop)
+        program.loop.post(program.tell_ready)
         program.loop.run()
     finally:
         program.close()
@@ -125,6 +126,11 @@ class Program:
         self._load(self._session.read_catalog(settings.broker_id))
         self._session.start()
         self._serve(cluster_id)
+
+    def tell_ready(self) -> None:
+        """On the loop: it listens, is registered, and turns."""
+        count = len(self.partitions.replicas)
+        systemd.ready(f"broker {self._settings.broker_id} serves {count} partitions")
 
     def stop(self) -> None:
         """Stops in order: no new clients, everything flushed and answered, then the loop."""

@@ -1,7 +1,8 @@
 """The frame of every long-running program: logging, signals, exit status.
 
 SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
-body is told by a `Shutdown`, which an event loop can watch as a descriptor. What it raises becomes
+body is told by a `Shutdown`, which an event loop can watch as a descriptor, and the service manager
+is told too; that it is ready a body says itself (skidway.systemd). What it raises becomes
 an exit status here and nowhere else: a SkidwayError one sentence on standard error, anything else
 one logged error with its traceback and status 70, also when it happens on another thread.
 """
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from skidway import log
+from skidway import log, systemd
 from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
 
 _log = log.get(__name__)
@@ -79,15 +80,21 @@ def _outermost(program: str, body: Callable[[Shutdown], int], shutdown: Shutdown
         return UNEXPECTED_EXIT_CODE
 
 
+def _end(shutdown: Shutdown) -> None:
+    if not shutdown.requested:
+        shutdown.request()
+        systemd.stopping()
+
+
 @contextmanager
 def _signals(shutdown: Shutdown) -> Iterator[None]:
     def terminate(_number: int, _frame: Any) -> None:
-        shutdown.request()
+        _end(shutdown)
 
     def interrupt(number: int, _frame: Any) -> None:
         if shutdown.requested:
             os._exit(128 + number)
-        shutdown.request()
+        _end(shutdown)
 
     if threading.current_thread() is not threading.main_thread():
         yield  # Python delivers signals to the main thread alone
@@ -111,7 +118,7 @@ def _thread_failures(shutdown: Shutdown, failed: list[str]) -> Iterator[None]:
         name = args.thread.name if args.thread is not None else "unknown"
         failed.append(name)
         _log.error("unexpected_failure", exc=args.exc_value, thread=name)
-        shutdown.request()
+        _end(shutdown)
 
     before = threading.excepthook
     threading.excepthook = failure

@@ -21,7 +21,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import util
 from pathlib import Path
@@ -30,7 +30,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from skidway import files, java, log, ports
+from skidway import files, java, log, ports, systemd
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.service import Shutdown
 from skidway.settings import setting
@@ -60,6 +60,7 @@ JARS = (
 STOP_WITHIN_S = 20.0
 ANSWER_WITHIN_S = 2.0
 ANSWER_BYTES_MAX = 64 * 1024
+ANSWERS_YET_EVERY_S = 0.1
 PR_SET_PDEATHSIG = 1
 
 _log = log.get(__name__)
@@ -167,11 +168,23 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
                 java_source=java_found.source,
                 pid=server.pid,
             )
-            return server.wait(shutdown)
+            return server.wait(shutdown, lambda: _tell_ready(settings))
         finally:
             server.stop()
             telemetry.stop()
             REGISTRY.unregister(collector)
+
+
+def _tell_ready(settings: ZookeeperSettings) -> bool:
+    """Whether the server serves. A member of an ensemble only has to answer: it cannot serve before
+    others are started, and they may be started one after the other."""
+    if settings.servers:
+        done = ask(settings.client_port_address, settings.client_port, b"ruok") == "imok"
+    else:
+        done = health(settings).ok
+    if done:
+        systemd.ready(f"answers on port {settings.client_port}")
+    return done
 
 
 def prepare(settings: ZookeeperSettings) -> None:
@@ -315,12 +328,18 @@ class Server:
         """The JVM's process id."""
         return self._process.pid
 
-    def wait(self, shutdown: Shutdown) -> int:
-        """Sleeps until shutdown is requested (0) or the JVM has ended by itself (its status)."""
+    def wait(self, shutdown: Shutdown, tell_ready: Callable[[], bool]) -> int:
+        """Sleeps until shutdown is requested (0) or the JVM has ended by itself (its status).
+
+        `tell_ready` is called every `ANSWERS_YET_EVERY_S` until it says that it did.
+        """
         poll = select.poll()
         poll.register(shutdown.fileno(), select.POLLIN)
         poll.register(self._ended, select.POLLIN)
-        poll.poll()
+        pause_ms: float | None = ANSWERS_YET_EVERY_S * 1000
+        while not poll.poll(pause_ms):
+            if tell_ready():
+                pause_ms = None
         if shutdown.requested:
             return 0
         status = self._process.wait()

@@ -17,7 +17,7 @@ from schemas.registry.rest import application
 from schemas.registry.settings import RegistrySettings
 from schemas.registry.store import Store
 from schemas.registry.zookeeper_log import ZookeeperLog
-from skidway import log
+from skidway import log, systemd
 from skidway.clock import SystemClock
 from skidway.coordination import Coordinator
 from skidway.service import Shutdown
@@ -47,9 +47,13 @@ def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
         if users is not None:
             app = BasicAuthentication(app, users, settings.realm)
         _log.info("registry_started", listeners=settings.listeners, entries=store.entries)
-        server.serve(app, sockets[False], sockets[True], settings.tls, shutdown)
+        server.serve(app, sockets[False], sockets[True], settings.tls, shutdown, _ready)
     _log.info("registry_stopped")
     return 0
+
+
+def _ready() -> None:
+    systemd.ready("answers")
 
 
 def _health(store: Store) -> Health:

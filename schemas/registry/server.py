@@ -15,7 +15,7 @@ import json
 import resource
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import h11
@@ -109,7 +109,10 @@ class Protocol(H11Protocol):
 class Server(uvicorn.Server):
     """uvicorn on sockets of ours; leaves the signals to `skidway.service`."""
 
-    def __init__(self, app: ASGIApp, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, app: ASGIApp, tls: ssl.SSLContext | None, on_started: Callable[[], None]
+    ) -> None:
+        self._on_started = on_started
         config = uvicorn.Config(
             app,
             http=Protocol,
@@ -125,6 +128,11 @@ class Server(uvicorn.Server):
         config.ssl = tls
         super().__init__(config)
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        await super().startup(sockets)
+        self._on_started()
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """See uvicorn."""
@@ -137,10 +145,14 @@ def serve(
     encrypted: list[socket.socket],
     tls: TlsFiles | None,
     shutdown: Shutdown,
+    on_started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answers on all sockets until the end is asked for; open requests have `STOP_WITHIN_S`."""
+    """Answers on all sockets until the end is asked for; open requests have `STOP_WITHIN_S`.
+
+    `on_started` is called once, when all of them are served.
+    """
     take_descriptors()
-    asyncio.run(_serve(app, plain, encrypted, tls, shutdown))
+    asyncio.run(_serve(app, plain, encrypted, tls, shutdown, on_started))
 
 
 def take_descriptors() -> None:
@@ -157,12 +169,21 @@ async def _serve(
     encrypted: list[socket.socket],
     tls: TlsFiles | None,
     shutdown: Shutdown,
+    on_started: Callable[[], None],
 ) -> None:
-    servers = [(Server(app, None), plain)] if plain else []
+    outstanding = bool(plain) + (tls is not None)
+
+    def started() -> None:
+        nonlocal outstanding
+        outstanding -= 1
+        if not outstanding:
+            on_started()
+
+    servers = [(Server(app, None, started), plain)] if plain else []
     background: list[asyncio.Task[Any]] = []
     if tls is not None:
         context = tls.context()
-        servers.append((Server(app, context), encrypted))
+        servers.append((Server(app, context, started), encrypted))
         background.append(asyncio.create_task(_renew(tls, context)))
     loop = asyncio.get_running_loop()
 

@@ -3,7 +3,7 @@
 Each noun is an entry point of the group "skidway.commands": a function `register(subparsers)` that
 adds its parser and sets `run=callable(args) -> int`. Only the noun that was asked for is imported,
 so that an agent host needs no Spark and a broker's memory holds no loader. The environment is read
-in `skidway.java` (SKIDWAY_JAVA and JAVA_HOME) and nowhere else.
+in `skidway.java` (SKIDWAY_JAVA and JAVA_HOME), `skidway.systemd` (NOTIFY_SOCKET), nowhere else.
 
 Reading order: commands (dispatch, exit status), options and output (shared by all nouns), then one
 module per noun.

@@ -30,6 +30,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "registry": ("registry", "serve schemas by subject, version and id"),
     "schemas": ("registry", "define, evolve and retire schemas; dump and restore a registry"),
     "topics": ("broker", "list, create, describe, alter and delete topics"),
+    "unit": ("broker", "print the systemd units of this version"),
     "zookeeper": ("zookeeper", "run a real ZooKeeper server in the foreground"),
 }
 

@@ -72,6 +72,7 @@ def main() -> int:
         provide("kcat", ["kcat"], "kcat is one of the Kafka clients")
         provide("fusermount3", ["fuse3"], "libfuse serves the disk that fails for the crash tests")
         provide("strace", ["strace"], "strace sees the system calls of the broker in the tests")
+        provide("systemd-analyze", ["systemd"], "systemd judges the units")
         for name, make in MAKERS.items():
             if not _complete(name):
                 shutil.rmtree(CACHE / name, ignore_errors=True)

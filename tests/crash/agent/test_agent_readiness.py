@@ -1,0 +1,51 @@
+"""An agent under a service manager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support.agent_process import AgentProcess
+from support.brokers import SkidwayBroker
+from support.processes import Program
+from support.service_manager import service_manager
+
+pytestmark = [pytest.mark.crash, pytest.mark.java]
+
+
+def test_an_agent_is_up_while_it_waits_for_its_cluster(
+    own_broker: SkidwayBroker, agent: Callable[..., AgentProcess], tmp_path: Path
+) -> None:
+    """A host boots although its brokers are away; the status says what the agent waits for, and
+    afterwards that it tails. /health, which upgrades ask, is bad until then."""
+    made = agent({"topic": "logs", "paths": [str(tmp_path / "*.log")]})
+    own_broker.program.stop()
+    with service_manager(tmp_path) as manager:
+        program = Program(made.command(), tmp_path / "agent.out", env=manager.environment).start()
+        try:
+            assert manager.wait_for("READY")["STATUS"].startswith("waiting: ")
+            assert not made.healthy()
+            own_broker.start()
+            while (status := manager.wait_for("READY")["STATUS"]).startswith("waiting: "):
+                pass
+            assert status == "tailing for 1 topics"
+            assert program.stop() == 0
+            assert manager.waiting()[-1]["STOPPING"] == "1"
+        finally:
+            program.kill()
+
+
+def test_a_refused_configuration_ends_before_anything_is_ready(tmp_path: Path) -> None:
+    """`run` refuses what `validate` refuses, with 78, which a unit does not try again."""
+    made = AgentProcess(
+        tmp_path, "127.0.0.1:1", "http://127.0.0.1:1",
+        [{"topic": "logs", "paths": ["/x"], "parser": {"type": "regex", "pattern": "(["}}],
+    )  # fmt: skip
+    with service_manager(tmp_path) as manager:
+        program = Program(made.command(), tmp_path / "agent.out", env=manager.environment).start()
+        assert program.wait() == 78
+        assert not manager.waiting()
+    assert "source of topic logs" in program.output()
+    assert not made.state.exists()

@@ -1,0 +1,129 @@
+"""Real programs under a service manager: they say "ready" when they are, and that they stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skidway.kafka.client import Client
+from support.brokers import SkidwayBroker, own_broker
+from support.processes import Program, accepts, answers, free_port, skidway
+from support.registry import Registry
+from support.service_manager import ServiceManager, service_manager
+from support.zookeeper import ZooKeeper
+
+__all__ = ["own_broker"]
+
+pytestmark = [pytest.mark.crash, pytest.mark.java]
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[ServiceManager]:
+    with service_manager(tmp_path) as made:
+        yield made
+
+
+def started(program: Program, manager: ServiceManager) -> Program:
+    """The same command, told of the manager; it was started and has said that it is ready."""
+    made = Program(program.command, program.log, env=manager.environment).start()
+    try:
+        assert manager.next()["READY"] == "1"
+    except BaseException:
+        made.kill()
+        raise AssertionError(made.output()) from None
+    return made
+
+
+def stopped(program: Program, manager: ServiceManager) -> None:
+    """SIGTERM; it says so before it ends well."""
+    assert program.stop() == 0
+    assert [message.get("STOPPING") for message in manager.waiting()] == ["1"]
+
+
+def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceManager) -> None:
+    """The JVM is there long before its port is, and its port before it serves."""
+    server = ZooKeeper(tmp_path)
+    program = started(server.program, manager)
+    assert server.ready()
+    stopped(program, manager)
+
+
+def test_a_member_is_ready_before_its_ensemble_is(tmp_path: Path, manager: ServiceManager) -> None:
+    """Members that are started one after the other would wait for each other otherwise."""
+    server = ZooKeeper(tmp_path)
+    servers = {n: f"127.0.0.1:{free_port()}:{free_port()}" for n in (1, 2, 3)}
+    members = [f"server.{n}={address}" for n, address in servers.items()]
+    server.program.command += [w for each in ("myid=1", *members) for w in ("--set", each)]
+    program = started(server.program, manager)
+    assert accepts(server.port)
+    assert not server.ready()
+    stopped(program, manager)
+
+
+def test_a_broker_is_ready_when_it_serves(
+    own_broker: SkidwayBroker, manager: ServiceManager
+) -> None:
+    """At that moment it is registered, healthy, and answers a client."""
+    program = started(own_broker.program, manager)
+    assert own_broker.ready()
+    with Client(own_broker.address) as client:
+        assert len(client.metadata().brokers) == 1
+    stopped(program, manager)
+
+
+def test_a_broker_without_zookeeper_is_never_ready(tmp_path: Path, manager: ServiceManager) -> None:
+    """It ends with status 3, which the unit tries again; nothing was started behind it."""
+    away = f"127.0.0.1:{free_port()}"
+    broker = SkidwayBroker(tmp_path, away, zookeeper_connection_timeout_ms=1000)
+    program = Program(broker.command(), tmp_path / "broker.out", env=manager.environment).start()
+    assert program.wait() == 3
+    assert not manager.waiting()
+
+
+def test_a_registry_is_ready_when_it_answers(
+    zookeeper: str, tmp_path: Path, manager: ServiceManager
+) -> None:
+    """Its first request needs no second try."""
+    registry = Registry(zookeeper, tmp_path)
+    program = started(registry.program, manager)
+    assert answers(f"{registry.url}/subjects")
+    stopped(program, manager)
+
+
+def test_the_collector_is_ready_without_its_cluster(
+    tmp_path: Path, manager: ServiceManager
+) -> None:
+    """The dashboard listens; a cluster that is away is its health's affair."""
+    port = free_port()
+    settings = [
+        f"bootstrap.servers=127.0.0.1:{free_port()}",
+        f"store.dir={tmp_path / 'store'}",
+        f"listener=127.0.0.1:{port}",
+        "metrics.listener=127.0.0.1:0",
+    ]
+    options = [word for each in settings for word in ("--set", each)]
+    command = skidway("audit", "run", *options)
+    program = started(Program(command, tmp_path / "audit.out"), manager)
+    assert accepts(port)
+    stopped(program, manager)
+
+
+def test_a_counter_is_ready_when_it_counts(
+    own_broker: SkidwayBroker, tmp_path: Path, manager: ServiceManager
+) -> None:
+    """It has its cluster and its state, and says which tier it is."""
+    own_broker.start()
+    settings = [
+        f"bootstrap.servers={own_broker.address}",
+        f"state.dir={tmp_path / 'count'}",
+        "metrics.listener=127.0.0.1:0",
+    ]
+    options = [word for each in settings for word in ("--set", each)]
+    command = skidway("audit", "count", *options)
+    program = Program(command, tmp_path / "count.out", env=manager.environment).start()
+    try:
+        assert "counting tier broker" in manager.wait_for("READY")["STATUS"]
+    finally:
+        assert program.stop() == 0

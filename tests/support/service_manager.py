@@ -1,0 +1,61 @@
+"""A service manager's end of NOTIFY_SOCKET: takes what programs tell it."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class ServiceManager:
+    """Messages in the order they came, each as its assignments."""
+
+    def __init__(self, address: str) -> None:
+        """address: a path, or @ and a name for a socket without a file."""
+        self.address = address
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+        self._socket.bind(f"\0{address[1:]}" if address.startswith("@") else address)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a program of it is started with."""
+        return {"NOTIFY_SOCKET": self.address}
+
+    def next(self, within_s: float = 60.0) -> dict[str, str]:
+        """The next message; TimeoutError if none comes."""
+        self._socket.settimeout(within_s)
+        text = self._socket.recv(4096).decode()
+        return dict(line.split("=", 1) for line in text.split("\n"))
+
+    def wait_for(self, name: str, within_s: float = 60.0) -> dict[str, str]:
+        """The first message that has this assignment."""
+        deadline = time.monotonic() + within_s
+        while True:
+            message = self.next(max(deadline - time.monotonic(), 0.001))
+            if name in message:
+                return message
+
+    def waiting(self) -> list[dict[str, str]]:
+        """What has come and was not asked for yet."""
+        found = []
+        while True:
+            try:
+                found.append(self.next(0.001))
+            except TimeoutError:
+                return found
+
+    def close(self) -> None:
+        """Nobody listens from here on."""
+        self._socket.close()
+
+
+@contextmanager
+def service_manager(folder: Path) -> Iterator[ServiceManager]:
+    """One with its socket in the folder."""
+    manager = ServiceManager(str(folder / "notify"))
+    try:
+        yield manager
+    finally:
+        manager.close()

@@ -1,0 +1,110 @@
+"""The units: that they are there, and that systemd itself takes them and finds them tight."""
+
+from __future__ import annotations
+
+import configparser
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from deploy.packaging.third_party import PROGRAMS
+from skidway import units
+from skidway.errors import UsageError
+
+SERVICES = [name for name in units.names() if name.endswith(".service")]
+JVM = {"skidway-zookeeper.service", "skidway-loader.service"}
+
+
+def sections(unit: str) -> configparser.RawConfigParser:
+    parser = configparser.RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    parser.read_string(units.text(unit))
+    return parser
+
+
+def test_every_program_has_its_unit() -> None:
+    """Six programs, the counter of each tier, and the timer of the load."""
+    expected = {f"skidway-{program}.service" for program in PROGRAMS}
+    assert set(units.names()) == expected | {"skidway-audit-count@.service", "skidway-loader.timer"}
+
+
+def test_a_unit_is_found_by_its_short_name() -> None:
+    """`show agent` is `show skidway-agent.service`; another one is a usage error."""
+    assert units.text("agent") == units.text("skidway-agent.service")
+    assert units.text("loader.timer") == units.text("skidway-loader.timer")
+    assert units.text("audit-count@").startswith("[Unit]\n")
+    for wrong in ("agnt", "../cli/unit.py", "__init__.py"):
+        with pytest.raises(UsageError, match="skidway unit list"):
+            units.text(wrong)
+
+
+@pytest.mark.parametrize("unit", SERVICES)
+def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
+    """Link per program, user and state of its own, and a refused configuration is not retried."""
+    service = dict(sections(unit)["Service"])
+    program = unit.removeprefix("skidway-").partition(".")[0].partition("-")[0]
+    assert service["ExecStart"].startswith(f"/opt/skidway/current/{program}/bin/skidway ")
+    assert service["User"] == service["Group"] == f"skidway-{program}"
+    assert service["StateDirectory"].startswith(f"skidway/{program}")
+    assert service["WorkingDirectory"] == f"%S/{service['StateDirectory']}"
+    assert service["KillMode"] == "mixed"
+    assert int(service["LimitNOFILE"]) >= 65536
+    assert ("MemoryDenyWriteExecute" in service) == (unit not in JVM)
+    if unit == "skidway-loader.service":
+        assert service["Type"] == "oneshot"
+        assert "Restart" not in service
+    else:
+        assert service["Type"] == "notify"
+        assert service["Restart"] == "on-failure"
+        assert service["RestartPreventExitStatus"] == "78"
+
+
+def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ["systemd-analyze", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def installed(unit: str, root: Path) -> Path:
+    """The file of a unit as it lies on a host: a template as one of its instances."""
+    if unit.endswith(".timer"):
+        installed(unit.replace(".timer", ".service"), root)
+    file = root / "etc/systemd/system" / unit.replace("@", "@broker-dc1")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(units.text(unit).replace("/opt/skidway", f"{root}/opt/skidway"))
+    program = root / "opt/skidway/current" / unit.split("-")[1].split(".")[0] / "bin/skidway"
+    program.parent.mkdir(parents=True, exist_ok=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    return file
+
+
+@pytest.mark.foreign
+@pytest.mark.parametrize("unit", units.names(), ids=str)
+class TestSystemd:
+    """systemd-analyze of Debian; it needs no systemd that runs."""
+
+    def test_it_is_understood_to_the_last_key(self, unit: str, tmp_path: Path) -> None:
+        """`verify` has nothing to say: a key it does not know would only be a line there."""
+        said = analyze("verify", "--man=no", str(installed(unit, tmp_path)))
+        about_it = [line for line in said.stderr.splitlines() if "skidway" in line]
+        assert not about_it
+        assert said.returncode == 0
+
+    def test_a_misspelt_key_would_be_seen(self, unit: str, tmp_path: Path) -> None:
+        """The test above can fail: systemd says which key of which file it does not know."""
+        file = installed(unit, tmp_path)
+        section = "[Timer]\n" if unit.endswith(".timer") else "[Service]\n"
+        file.write_text(file.read_text().replace(section, f"{section}ProtectHomes=yes\n"))
+        said = analyze("verify", "--man=no", str(file))
+        assert f"{file.name}:" in said.stderr
+        assert "ProtectHomes" in said.stderr
+
+    def test_its_exposure_is_at_most_1_5(self, unit: str, tmp_path: Path) -> None:
+        """`systemd-analyze security` ends with an error above the threshold (in tenths)."""
+        if unit.endswith(".timer"):
+            return
+        file = str(installed(unit, tmp_path))
+        said = analyze("security", "--offline=true", "--no-pager", "--threshold=15", file)
+        assert said.returncode == 0, said.stdout
+        assert analyze("security", "--offline=true", "--threshold=5", file).returncode == 1
