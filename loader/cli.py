@@ -12,6 +12,7 @@ from loader.settings import LoaderSettings
 from skidway import log
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import Progress, print_json, print_rows
+from skidway.clock import SystemClock
 from skidway.errors import SkidwayError
 from skidway.telemetry import Health, TelemetryServer
 
@@ -48,19 +49,22 @@ def _settings(args: argparse.Namespace) -> LoaderSettings:
 
 def _run(args: argparse.Namespace) -> int:
     from loader.run import load
+    from loader.textfile import Recorded
 
     settings = _settings(args)
     interrupt = _Interrupt()
-    telemetry = _telemetry(settings)
-    try:
-        report = load(
-            settings,
-            interrupted=lambda: interrupt.requested,
-            progress=lambda topic: _progress(topic, quiet=args.json),
-        )
-    finally:
-        if telemetry is not None:
-            telemetry.stop()
+    with Recorded(settings.metrics_textfile, SystemClock()) as recorded:
+        telemetry = _telemetry(settings)
+        try:
+            report = load(
+                settings,
+                interrupted=lambda: interrupt.requested,
+                progress=lambda topic: _progress(topic, quiet=args.json),
+            )
+        finally:
+            if telemetry is not None:
+                telemetry.stop()
+        recorded.ended(report)
     document = report.document()
     if args.json:
         print_json(document)

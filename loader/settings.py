@@ -84,6 +84,11 @@ class LoaderSettings(RegistrySecuritySettings):
         "127.0.0.1:9105",
         help="Address of /metrics and /health while a load runs; another run may have it.",
     )
+    metrics_textfile: Path | None = setting(
+        "metrics.textfile",
+        None,
+        help="File for node_exporter's textfile collector, *.prom: what became of the last run.",
+    )
     spark_master: str = setting("spark.master", "local[*]", help="Where Spark runs its tasks.")
     spark_driver_memory: str = setting(
         "spark.driver.memory", "1g", help="Heap of Spark's driver process."

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from loader.store import open_store
+from loader.textfile import LastRun
 from skidway.kafka.client import EARLIEST, Client, ConfigChanges
 from skidway.kafka.types import TopicPartition
 from support.hdfs import Hdfs
@@ -267,6 +268,21 @@ def test_what_is_missing_is_one_sentence(
     assert done.returncode == code, done.stderr
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -> None:
+    """What a good run did, and that the next one failed; the last success stays."""
+    loading.cluster.send(loading.topic, 0, 0, 3)
+    file = tmp_path / "skidway_load.prom"
+    loading.loaded(f"metrics.textfile={file}")
+    good = LastRun.read(file)
+    assert (good.status, good.loads, good.rows, good.success) == (0, 1, 3, good.end)
+    assert loading.run(f"metrics.textfile={file}", "topics=gone").returncode == 1
+    bad = LastRun.read(file)
+    assert (bad.status, bad.rows, bad.success) == (1, 0, good.end)
+    assert bad.start is not None
+    assert good.end is not None
+    assert bad.start > good.end
 
 
 @pytest.fixture(scope="module", autouse=True)

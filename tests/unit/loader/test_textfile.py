@@ -1,0 +1,102 @@
+"""What the file of the last run says after good runs, bad ones and killed ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from loader.run import Report
+from loader.textfile import LastRun, Recorded
+from loader.topic_load import Outcome
+from skidway.errors import SkidwayError, Unreachable
+from support.clock import ManualClock
+
+GOOD = Report([Outcome("a", loads=[1, 2], rows=30, rejects=1), Outcome("b", loads=[7], rows=5)])
+SHORT = Report([Outcome("a", rows=3), Outcome("b", problems=[SkidwayError("no leader")])])
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "skidway_load.prom"
+
+
+def run(path: Path | None, clock: ManualClock, report: Report) -> float:
+    """A run of ten seconds; when it ended."""
+    with Recorded(path, clock) as recorded:
+        clock.advance(10)
+        recorded.ended(report)
+    return clock.time_ms() / 1000
+
+
+def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
+    """Times, status, and the sums over all topics."""
+    end = run(path, clock, GOOD)
+    assert LastRun.read(path) == LastRun(
+        start=end - 10, end=end, success=end, status=0, loads=3, rows=35, rejects=1, repeats=0
+    )
+
+
+def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock) -> None:
+    """A run that left a topic behind, and one that could not even begin, tell their own status."""
+    good = run(path, clock, GOOD)
+    end = run(path, clock, SHORT)
+    said = LastRun.read(path)
+    assert (said.success, said.end, said.status, said.rows) == (good, end, 1, 3)
+    clock.advance(5)
+    with pytest.raises(Unreachable), Recorded(path, clock):
+        raise Unreachable("no broker")
+    said = LastRun.read(path)
+    assert (said.success, said.end, said.status) == (good, end + 5, 3)
+    assert (said.loads, said.rows) == (None, None)
+
+
+@pytest.mark.parametrize(("error", "status"), [(KeyboardInterrupt(), 130), (ValueError(), 1)])
+def test_other_ends_have_the_status_that_the_process_has(
+    path: Path, clock: ManualClock, error: BaseException, status: int
+) -> None:
+    """An interrupt, and a mistake of our own."""
+    with pytest.raises(type(error)), Recorded(path, clock):
+        raise error
+    assert LastRun.read(path).status == status
+
+
+def test_a_run_that_is_killed_is_seen(path: Path, clock: ManualClock) -> None:
+    """It began later than the last one ended; all else is still said."""
+    end = run(path, clock, GOOD)
+    clock.advance(60)
+    Recorded(path, clock).__enter__()
+    said = LastRun.read(path)
+    assert (said.start, said.end, said.rows) == (end + 60, end, 35)
+
+
+def test_it_is_prometheus_text(path: Path, clock: ManualClock) -> None:
+    """Prometheus' own parser reads it: gauges with help, and nothing that is not known."""
+    Recorded(path, clock).__enter__()
+    (family,) = text_string_to_metric_families(path.read_text())
+    assert (family.name, family.type) == (
+        "skidway_loader_last_run_start_timestamp_seconds",
+        "gauge",
+    )
+    assert family.documentation
+
+
+@pytest.mark.parametrize("content", ["", "{", "skidway_loader_last_run_rows x\n", "\x00\xff"])
+def test_a_damaged_file_is_replaced(path: Path, clock: ManualClock, content: str) -> None:
+    """Nothing is taken from it, and nothing fails."""
+    path.write_text(content, encoding="latin-1")
+    end = run(path, clock, GOOD)
+    assert LastRun.read(path).success == end
+
+
+def test_a_file_that_cannot_be_written_fails_no_run(tmp_path: Path, clock: ManualClock) -> None:
+    """The load is what matters; without a path nothing is written at all."""
+    run(tmp_path / "nowhere" / "x.prom", clock, GOOD)
+    run(None, clock, GOOD)
+    assert not list(tmp_path.iterdir())
