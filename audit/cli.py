@@ -1,38 +1,25 @@
-"""`skidway audit run|count|report|recount|validate`."""
+"""`skidway audit run|count|report|recount|validate`; commands.hosts has more."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 from typing import Any
 
 from audit import recount, recount_report, report
-from audit.collection import collect_all
-from audit.ledger import DATABASE, Ledger
+from audit.commands import asking
+from audit.commands import hosts as host_commands
 from audit.ledger_evidence import FOREVER
-from audit.messages import Tier
 from audit.output import open_output
 from audit.reconcile import verdicts
-from audit.settings import TIERS, AuditSettings, CounterSettings, check_tiers
+from audit.settings import TIERS, AuditSettings, CounterSettings
 from audit.verdict import BucketVerdict, Policy
 from skidway import service
-from skidway.cli.options import (
-    BOOTSTRAP_SERVER,
-    add_config_options,
-    add_json_option,
-    load_settings,
-)
+from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_json, table
-from skidway.clock import Clock, SystemClock
-from skidway.errors import UsageError
-from skidway.kafka.client import Client
-from skidway.settings import DEFAULT_DIRECTORY
+from skidway.clock import SystemClock
 
-PROGRAM = "audit"
+PROGRAM = asking.PROGRAM
 COUNTER = "audit count"
-STALE_AFTER_MS = 180_000
-REQUEST_TIMEOUT_MS = 10_000
 
 
 def register(subparsers: Any) -> None:
@@ -52,6 +39,7 @@ def register(subparsers: Any) -> None:
     count.set_defaults(run=_count)
     _register_report(verbs)
     _register_recount(verbs)
+    host_commands.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")
     add_config_options(validate)
@@ -62,7 +50,8 @@ def _register_report(verbs: Any) -> None:
     parser = verbs.add_parser("report", help="every bucket's counts and verdict; 1 if one is short")
     add_config_options(parser)
     add_json_option(parser)
-    _add_where(parser)
+    asking.add_where(parser)
+    asking.add_topic(parser)
     parser.add_argument("--since", metavar="TIME", help="2026-01-31T10:00:00Z, 90m, 24h, 7d")
     parser.add_argument("--tiers", metavar="LIST", help=f"which must agree ({','.join(TIERS)})")
     parser.add_argument(
@@ -86,19 +75,9 @@ def _register_recount(verbs: Any) -> None:
     parser.add_argument(
         "--output", required=True, metavar="DIR|hdfs://HOST:PORT/DIR", help="the loader's output"
     )
-    _add_where(parser)
+    asking.add_where(parser)
+    asking.add_topic(parser)
     parser.set_defaults(run=_recount, tiers=None, lateness_ms=None)
-
-
-def _add_where(parser: argparse.ArgumentParser) -> None:
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--bootstrap-server", metavar="HOST:PORT", help="read the audit topics of this cluster"
-    )
-    where.add_argument(
-        "--store", type=Path, metavar="DIR", help="read the collector's store in this directory"
-    )
-    parser.add_argument("--topic", action="append", metavar="TOPIC", help="may be repeated")
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -129,6 +108,7 @@ def _validate(args: argparse.Namespace) -> int:
         )
         return 0
     settings = load_settings(AuditSettings, args, PROGRAM)
+    asking.listed(settings)
     print(
         f"good: audit of {', '.join(settings.tiers)} from {settings.bootstrap_servers},"
         f" store in {settings.store_dir}, dashboard on {settings.listener}"
@@ -137,8 +117,8 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    settings = load_settings(AuditSettings, args, PROGRAM) if _is_configured(args) else None
-    policy = _policy(args, settings)
+    settings = asking.settings_of(args)
+    policy = asking.policy_of(args, settings)
     found = _verdicts(args, settings, policy)
     summary = report.summarize(found)
     if args.json:
@@ -151,10 +131,10 @@ def _report(args: argparse.Namespace) -> int:
 
 
 def _recount(args: argparse.Namespace) -> int:
-    settings = load_settings(AuditSettings, args, PROGRAM) if _is_configured(args) else None
+    settings = asking.settings_of(args)
     output = open_output(args.output)
     clock = SystemClock()
-    ledger = _ledger(args, settings, clock)
+    ledger = asking.ledger_of(args, settings, clock)
     try:
         recounts = []
         for topic in recount.topics(output):
@@ -164,7 +144,7 @@ def _recount(args: argparse.Namespace) -> int:
         evidence = ledger.evidence(FOREVER)
     finally:
         ledger.close()
-    tiers = _policy(args, settings).tiers
+    tiers = asking.policy_of(args, settings).tiers
     compared = [(x, recount.compare(x, evidence, tiers)) for x in recounts]
     if args.json:
         print_json(recount_report.document(compared))
@@ -174,30 +154,6 @@ def _recount(args: argparse.Namespace) -> int:
     return 0 if recount_report.is_good(compared) else 1
 
 
-def _is_configured(args: argparse.Namespace) -> bool:
-    """Whether there are settings to go by; a plain report of some cluster needs none."""
-    if args.config or args.set:
-        return True
-    elsewhere = args.bootstrap_server is not None or args.store is not None
-    return not elsewhere and (DEFAULT_DIRECTORY / f"{PROGRAM}.yml").exists()
-
-
-def _policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
-    policy = settings.policy if settings is not None else Policy()
-    tiers, lateness_ms = policy.tiers, policy.lateness_ms
-    if args.tiers is not None:
-        names = [name.strip().lower() for name in args.tiers.split(",")]
-        check_tiers(names)
-        tiers = tuple(Tier(name.upper()) for name in names)
-    if args.lateness_ms is not None:
-        if args.lateness_ms < 0:
-            raise UsageError("--lateness-ms must not be negative.")
-        lateness_ms = args.lateness_ms
-    return Policy(
-        tiers, lateness_ms, policy.silence_ms, policy.ahead_ms, policy.roster, policy.retired
-    )
-
-
 def _verdicts(
     args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
 ) -> list[BucketVerdict]:
@@ -205,35 +161,9 @@ def _verdicts(
     since = FOREVER[0]
     if args.since is not None:
         since = report.parse_since(args.since, clock.time_ms())
-    ledger = _ledger(args, settings, clock)
+    ledger = asking.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence((since, FOREVER[1]), args.topic)
     finally:
         ledger.close()
     return verdicts(evidence, policy, clock.time_ms())
-
-
-def _ledger(args: argparse.Namespace, settings: AuditSettings | None, clock: Clock) -> Ledger:
-    """The collector's store where there is one, else one in memory, read from the topics."""
-    folder = args.store
-    if folder is None and args.bootstrap_server is None and settings is not None:
-        folder = settings.store_dir if (settings.store_dir / DATABASE).exists() else None
-    if folder is not None:
-        if not (folder / DATABASE).exists():
-            raise UsageError(f"There is no store of an audit collector in {folder}.")
-        return _stored(folder / DATABASE, clock)
-    servers = args.bootstrap_server
-    if servers is None:
-        servers = settings.bootstrap_servers if settings is not None else BOOTSTRAP_SERVER
-    ledger = Ledger()
-    with Client(servers, request_timeout_ms=REQUEST_TIMEOUT_MS) as client:
-        collect_all(client, ledger, clock)
-    return ledger
-
-
-def _stored(path: Path, clock: Clock) -> Ledger:
-    ledger = Ledger(path)
-    silent_ms = clock.time_ms() - ledger.taken_ms
-    if silent_ms > STALE_AFTER_MS:
-        print(f"note: the collector last read something {silent_ms // 1000} s ago", file=sys.stderr)
-    return ledger

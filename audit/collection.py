@@ -7,6 +7,7 @@ from prometheus_client import Counter as Metric
 from audit import topic
 from audit.ledger import Ledger, Position
 from skidway.clock import Clock
+from skidway.errors import Unreachable
 from skidway.kafka.client import Client, Fetcher, Topic
 from skidway.kafka.types import TopicPartition
 
@@ -60,6 +61,19 @@ class Collection:
                     self._begins[tp] = _begin(known.get(tp), topic_id)
                     self._fetcher.seek(tp, self._begins[tp])
 
+    def catch_up(self) -> None:
+        """Takes all up to the present watermarks. Raises Unreachable when nothing comes for
+        STALLED_AFTER_S."""
+        self.refresh()
+        found = topic.bounds(self._client, {tp.topic for tp in self._begins})
+        ends = {tp: end for tp, (first, end) in found.items() if first < end}
+        deadline = self._clock.monotonic() + STALLED_AFTER_S
+        while behind := [tp for tp, end in ends.items() if self._begins.get(tp, 0) < end]:
+            if self.turn(topic.POLL_MS):
+                deadline = self._clock.monotonic() + STALLED_AFTER_S
+            elif self._clock.monotonic() > deadline:
+                raise Unreachable(f"Nothing of {min(behind)} came for {STALLED_AFTER_S:.0f} s.")
+
     @property
     def partitions(self) -> int:
         """Partitions that are read."""
@@ -78,8 +92,5 @@ def _begin(known: Position | None, topic_id: str) -> int:
 
 
 def collect_all(client: Client, ledger: Ledger, clock: Clock) -> None:
-    """Reads all audit topics up to their present watermarks."""
-    names = [name for name in client.metadata().topics if topic.is_audit_topic(name)]
-    ranges = topic.bounds(client, names) if names else {}
-    read = topic.read(client, Fetcher(client), ranges, clock, stalled_after_s=STALLED_AFTER_S)
-    ledger.take((value for _, _, value in read), now_ms=clock.time_ms())
+    """Reads all audit topics up to their present watermarks. Raises Unreachable."""
+    Collection(client, Fetcher(client), ledger, clock).catch_up()

@@ -12,6 +12,7 @@ import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import uvicorn
 from prometheus_client import Gauge
@@ -20,6 +21,7 @@ from audit.collection import Collection
 from audit.database import failures
 from audit.ledger import DATABASE, Ledger
 from audit.reconcile import verdicts
+from audit.roster_file import RosterFile
 from audit.settings import AuditSettings
 from audit.verdict import Status
 from audit.web import Dashboard
@@ -63,11 +65,12 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         ledger, reader = Ledger(path), Ledger(path)
         stack.callback(ledger.close)
         stack.callback(reader.close)
-        loop = _Loop(settings, ledger, clock)
+        expectation = _Expected(settings, clock)
+        loop = _Loop(settings, expectation, ledger, clock)
         telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
         telemetry.start()
         stack.callback(telemetry.stop)
-        dashboard = Dashboard(reader, settings.policy, clock)
+        dashboard = Dashboard(reader, lambda: expectation.policy, clock)
         stack.enter_context(_serving(dashboard, settings.listener))
         _log.info("collector_started", dashboard=settings.listener, store=str(path))
         systemd.ready(f"dashboard on {settings.listener}")
@@ -76,11 +79,35 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
     return 0
 
 
+class _Expected:
+    """What is expected now. Owned by the main thread; others read `policy`, a value."""
+
+    def __init__(self, settings: AuditSettings, clock: Clock) -> None:
+        """Raises ConfigurationRefused for a roster that cannot be taken."""
+        path = settings.roster_file
+        self._settings = settings
+        self._file = None if path is None else RosterFile(path, clock)
+        self.policy = settings.policy(() if self._file is None else self._file.entries)
+
+    def look(self) -> None:
+        """Takes a roster that has changed; a bad one changes nothing."""
+        if self._file is not None and self._file.look():
+            self.policy = self._settings.policy(self._file.entries)
+
+    @property
+    def problem(self) -> str | None:
+        """Why the file of the roster is not the roster that holds; None if it is."""
+        return None if self._file is None else self._file.problem
+
+
 class _Loop:
     """Collecting, with patience for a cluster that is away."""
 
-    def __init__(self, settings: AuditSettings, ledger: Ledger, clock: Clock) -> None:
+    def __init__(
+        self, settings: AuditSettings, expected: _Expected, ledger: Ledger, clock: Clock
+    ) -> None:
         self._settings = settings
+        self._expected = expected
         self._ledger = ledger
         self._clock = clock
         self._measure_at = clock.monotonic()
@@ -118,18 +145,23 @@ class _Loop:
 
     def _examine(self) -> None:
         silent_s = self._clock.monotonic() - self._good_at
-        detail = {
+        detail: dict[str, Any] = {
             "partitions": self._partitions,
             "messages_refused": self._ledger.refused_count,
             "seconds_since_read": round(silent_s, 1),
         }
-        self.health = Health(silent_s < UNHEALTHY_AFTER_S, detail)
+        self._expected.look()
+        if self._expected.problem is not None:
+            detail["roster"] = self._expected.problem
+        self.health = Health(
+            silent_s < UNHEALTHY_AFTER_S and self._expected.problem is None, detail
+        )
 
     def _measure(self) -> None:
         starts = self._ledger.newest_buckets(MEASURED_BUCKETS)
         window = (starts[-1], starts[0] + 1) if starts else (0, 0)
         evidence = self._ledger.evidence(window)
-        found = verdicts(evidence, self._settings.policy, self._clock.time_ms())
+        found = verdicts(evidence, self._expected.policy, self._clock.time_ms())
         by_status = Counter(verdict.status for verdict in found)
         for status in Status:
             _BUCKETS.labels(status.word).set(by_status[status])

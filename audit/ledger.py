@@ -376,6 +376,16 @@ class Ledger:
         )
         return [bucket for (bucket,) in rows]
 
+    def bucket_ms(self) -> int:
+        """The greatest size of the newest buckets; 0 if there is none."""
+        newest = self.newest_buckets(1)
+        if not newest:
+            return 0
+        (size,) = self._connection.execute(
+            "SELECT max(bucket_ms) FROM tallies WHERE bucket = ?", newest
+        ).fetchone()
+        return int(size)
+
 
 def ledger_of(values: Iterable[bytes]) -> Ledger:
     """A ledger in memory of all these records."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from audit.counts import NO_AGENT, Sums
+from audit.counts import Sums
 from audit.evidence import (
     REJECTED_SUFFIX,
     Coverage,
@@ -158,7 +158,7 @@ class _Reader:
         before each loss."""
         for key, numbers in self._found.senders.items():
             agent = agent_named(key.producer)
-            if key.tier is not Tier.AGENT or agent == NO_AGENT:
+            if key.tier is not Tier.AGENT or agent not in topic.agents:
                 continue
             limits = [x.number for x in topic.losses.get(agent, ()) if x.epoch == key.epoch]
             limits += [_NO_LIMIT, numbers.cloned_at or _NO_LIMIT]

@@ -56,7 +56,7 @@ def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
     hosts: dict[str, list[str]] = {}
     for verdict in agents:
         for reason in verdict.reasons:
-            name = "" if verdict.agent == NO_AGENT else verdict.host or f"agent {verdict.agent}"
+            name = "" if verdict.agent == NO_AGENT else verdict.name
             hosts.setdefault(reason, []).append(name)
     for reason, names in hosts.items():
         shown = ", ".join(dict.fromkeys(name for name in names[:_NAMES_MAX] if name))

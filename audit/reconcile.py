@@ -28,7 +28,6 @@ from audit import reasons
 from audit.counting_places import counting_places
 from audit.counts import NO_AGENT, Sums
 from audit.evidence import (
-    REJECTED_SUFFIX,
     BucketId,
     Evidence,
     Fold,
@@ -38,6 +37,7 @@ from audit.evidence import (
     Tally,
     agent_named,
 )
+from audit.expectation import Expectation, usable_seals
 from audit.messages import Certainty, Message, Tier
 from audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Policy, Status
 from skidway.kafka.source import Source
@@ -71,12 +71,13 @@ class TopicJudgement:
         self._policy = policy
         self._now_ms = now_ms
         self._topic = evidence.topic(source)
-        self._related = [evidence.topic(each) for each in _related(evidence, source)]
+        self._expectation = Expectation(evidence, source, policy)
+        self._related = self._expectation.topics
         self._places = list(counting_places(evidence, self._topic, policy))
-        self._agents = {agent for topic in self._related for agent in topic.agents}
         self._epochs = self._epochs_by_agent()
-        self._seals = {agent: self._usable_seals(agent) for agent in self._agents}
-        self._expected = self._expected_agents()
+        self._seals = {
+            agent: usable_seals(evidence, self._related, agent) for agent in self._expectation.known
+        }
 
     def buckets(self) -> list[BucketId]:
         """The buckets in which anything was counted."""
@@ -88,9 +89,9 @@ class TopicJudgement:
         by_agent = self._topic.tallies.get(bucket, {})
         agents = [
             self._agent(agent, bucket, by_agent.get(agent, {}))
-            for agent in sorted(self._expected | set(by_agent))
+            for agent in sorted(self._expectation.agents | set(by_agent))
         ]
-        findings = list(self._roster_findings(bucket))
+        findings = list(self._unheard_findings(bucket))
         statuses = [x.status for x in agents] + [x.status for x in findings]
         return BucketVerdict(
             self._source,
@@ -104,6 +105,11 @@ class TopicJudgement:
 
     # One agent's part of a bucket.
 
+    def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
+        """The verdict on one agent's part; where nobody counted anything there is nothing to
+        compare, and it is complete if the agent has sealed it."""
+        return self._agent(agent, bucket, self._topic.tallies.get(bucket, {}).get(agent, {}))
+
     def _agent(self, agent: int, bucket: BucketId, tallies: Tallies) -> AgentVerdict:
         sums = self._sums(tallies)
         findings = [*self._number_findings(agent, bucket, tallies), *_chain_findings(tallies)]
@@ -111,7 +117,7 @@ class TopicJudgement:
             findings += self._unsealed_findings(bucket)
         else:
             findings += self._agent_findings(agent, bucket, tallies)
-        if self._now_ms >= self._due(bucket):
+        if tallies and self._now_ms >= self._due(bucket):
             findings += self._equation_findings(agent, sums)
         status = max([x.status for x in findings], default=Status.COMPLETE)
         return AgentVerdict(
@@ -120,7 +126,15 @@ class TopicJudgement:
             status,
             reasons.gravest_first(findings),
             sums,
+            agent != NO_AGENT and self._expectation.is_retired(agent),
         )
+
+    def _unheard_findings(self, bucket: BucketId) -> Iterator[Finding]:
+        for host in self._expectation.unheard():
+            status = Status.OPEN
+            if self._now_ms >= self._due(bucket) + self._policy.silence_ms:
+                status = Status.UNKNOWN
+            yield Finding(status, f"host {host} is expected, but no agent of it reported yet")
 
     def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
         for topic in self._related:
@@ -334,43 +348,6 @@ class TopicJudgement:
             newest = max(gaps, key=lambda x: (x.time_ms, x.sender, x.gap.partition, x.gap.first))
             yield Finding(Status.INCOMPLETE, reasons.of_gap(newest))
 
-    # Who is expected.
-
-    def _expected_agents(self) -> set[int]:
-        """Agents that must have sealed, also where they sent nothing."""
-        if Tier.AGENT not in self._policy.tiers:
-            return set()
-        agents = {agent for agent in self._agents if not self._retired(agent)}
-        hosts = self._roster()
-        if hosts is None:
-            return agents
-        newest: dict[str, int] = {}
-        for agent in sorted(agents, key=self._last_seen):
-            newest[self._evidence.hosts.get(agent, "")] = agent
-        return {agent for host, agent in newest.items() if host in hosts}
-
-    def _roster(self) -> frozenset[str] | None:
-        if self._policy.roster is None:
-            return None
-        return self._policy.roster.get(
-            self._source.topic.removesuffix(REJECTED_SUFFIX), frozenset()
-        )
-
-    def _roster_findings(self, bucket: BucketId) -> Iterator[Finding]:
-        known = {self._evidence.hosts.get(agent, "") for agent in self._agents}
-        for host in sorted((self._roster() or frozenset()) - known - self._policy.retired):
-            status = Status.OPEN
-            if self._now_ms >= self._due(bucket) + self._policy.silence_ms:
-                status = Status.UNKNOWN
-            yield Finding(status, f"host {host} is expected, but no agent of it reported yet")
-
-    def _retired(self, agent: int) -> bool:
-        names = {str(agent), self._evidence.hosts.get(agent, "")}
-        return bool(names & self._policy.retired)
-
-    def _last_seen(self, agent: int) -> int:
-        return self._evidence.last_seen.get((Tier.AGENT, str(agent)), 0)
-
     def _epochs_by_agent(self) -> dict[int, list[SenderKey]]:
         epochs: dict[int, list[SenderKey]] = {}
         for key in sorted(x for x in self._evidence.senders if x.tier is Tier.AGENT):
@@ -379,33 +356,8 @@ class TopicJudgement:
                 epochs.setdefault(agent, []).append(key)
         return epochs
 
-    def _usable_seals(self, agent: int) -> list[SealNote]:
-        """Seals of the topic and of the one whose rejects it holds, oldest first, without those
-        numbered like another content."""
-        cloned = {
-            key.epoch: clone
-            for key in self._epochs.get(agent, ())
-            if (clone := self._evidence.senders[key].cloned_at) is not None
-        }
-        return sorted(
-            seal
-            for topic in self._related
-            for seal in topic.seals.get(agent, ())
-            if seal.epoch not in cloned or seal.number < cloned[seal.epoch]
-        )
-
     def _due(self, bucket: BucketId) -> int:
         return sum(bucket) + self._policy.lateness_ms
-
-
-def _related(evidence: Evidence, source: Source) -> list[Source]:
-    """The topic itself, and for a topic of rejects the one whose lines were rejected."""
-    if not source.topic.endswith(REJECTED_SUFFIX):
-        return [source]
-    name = source.topic.removesuffix(REJECTED_SUFFIX)
-    here = (source.cluster, source.cluster_id, name)
-    parents = [x for x in evidence.topics if (x.cluster, x.cluster_id, x.topic) == here]
-    return [source, *parents]
 
 
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:

@@ -170,6 +170,7 @@ def _agent(verdict: AgentVerdict) -> dict[str, Any]:
     return {
         "agent": verdict.agent,
         "host": verdict.host,
+        "retired": verdict.retired,
         "verdict": verdict.status.word,
         "reasons": list(verdict.reasons),
         "places": _places(verdict.sums),

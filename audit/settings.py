@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from audit import topics
 from audit.bucket import DEFAULT_BUCKET_MS
 from audit.messages import Tier
+from audit.roster import Entry, Roster
 from audit.verdict import DEFAULT_LATENESS_MS, DEFAULT_SILENCE_MS, Policy
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
@@ -132,10 +134,17 @@ class AuditSettings:
         help="Size of the buckets of event time; the same everywhere.",
         at_least=1_000,
     )
+    roster_file: Path | None = setting(
+        "roster.file",
+        None,
+        help="File with the hosts that must report, as the inventory writes it; taken anew when it"
+        " changes.",
+    )
     roster: dict[str, str] = setting(
         "roster",
         {},
-        help="Hosts that must report, topic: host,host,...; none: every agent ever heard of.",
+        help="Further hosts that must report, topic: host,host,...; none here and none in the file:"
+        " every agent ever heard of.",
     )
     retired: list[str] = setting(
         "retired", [], help="Hosts or agent ids that nobody waits for any more."
@@ -145,20 +154,20 @@ class AuditSettings:
         """ConfigurationRefused for combinations that cannot work."""
         check_tiers(self.tiers)
 
-    @property
-    def policy(self) -> Policy:
-        """What the judgement expects."""
-        roster = {
-            topic: frozenset(host.strip() for host in hosts.split(",") if host.strip())
-            for topic, hosts in self.roster.items()
-        }
+    def policy(self, listed: Iterable[Entry] = ()) -> Policy:
+        """What the judgement expects; listed: the entries of the roster's file."""
         return Policy(
             tiers=tuple(Tier(tier.upper()) for tier in self.tiers),
             lateness_ms=self.lateness_ms,
             silence_ms=self.silence_ms,
-            roster=roster or None,
-            retired=frozenset(self.retired),
+            roster=Roster([*listed, *self._entries()], self.retired),
         )
+
+    def _entries(self) -> Iterator[Entry]:
+        for topic, hosts in self.roster.items():
+            for host in hosts.split(","):
+                if host.strip():
+                    yield Entry(host.strip(), None, frozenset({topic}))
 
 
 def check_tiers(tiers: list[str]) -> None:

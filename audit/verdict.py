@@ -17,6 +17,7 @@ from enum import IntEnum
 
 from audit.counts import Sums
 from audit.messages import Tier
+from audit.roster import Roster
 from skidway.kafka.source import Source
 
 DEFAULT_LATENESS_MS = 120_000
@@ -44,17 +45,15 @@ class Status(IntEnum):
 class Policy:
     """What is expected, and how long is waited.
 
-    tiers: where each record must be counted. roster: per topic name the hosts whose agents must
-    seal it; None: every agent that ever announced, sealed or sent. retired: hosts or agent ids (in
-    decimal) that nobody waits for any more. silence_ms: an agent unheard for so long is dead.
+    tiers: where each record must be counted. roster: the hosts whose agents must seal, and those
+    that nobody waits for any more. silence_ms: an agent unheard for so long is dead.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
     lateness_ms: int = DEFAULT_LATENESS_MS
     silence_ms: int = DEFAULT_SILENCE_MS
     ahead_ms: int = AHEAD_MS
-    roster: Mapping[str, frozenset[str]] | None = None
-    retired: frozenset[str] = frozenset()
+    roster: Roster = field(default_factory=Roster)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +75,20 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class AgentVerdict:
     """Of one (source topic, agent, bucket). sums: per place that reported the topic at all; None
-    stands for an expected tier that never did."""
+    stands for an expected tier that never did. retired: nobody waits for its host any more."""
 
     agent: int
     host: str
     status: Status
     reasons: tuple[str, ...]
     sums: Mapping[Place, Sums | None]
+    retired: bool = False
+
+    @property
+    def name(self) -> str:
+        """The host as reasons call it; its agent's id where no host is known."""
+        name = self.host or f"agent {self.agent}"
+        return f"{name} (retired)" if self.retired else name
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,9 +77,9 @@ class Shown:
 class Dashboard:
     """Answers requests from one ledger; one at a time, because SQLite connections are."""
 
-    def __init__(self, ledger: Ledger, policy: Policy, clock: Clock) -> None:
+    def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:
         self._ledger = ledger
-        self._policy = policy
+        self._policy_now = policy
         self._clock = clock
         self._lock = threading.Lock()
         self._pages = _environment()
@@ -103,6 +103,11 @@ class Dashboard:
                 sqlite3.OperationalError: _failure,
             },
         )
+
+    @property
+    def _policy(self) -> Policy:
+        """What is expected now: the roster may have changed since the last request."""
+        return self._policy_now()
 
     # What the pages show.
 

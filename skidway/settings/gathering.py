@@ -48,7 +48,9 @@ def _place(cls: type[Any], name: str, at: str, node: Node, tree: Tree, path: str
     table = specs(cls)
     spec = table.get(name)
     is_group = any(key.startswith(f"{name}.") for key in table)
-    if spec is not None and not (is_group and _is_group_of(spec, node)):
+    if spec is not None and is_group and spec.shape.kind is Kind.TEXTS:
+        _place_texts(cls, spec, at, node, tree, path)
+    elif spec is not None and not (is_group and _is_group_of(spec, node)):
         _set(spec, at, node, tree, path)
     elif is_group and isinstance(node, Section):
         for key, below in node.entries:
@@ -60,6 +62,20 @@ def _place(cls: type[Any], name: str, at: str, node: Node, tree: Tree, path: str
         _set(owner, at, Section(((rest, node),), at), tree, path)
     else:
         raise ConfigurationRefused(_unknown(cls, name, at, path))
+
+
+def _place_texts(cls: type[Any], spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
+    """Texts whose key begins other keys, too (`roster`, `roster.file`): those are no texts."""
+    if not isinstance(node, Section):
+        _set(spec, at, node, tree, path)
+        return
+    table = specs(cls)
+    for key, below in node.entries:
+        owned = table.get(f"{spec.key}.{key.text}")
+        if owned is not None:
+            _set(owned, key.at, below, tree, path)
+    texts = tuple(x for x in node.entries if f"{spec.key}.{x[0].text}" not in table)
+    _set(spec, at, Section(texts, node.at), tree, path)
 
 
 def _is_group_of(spec: Spec, node: Node) -> bool:

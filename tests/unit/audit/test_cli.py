@@ -117,3 +117,120 @@ def test_settings_can_be_checked_without_starting(
     assert main(arguments) == 0
     assert capsys.readouterr().out.startswith("good: ")
     assert main([*arguments, "--set", "bucket.ms=1"]) == 78
+
+
+ROSTER = "hosts:\n  - {host: web1, cluster: dc1, topics: [logs]}\n"
+
+
+def _config(folder: Path, roster: str = ROSTER) -> Path:
+    """Settings with a roster's file, beside a store that is complete."""
+    _store(folder / "store")
+    (folder / "roster.yml").write_text(roster)
+    config = folder / "audit.yml"
+    config.write_text(
+        f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {folder / 'store'}\n"
+        f"tiers: [agent, broker, hdfs]\nroster.file: {folder / 'roster.yml'}\n"
+    )
+    return config
+
+
+def test_waiting_for_a_host_that_is_proven_ends_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without hdfs unless it is asked for: the next load may be a day away."""
+    arguments = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1"]
+    arguments += ["--since", "1970-01-01T00:00:10Z"]
+    silent = ["--set", f"silence.ms={10**15}"]
+    assert main([*arguments, *silent]) == 0
+    assert capsys.readouterr().out == (
+        "1 host sealed past the bucket of 1970-01-01T00:00:10Z, and complete since then in"
+        " agent, broker.\n"
+    )
+    assert main([*arguments, *silent, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ok"], found["hosts"][0]["sealed_to_ms"]) == (True, 10**9)
+    more = ["--tiers", "agent,broker,hdfs", "--timeout-s", "0"]
+    assert main([*arguments, *silent, *more]) == 1
+    assert "tier hdfs never reported this topic" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["--since", "soon"], 2, "--since 'soon'"),
+        (["--timeout-s", "-1"], 2, "--timeout-s"),
+        (["--tiers", "broker,mirror"], 2, "agent must be among them"),
+        (["--host", "web7"], 2, "--host web7: no roster names this host"),
+        (["--store", "/nowhere"], 2, "no store"),
+    ],
+)
+def test_waiting_for_nonsense_gets_a_sentence(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    status: int,
+    words: str,
+) -> None:
+    """At once, and not at the end of the wait."""
+    given = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1", "--since", "9s"]
+    assert main([*given, *arguments]) == status
+    assert words in capsys.readouterr().err
+
+
+def test_a_host_that_is_short_is_named_when_the_time_is_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence for each."""
+    config = _config(tmp_path, ROSTER + "  - {host: web2, cluster: dc1}\n")
+    arguments = ["--host", "web1", "--host", "web2", "--since", "0s", "--timeout-s", "0"]
+    assert main(["audit", "wait", "--config", str(config), *arguments]) == 1
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(
+        "web1 (dc1): its agent is silent since 1970-01-12 13:46:40Z; topic logs"
+    )
+    assert second == "web2 (dc1): no agent of it was ever heard."
+
+
+def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """1 while one that is expected is missed, and when there is none at all."""
+    config = _config(tmp_path)
+    assert main(["audit", "hosts", "--config", str(config)]) == 1
+    assert "1 of 1 expected hosts do not report (silent: web1)." in capsys.readouterr().out
+    silent = ["--set", f"silence.ms={10**15}"]
+    assert main(["audit", "hosts", "--config", str(config), *silent]) == 0
+    assert "reporting" in capsys.readouterr().out
+    (tmp_path / "empty").mkdir()
+    Ledger(tmp_path / "empty" / DATABASE).close()
+    assert main(["audit", "hosts", "--store", str(tmp_path / "empty")]) == 1
+
+
+def test_reports_name_what_the_roster_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A host of which nothing is heard keeps a bucket from being complete; a retired host with data
+    is named as retired."""
+    report = ["audit", "report", "--tiers", "agent,broker", "--config"]
+    assert main([*report, str(_config(tmp_path))]) == 0
+    capsys.readouterr()
+    config = _config(tmp_path, ROSTER + "  - {host: web2, cluster: dc1, topics: [logs]}\n")
+    assert main([*report, str(config)]) == 1
+    assert "host web2 is expected, but no agent of it reported yet" in capsys.readouterr().out
+    retired = "hosts:\n  - {host: web1, cluster: dc1, retired: true}\n"
+    (tmp_path / "short").mkdir()
+    config = _config(tmp_path / "short", retired)
+    (tmp_path / "short" / "store" / DATABASE).unlink()
+    _store(tmp_path / "short" / "store", records=3)
+    assert main([*report, str(config)]) == 1
+    assert "web1 (retired): broker dc1 is short by 2 of 5" in capsys.readouterr().out
+
+
+def test_a_roster_that_cannot_be_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By validate, and by whoever would go by it."""
+    config = str(_config(tmp_path, "hosts:\n  - {host: web1}\n"))
+    for verb in (["validate"], ["report"], ["hosts"]):
+        assert main(["audit", *verb, "--config", config]) == 78
+        assert (
+            "roster.yml, line 2: the key 'hosts[0].cluster' is missing" in capsys.readouterr().err
+        )

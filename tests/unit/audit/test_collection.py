@@ -60,6 +60,20 @@ def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
     assert collection.partitions == 2
 
 
+def test_catching_up_takes_all_that_is_there_now() -> None:
+    """Also what came since the last time; and nothing at all is soon read."""
+    cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
+    collection = _collection(cluster, ledger, clock)
+    collection.catch_up()
+    for name in (TOPIC, MIRRORED.topic):
+        cluster.create(name)
+    for numbers in ((1, 2), (3,)):
+        _publish(cluster, OWN, *numbers)
+        _publish(cluster, MIRRORED, *numbers)
+        collection.catch_up()
+        assert _counted(ledger) == numbers[-1]
+
+
 def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
     """Positions are durable with what was read."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()

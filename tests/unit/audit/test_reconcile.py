@@ -24,6 +24,7 @@ from audit.messages import (
     Tier,
 )
 from audit.reconcile import judge
+from audit.roster import Entry, Roster
 from audit.verdict import BucketVerdict, Policy, Status
 from skidway.kafka.source import Source
 
@@ -60,6 +61,10 @@ def delta(sender: Sender, number: int, *counts: Count, **parts: object) -> Delta
 
 def seal(sender: Sender, number: int, until: int, at: int, source: Source = LOGS) -> Seal:
     return Seal(sender, number, until, (SealedTopic(source, until, at),))
+
+
+def roster(*hosts: str) -> Roster:
+    return Roster(Entry(host, "dc1", frozenset({"logs"})) for host in hosts)
 
 
 def good() -> list[Message]:
@@ -199,7 +204,7 @@ CASES = [
     ),
     Case(
         "the roster's host never reported", Status.OPEN, "host web9 is expected",
-        policy=replace(POLICY, roster={"logs": frozenset({"web1", "web9"})}),
+        policy=replace(POLICY, roster=roster("web1", "web9")),
     ),
     Case(
         "a new epoch of the agent", Status.UNKNOWN, "before the agent's epoch 2", drop=(4,),
@@ -272,17 +277,15 @@ def test_a_retired_host_is_not_waited_for() -> None:
     messages = [*good(), seal(SECOND, 1, START, 0)]
     assert verdict(messages).status is Status.OPEN
     for name in ("web2", "8"):
-        policy = replace(POLICY, retired=frozenset({name}))
+        policy = replace(POLICY, roster=Roster(retired=[name]))
         assert verdict(messages, policy).status is Status.COMPLETE
 
 
 def test_the_roster_decides_who_is_expected() -> None:
     """A host that is not in it is not waited for; one that is must have sealed."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
-    assert verdict(messages, replace(POLICY, roster={"logs": frozenset({"web1"})})).status is (
-        Status.COMPLETE
-    )
-    both = replace(POLICY, roster={"logs": frozenset({"web1", "web2"})})
+    assert verdict(messages, replace(POLICY, roster=roster("web1"))).status is (Status.COMPLETE)
+    both = replace(POLICY, roster=roster("web1", "web2"))
     assert verdict(messages, both).status is Status.OPEN
 
 

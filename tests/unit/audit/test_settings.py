@@ -20,16 +20,16 @@ def test_the_policy_follows_the_settings() -> None:
         None,
         [*AUDIT, "tiers=agent,hdfs", "lateness.ms=5", "roster.logs=web1, web2", "retired=web3"],
     )
-    policy = loaded.policy
+    policy = loaded.policy()
     assert policy.tiers == (Tier.AGENT, Tier.HDFS)
     assert policy.lateness_ms == 5
-    assert policy.roster == {"logs": frozenset({"web1", "web2"})}
-    assert policy.retired == {"web3"}
+    assert policy.roster.hosts("dc1", "logs") == {"web1", "web2"}
+    assert policy.roster.is_retired("dc1", "web3")
 
 
 def test_without_a_roster_every_agent_is_expected() -> None:
-    """None is not the same as an empty roster."""
-    assert settings.load(AuditSettings, None, AUDIT).policy.roster is None
+    """A roster that names nobody says nothing."""
+    assert settings.load(AuditSettings, None, AUDIT).policy().roster.is_silent
 
 
 @pytest.mark.parametrize(

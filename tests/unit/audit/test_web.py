@@ -41,7 +41,7 @@ def _ledger(records: int = 5, buckets: int = 1, source: Source = LOGS) -> Ledger
 
 def _get(ledger: Ledger, path: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
     """Status, headers and body of a request to the application itself."""
-    application = Dashboard(ledger, POLICY, ManualClock()).application()
+    application = Dashboard(ledger, lambda: POLICY, ManualClock()).application()
     path, _, query = path.partition("?")
     sent: list[dict[str, Any]] = []
     scope = {

@@ -1,0 +1,7 @@
+"""Commands that ask the audit, and what they have in common. audit.cli has the noun, `run` and
+`report`.
+
+    asking      where evidence is read (a store, or the topics of a cluster), and what is expected
+    following   a ledger that is kept up to date while somebody waits
+    hosts       `skidway audit hosts` and `skidway audit wait`
+"""

@@ -1,0 +1,115 @@
+"""What the commands that ask have in common: where the evidence is read, and what is expected.
+
+Evidence comes from the collector's store where there is one, else from the audit topics of a
+cluster, read into a ledger in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from audit import roster
+from audit.collection import collect_all
+from audit.ledger import DATABASE, Ledger
+from audit.messages import Tier
+from audit.settings import AuditSettings, check_tiers
+from audit.verdict import Policy
+from skidway.cli.options import BOOTSTRAP_SERVER, load_settings
+from skidway.clock import Clock
+from skidway.errors import UsageError
+from skidway.kafka.client import Client
+from skidway.settings import DEFAULT_DIRECTORY
+
+PROGRAM = "audit"
+STALE_AFTER_MS = 180_000
+REQUEST_TIMEOUT_MS = 10_000
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    """Adds --bootstrap-server and --store."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--bootstrap-server", metavar="HOST:PORT", help="read the audit topics of this cluster"
+    )
+    where.add_argument(
+        "--store", type=Path, metavar="DIR", help="read the collector's store in this directory"
+    )
+
+
+def add_topic(parser: argparse.ArgumentParser) -> None:
+    """Adds --topic."""
+    parser.add_argument("--topic", action="append", metavar="TOPIC", help="may be repeated")
+
+
+def settings_of(args: argparse.Namespace) -> AuditSettings | None:
+    """The collector's settings where there are any to go by; a plain question about some cluster
+    needs none."""
+    elsewhere = args.bootstrap_server is not None or args.store is not None
+    installed = not elsewhere and (DEFAULT_DIRECTORY / f"{PROGRAM}.yml").exists()
+    if args.config or args.set or installed:
+        return load_settings(AuditSettings, args, PROGRAM)
+    return None
+
+
+def policy_of(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
+    """What is expected by settings, roster and options. Raises ConfigurationRefused, UsageError."""
+    policy = settings.policy(listed(settings)) if settings is not None else Policy()
+    if args.tiers is not None:
+        policy = replace(policy, tiers=tiers_of(args.tiers))
+    if args.lateness_ms is not None:
+        if args.lateness_ms < 0:
+            raise UsageError("--lateness-ms must not be negative.")
+        policy = replace(policy, lateness_ms=args.lateness_ms)
+    return policy
+
+
+def listed(settings: AuditSettings) -> tuple[roster.Entry, ...]:
+    """The entries of the roster's file, if there is one. Raises ConfigurationRefused."""
+    return () if settings.roster_file is None else roster.read_file(settings.roster_file)
+
+
+def tiers_of(text: str) -> tuple[Tier, ...]:
+    """Tiers by name, comma-separated. Raises ConfigurationRefused."""
+    names = [name.strip().lower() for name in text.split(",")]
+    check_tiers(names)
+    return tuple(Tier(name.upper()) for name in names)
+
+
+def ledger_of(args: argparse.Namespace, settings: AuditSettings | None, clock: Clock) -> Ledger:
+    """The collector's store where there is one, else one in memory, read from the topics."""
+    folder = store_of(args, settings)
+    if folder is not None:
+        return _stored(folder / DATABASE, clock)
+    ledger = Ledger()
+    with client_of(args, settings) as client:
+        collect_all(client, ledger, clock)
+    return ledger
+
+
+def store_of(args: argparse.Namespace, settings: AuditSettings | None) -> Path | None:
+    """The directory of the store that is meant; None: the cluster is to be asked."""
+    folder: Path | None = args.store
+    if folder is None and args.bootstrap_server is None and settings is not None:
+        return settings.store_dir if (settings.store_dir / DATABASE).exists() else None
+    if folder is not None and not (folder / DATABASE).exists():
+        raise UsageError(f"There is no store of an audit collector in {folder}.")
+    return folder
+
+
+def client_of(args: argparse.Namespace, settings: AuditSettings | None) -> Client:
+    """A client of the cluster whose audit topics are meant."""
+    servers = args.bootstrap_server
+    if servers is None:
+        servers = settings.bootstrap_servers if settings is not None else BOOTSTRAP_SERVER
+    return Client(servers, request_timeout_ms=REQUEST_TIMEOUT_MS)
+
+
+def _stored(path: Path, clock: Clock) -> Ledger:
+    ledger = Ledger(path)
+    silent_ms = clock.time_ms() - ledger.taken_ms
+    if silent_ms > STALE_AFTER_MS:
+        print(f"note: the collector last read something {silent_ms // 1000} s ago", file=sys.stderr)
+    return ledger

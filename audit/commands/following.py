@@ -1,0 +1,68 @@
+"""A ledger that is kept up to date while somebody waits: the collector's, or one in memory."""
+
+from __future__ import annotations
+
+import argparse
+from types import TracebackType
+
+from audit.collection import Collection
+from audit.commands import asking
+from audit.ledger import DATABASE, Ledger
+from audit.settings import AuditSettings
+from skidway.clock import Clock
+from skidway.kafka.client import Client, Fetcher
+
+
+class Following:
+    """Whoever reads a store gets what its collector has taken; whoever reads a cluster reads on in
+    its audit topics. One thread."""
+
+    def __init__(
+        self, args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
+    ) -> None:
+        """Raises UsageError where there is no store."""
+        self._args = args
+        self._settings = settings
+        self._clock = clock
+        folder = asking.store_of(args, settings)
+        self._is_store = folder is not None
+        self.ledger = Ledger() if folder is None else Ledger(folder / DATABASE)
+        self._client: Client | None = None
+        self._collection: Collection | None = None
+
+    def __enter__(self) -> Following:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._disconnect()
+        self.ledger.close()
+
+    @property
+    def stale_ms(self) -> int:
+        """For how long the collector of a store has taken nothing."""
+        return max(0, self._clock.time_ms() - self.ledger.taken_ms)
+
+    def catch_up(self) -> None:
+        """Has all that the audit topics hold now. Raises Unreachable, KafkaError, CorruptBatch;
+        then the next call begins with new connections."""
+        if self._is_store:
+            return
+        if self._client is None or self._collection is None:
+            self._client = asking.client_of(self._args, self._settings)
+            fetcher = Fetcher(self._client)
+            self._collection = Collection(self._client, fetcher, self.ledger, self._clock)
+        try:
+            self._collection.catch_up()
+        except BaseException:
+            self._disconnect()
+            raise
+
+    def _disconnect(self) -> None:
+        if self._client is not None:
+            self._client.close()
+        self._client = self._collection = None

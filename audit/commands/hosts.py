@@ -1,0 +1,168 @@
+"""`skidway audit hosts` and `skidway audit wait`: the roster, and the gate of an upgrade."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from audit import host_report, report
+from audit.bucket import DEFAULT_BUCKET_MS
+from audit.commands import asking
+from audit.commands.following import Following
+from audit.hosts import survey
+from audit.ledger_evidence import FOREVER
+from audit.messages import Tier
+from audit.settings import TIERS, AuditSettings
+from audit.verdict import Policy
+from audit.waiting import Proof, proofs
+from skidway.cli.options import add_config_options, add_json_option
+from skidway.cli.output import Progress, print_json, table
+from skidway.clock import Clock, SystemClock
+from skidway.errors import Unreachable, UsageError
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.errors import KafkaError
+
+TIMEOUT_S = 300.0
+POLL_S = 1.0
+POLL_SHARE = 5
+"""Looking takes at most a fifth of the time."""
+
+_NO_BUCKETS = (0, 0)
+
+
+def register(verbs: Any) -> None:
+    """Adds the two verbs."""
+    hosts = verbs.add_parser(
+        "hosts", help="every host, and when it was heard; 1 if an expected one is missed"
+    )
+    add_config_options(hosts)
+    add_json_option(hosts)
+    asking.add_where(hosts)
+    hosts.set_defaults(run=_hosts, tiers=None, lateness_ms=None)
+    wait = verbs.add_parser(
+        "wait", help="wait until hosts have sealed past a time and are complete since; 1 if not"
+    )
+    add_config_options(wait)
+    add_json_option(wait)
+    asking.add_where(wait)
+    wait.add_argument(
+        "--host", action="append", required=True, metavar="HOST", help="may be repeated"
+    )
+    wait.add_argument(
+        "--since", required=True, metavar="TIME", help="2026-01-31T10:00:00Z, 90s, 5m"
+    )
+    wait.add_argument(
+        "--tiers",
+        metavar="LIST",
+        help="which must agree, agent among them; default those of the settings without hdfs",
+    )
+    wait.add_argument("--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end")
+    wait.add_argument(
+        "--timeout-s", type=float, default=TIMEOUT_S, metavar="N", help=f"({TIMEOUT_S:.0f})"
+    )
+    wait.set_defaults(run=_wait)
+
+
+def _hosts(args: argparse.Namespace) -> int:
+    clock = SystemClock()
+    settings = asking.settings_of(args)
+    policy = asking.policy_of(args, settings)
+    ledger = asking.ledger_of(args, settings, clock)
+    try:
+        evidence = ledger.evidence(_NO_BUCKETS)
+    finally:
+        ledger.close()
+    states = survey(evidence, policy, clock.time_ms())
+    if args.json:
+        print_json(host_report.document(states))
+    else:
+        table(host_report.table(states), host_report.COLUMNS)
+        print(host_report.sentence(states))
+    return int(not states or any(state.is_missed for state in states))
+
+
+def _wait(args: argparse.Namespace) -> int:
+    clock = SystemClock()
+    settings = asking.settings_of(args)
+    policy = _gate_policy(args, settings)
+    since_ms = report.parse_since(args.since, clock.time_ms())
+    if not args.timeout_s >= 0:
+        raise UsageError("--timeout-s must not be negative.")
+    begun = clock.monotonic()
+    with Following(args, settings, clock) as following:
+        found = _patiently(
+            lambda: _look(following, args, settings, policy, since_ms, clock),
+            clock,
+            time.sleep,
+            args.timeout_s,
+            tell=Progress("hosts proven", len(set(args.host))),
+        )
+        if any(x.is_short for x in found) and following.stale_ms > asking.STALE_AFTER_MS:
+            stale_s = following.stale_ms // 1000
+            print(f"note: the collector last read something {stale_s} s ago", file=sys.stderr)
+    waited_s = clock.monotonic() - begun
+    if args.json:
+        print_json(host_report.wait_document(found, since_ms, policy.tiers, waited_s))
+    else:
+        print("\n".join(host_report.wait_sentences(found, since_ms, policy.tiers)))
+    return int(any(proof.is_short for proof in found))
+
+
+def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
+    """Unless told otherwise without hdfs, which waits for the next load."""
+    policy = asking.policy_of(args, settings)
+    if args.tiers is None:
+        policy = replace(policy, tiers=tuple(x for x in policy.tiers if x is not Tier.HDFS))
+    if Tier.AGENT not in policy.tiers:
+        raise UsageError(f"--tiers: agent must be among them (of {', '.join(TIERS)}).")
+    return policy
+
+
+def _look(
+    following: Following,
+    args: argparse.Namespace,
+    settings: AuditSettings | None,
+    policy: Policy,
+    since_ms: int,
+    clock: Clock,
+) -> list[Proof]:
+    following.catch_up()
+    configured_ms = DEFAULT_BUCKET_MS if settings is None else settings.bucket_ms
+    bucket_ms = following.ledger.bucket_ms() or configured_ms
+    evidence = following.ledger.evidence((since_ms - bucket_ms, FOREVER[1]))
+    return proofs(evidence, policy, args.host, since_ms, clock.time_ms(), bucket_ms)
+
+
+def _patiently(
+    look: Callable[[], list[Proof]],
+    clock: Clock,
+    pause: Callable[[float], object],
+    timeout_s: float,
+    tell: Progress,
+) -> list[Proof]:
+    """Looks until no host is short, or the time is over. A cluster that is away at the first look
+    is told at once, later only when the time is over: its brokers may be restarted just now."""
+    deadline = clock.monotonic() + timeout_s
+    found: list[Proof] | None = None
+    while True:
+        begun = clock.monotonic()
+        failure: Exception | None = None
+        try:
+            found = look()
+        except (Unreachable, KafkaError, CorruptBatch) as error:
+            if found is None:
+                raise
+            failure = error
+        now = clock.monotonic()
+        if failure is None and not any(proof.is_short for proof in found):
+            return found
+        if now >= deadline:
+            if failure is not None:
+                raise failure
+            return found
+        tell.show(sum(not proof.is_short for proof in found))
+        pause(min(max(POLL_S, POLL_SHARE * (now - begun)), deadline - now))

@@ -1,0 +1,83 @@
+"""Whom a topic waits for, and which seals hold there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from audit.evidence import REJECTED_SUFFIX, Evidence, SealNote, SenderKey, TopicEvidence
+from audit.messages import Tier
+from audit.verdict import Policy
+from skidway.kafka.source import Source
+
+
+class Expectation:
+    """Of one source topic: the agents that it knows, and those that must have sealed it.
+
+    topics: what was said of the topic and, for a topic of rejects, of the one whose lines were
+    rejected. known: every agent that announced, sealed or sent. agents: those that must have
+    sealed, also where they sent nothing; of a host that the roster names its newest.
+    """
+
+    def __init__(self, evidence: Evidence, source: Source, policy: Policy) -> None:
+        self._evidence = evidence
+        self._roster = policy.roster
+        self._cluster = source.cluster
+        self._name = source.topic.removesuffix(REJECTED_SUFFIX)
+        self.topics = [evidence.topic(each) for each in _related(evidence, source)]
+        self.known = {agent for topic in self.topics for agent in topic.agents}
+        self.agents = self._expected() if Tier.AGENT in policy.tiers else set()
+
+    def unheard(self) -> list[str]:
+        """Hosts that must report the topic, and no agent of theirs ever spoke of it."""
+        heard = {self._host(agent) for agent in self.known}
+        return sorted(self._roster.hosts(self._cluster, self._name) - heard)
+
+    def is_retired(self, agent: int) -> bool:
+        """Whether nobody waits for this agent."""
+        return self._roster.is_retired(self._cluster, self._host(agent), agent)
+
+    def _expected(self) -> set[int]:
+        waited = {agent for agent in self.known if not self.is_retired(agent)}
+        if self._roster.is_silent:
+            return waited
+        newest = {self._host(agent): agent for agent in oldest_first(self._evidence, waited)}
+        return {
+            agent
+            for host, agent in newest.items()
+            if self._roster.expects(self._cluster, self._name, host)
+        }
+
+    def _host(self, agent: int) -> str:
+        return self._evidence.hosts.get(agent, "")
+
+
+def oldest_first(evidence: Evidence, agents: Iterable[int]) -> list[int]:
+    """Agents by when they were last heard of: of one host the last one is its newest."""
+    return sorted(agents, key=lambda agent: (last_heard(evidence, agent), agent))
+
+
+def last_heard(evidence: Evidence, agent: int) -> int:
+    """The greatest clock of any message of an agent, ms; 0 for none."""
+    return evidence.last_seen.get((Tier.AGENT, str(agent)), 0)
+
+
+def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
+    """The agent's seals of these topics, oldest first, without those numbered like another
+    content."""
+    found = []
+    for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
+        numbers = evidence.senders.get(SenderKey(Tier.AGENT, str(agent), seal.epoch))
+        cloned_at = None if numbers is None else numbers.cloned_at
+        if cloned_at is None or seal.number < cloned_at:
+            found.append(seal)
+    return sorted(found)
+
+
+def _related(evidence: Evidence, source: Source) -> list[Source]:
+    """The topic itself, and for a topic of rejects the one whose lines were rejected."""
+    if not source.topic.endswith(REJECTED_SUFFIX):
+        return [source]
+    name = source.topic.removesuffix(REJECTED_SUFFIX)
+    here = (source.cluster, source.cluster_id, name)
+    parents = [x for x in evidence.topics if (x.cluster, x.cluster_id, x.topic) == here]
+    return [source, *parents]

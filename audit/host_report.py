@@ -1,0 +1,130 @@
+"""Hosts and proofs as people and programs read them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from audit import report
+from audit.hosts import HostState, HostStatus
+from audit.messages import Tier
+from audit.waiting import Proof
+
+COLUMNS = ["host", "cluster", "state", "last_heard", "sealed_to", "agent", "topics"]
+
+
+def table(states: Sequence[HostState]) -> list[dict[str, Any]]:
+    """A row for each host of each cluster."""
+    return [
+        {
+            "host": state.host,
+            "cluster": state.cluster,
+            "state": words(state),
+            "last_heard": _time(state.last_heard_ms or None),
+            "sealed_to": _time(state.sealed_until),
+            "agent": None if state.agent is None else str(state.agent),
+            "topics": list(state.topics),
+        }
+        for state in states
+    ]
+
+
+def words(state: HostState) -> str:
+    """What is said of the host."""
+    said = state.status.value
+    if state.status is HostStatus.SILENT:
+        said = f"silent since {report.time_text(state.last_heard_ms)}"
+    if not state.expected and state.status is not HostStatus.RETIRED:
+        said += " (not expected)"
+    return said
+
+
+def sentence(states: Sequence[HostState]) -> str:
+    """The whole in one sentence."""
+    if not states:
+        return "No host is named by a roster, and none was ever heard."
+    expected = [state for state in states if state.expected]
+    missed = [state for state in expected if state.is_missed]
+    if not missed:
+        return f"All {len(expected)} expected hosts report."
+    return f"{len(missed)} of {len(expected)} expected hosts {missed_words(missed)}."
+
+
+def missed_words(missed: Sequence[HostState]) -> str:
+    """Which of them are silent, and which were never heard; some by name."""
+    parts = []
+    for status, verb in ((HostStatus.SILENT, "silent"), (HostStatus.NEVER_HEARD, "never heard")):
+        names = [state.host for state in missed if state.status is status]
+        if names:
+            shown = ", ".join(names[: report.REASONS_SHOWN])
+            more = len(names) - report.REASONS_SHOWN
+            parts.append(f"{verb}: {shown}{f' and {more} more' if more > 0 else ''}")
+    return f"do not report ({'; '.join(parts)})"
+
+
+def document(states: Sequence[HostState]) -> dict[str, Any]:
+    """All of it, for programs."""
+    by_state = Counter(state.status for state in states)
+    return {
+        "sentence": sentence(states),
+        "expected": sum(state.expected for state in states),
+        "missed": sum(state.is_missed for state in states),
+        "by_state": {status.value: by_state.get(status, 0) for status in HostStatus},
+        "hosts": [host_document(state) for state in states],
+    }
+
+
+def host_document(state: HostState) -> dict[str, Any]:
+    """One host of one cluster. Times: RFC 3339 and ms."""
+    return {
+        "host": state.host,
+        "cluster": state.cluster,
+        "agent": state.agent,
+        "state": state.status.value,
+        "expected": state.expected,
+        "last_heard": _time(state.last_heard_ms or None),
+        "last_heard_ms": state.last_heard_ms or None,
+        "sealed_to": _time(state.sealed_until),
+        "sealed_to_ms": state.sealed_until,
+        "topics": [
+            {"topic": topic, "sealed_to": _time(until), "sealed_to_ms": until}
+            for topic, until in state.topics.items()
+        ],
+    }
+
+
+def wait_sentences(found: Sequence[Proof], since_ms: int, tiers: Sequence[Tier]) -> list[str]:
+    """One sentence for each host that is short, or one for all."""
+    short = [proof for proof in found if proof.is_short]
+    if short:
+        return [f"{_who(proof.state)}: {report.reasons_text(proof.reasons)}." for proof in short]
+    names = ", ".join(tier.value.lower() for tier in tiers)
+    hosts = f"{len(found)} host{'s' if len(found) != 1 else ''}"
+    since = report.time_text(since_ms)
+    return [f"{hosts} sealed past the bucket of {since}, and complete since then in {names}."]
+
+
+def wait_document(
+    found: Sequence[Proof], since_ms: int, tiers: Sequence[Tier], waited_s: float
+) -> dict[str, Any]:
+    """The same for programs, with every reason."""
+    return {
+        "ok": not any(proof.is_short for proof in found),
+        "since": report.time_text(since_ms),
+        "since_ms": since_ms,
+        "tiers": [tier.value.lower() for tier in tiers],
+        "seconds_waited": round(waited_s, 1),
+        "hosts": [
+            host_document(x.state) | {"ok": not x.is_short, "reasons": list(x.reasons)}
+            for x in found
+        ],
+    }
+
+
+def _who(state: HostState) -> str:
+    return state.host if state.cluster is None else f"{state.host} ({state.cluster})"
+
+
+def _time(time_ms: int | None) -> str | None:
+    return None if time_ms is None else report.time_text(time_ms)

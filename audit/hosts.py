@@ -1,0 +1,144 @@
+"""The hosts as their agents speak of themselves: expected, heard, silent, retired. Pure.
+
+A host is one of a cluster; one that reports to two clusters stands here twice, with an agent in
+each. What is said of it is said of its newest agent: the one that was heard last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from audit.counts import NO_AGENT
+from audit.evidence import REJECTED_SUFFIX, Evidence, agent_named
+from audit.expectation import last_heard, oldest_first, usable_seals
+from audit.messages import Tier
+from audit.verdict import Policy
+from skidway.kafka.source import Source
+
+HostKey = tuple[str | None, str]
+"""Cluster (None: the roster does not say which, and nobody was heard) and host."""
+
+
+class HostStatus(StrEnum):
+    """What can be said of a host."""
+
+    REPORTING = "reporting"
+    SILENT = "silent"
+    NEVER_HEARD = "never heard"
+    RETIRED = "retired"
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """One host of one cluster.
+
+    agent: its newest one, None if none was heard of. topics: by name, those that the roster names
+    for it and those that its agent speaks of; until when (ms) each is sealed, None for never.
+    expected: somebody waits for it. last_heard_ms: by its own clock; 0 for never.
+    """
+
+    cluster: str | None
+    host: str
+    status: HostStatus
+    expected: bool
+    agent: int | None = None
+    last_heard_ms: int = 0
+    topics: dict[str, int | None] = field(default_factory=dict)
+
+    @property
+    def sealed_until(self) -> int | None:
+        """Until when all of its topics are sealed, ms; None while one never was."""
+        seals = [until for until in self.topics.values() if until is not None]
+        return min(seals) if seals and len(seals) == len(self.topics) else None
+
+    @property
+    def is_missed(self) -> bool:
+        """Whether it should be heard, and is not."""
+        unheard = self.status in (HostStatus.SILENT, HostStatus.NEVER_HEARD)
+        return self.expected and unheard
+
+
+def survey(evidence: Evidence, policy: Policy, now_ms: int) -> list[HostState]:
+    """Every host of the roster and every one ever heard of, by cluster and name."""
+    return _Survey(evidence, policy, now_ms).states()
+
+
+class _Survey:
+    def __init__(self, evidence: Evidence, policy: Policy, now_ms: int) -> None:
+        self._evidence = evidence
+        self._policy = policy
+        self._now_ms = now_ms
+        self._speaks_of: dict[int, list[Source]] = {}
+        self._agents: dict[HostKey, set[int]] = {}
+        self._unplaced: dict[str, set[int]] = {}
+        self._place()
+
+    def states(self) -> list[HostState]:
+        keys = sorted({*self._agents, *self._listed()}, key=lambda x: (x[0] or "", x[1]))
+        return [self._state(*key) for key in keys]
+
+    def _place(self) -> None:
+        """Agents by cluster and host; an agent whose cluster nobody knows yet may be of any."""
+        for source, topic in self._evidence.topics.items():
+            for agent in topic.agents:
+                self._speaks_of.setdefault(agent, []).append(source)
+                self._agents.setdefault((source.cluster, self._host(agent)), set()).add(agent)
+        for key, numbers in self._evidence.senders.items():
+            agent = agent_named(key.producer)
+            if key.tier is Tier.AGENT and agent != NO_AGENT and agent not in self._speaks_of:
+                self._speaks_of[agent] = []
+                self._agents.setdefault((numbers.cluster, self._host(agent)), set()).add(agent)
+        for agent, host in self._evidence.hosts.items():
+            if agent not in self._speaks_of and agent != NO_AGENT:
+                self._unplaced.setdefault(host, set()).add(agent)
+
+    def _listed(self) -> Iterator[HostKey]:
+        heard = {host for _, host in self._agents}
+        for entry in self._policy.roster:
+            if entry.cluster is not None or entry.host not in heard:
+                yield entry.cluster, entry.host
+        listed = {entry.host for entry in self._policy.roster}
+        yield from ((None, host) for host in self._unplaced if host not in heard | listed)
+
+    def _host(self, agent: int) -> str:
+        return self._evidence.hosts.get(agent) or f"agent {agent}"
+
+    def _state(self, cluster: str | None, host: str) -> HostState:
+        roster = self._policy.roster
+        found = self._agents.get((cluster, host), set()) | self._unplaced.get(host, set())
+        waited = {agent for agent in found if not roster.is_retired(cluster, host, agent)}
+        agent = max(oldest_first(self._evidence, waited or found)[-1:], default=None)
+        heard_ms = 0 if agent is None else last_heard(self._evidence, agent)
+        is_retired = roster.is_retired(cluster, host) or (bool(found) and not waited)
+        return HostState(
+            cluster,
+            host,
+            HostStatus.RETIRED if is_retired else self._status(heard_ms),
+            not is_retired and roster.waits_for(cluster, host),
+            agent,
+            heard_ms,
+            self._topics(cluster, host, agent),
+        )
+
+    def _status(self, heard_ms: int) -> HostStatus:
+        if heard_ms == 0:
+            return HostStatus.NEVER_HEARD
+        silent = self._now_ms - heard_ms > self._policy.silence_ms
+        return HostStatus.SILENT if silent else HostStatus.REPORTING
+
+    def _topics(self, cluster: str | None, host: str, agent: int | None) -> dict[str, int | None]:
+        """Of a topic that was made again the newest seal counts."""
+        by_name: dict[str, list[Source]] = {
+            name: [] for name in self._policy.roster.topics(cluster, host)
+        }
+        for source in self._speaks_of.get(agent, ()) if agent is not None else ():
+            if source.cluster == cluster:
+                by_name.setdefault(source.topic.removesuffix(REJECTED_SUFFIX), []).append(source)
+        found: dict[str, int | None] = {}
+        for name, sources in sorted(by_name.items()):
+            data = [self._evidence.topic(x) for x in sources if x.topic == name]
+            seals = usable_seals(self._evidence, data, agent or NO_AGENT)
+            found[name] = seals[-1].sealed_until if seals else None
+        return found

@@ -1,0 +1,177 @@
+"""The roster: which hosts must report which topics of which cluster. Pure, but for `read_file`.
+
+It comes from two places, which add up: the settings of the audit (`roster`, `retired`), and a file
+that the inventory writes (`roster.file`), which the collector reads again when it changes:
+
+    hosts:
+      - {host: app1, cluster: dc1, topics: [nginx, auth]}
+      - {host: app1, cluster: dc2, topics: [nginx]}
+      - {host: app7, cluster: dc1, retired: true}
+
+`host` is the name that the agent announces (its `host.name`); a host may report to several
+clusters. Topics are names, as in the agent's sources, without a mirror's prefix; what was rejected
+of a topic belongs to it. Without topics the host is expected wherever its agent ever spoke. Nobody
+waits for a retired host; retired anywhere it is retired. An entry of the settings names no cluster
+and holds in each. A roster without a host that must report says nothing: then every agent ever
+heard of is expected, but for the retired ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from skidway import settings
+from skidway.errors import ConfigurationRefused
+from skidway.kafka.source import check_cluster_name
+from skidway.settings import setting
+
+_HOST = re.compile(r"[!-+\--~]{1,255}")
+"""Printable, without space and comma."""
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One host of one cluster (None: of each). topics: none means all that its agent has."""
+
+    host: str
+    cluster: str | None = None
+    topics: frozenset[str] = frozenset()
+    retired: bool = False
+
+
+class Roster:
+    """All entries together; the settings' `retired` may name agent ids (in decimal) as well."""
+
+    def __init__(self, entries: Iterable[Entry] = (), retired: Iterable[str] = ()) -> None:
+        self._gone = frozenset(retired)
+        self._entries = tuple(dict.fromkeys(entries))
+        retired_of = {(x.cluster, x.host) for x in self._entries if x.retired}
+        retired_of |= {(None, name) for name in self._gone}
+        self._retired = frozenset(retired_of)
+        expected: dict[tuple[str | None, str], frozenset[str]] = {}
+        for entry in self._entries:
+            key = entry.cluster, entry.host
+            if not self.is_retired(*key):
+                expected[key] = expected.get(key, frozenset()) | entry.topics
+        self._expected: Mapping[tuple[str | None, str], frozenset[str]] = expected
+        hosts: dict[tuple[str | None, str], set[str]] = {}
+        for (cluster, host), topics in expected.items():
+            for topic in topics:
+                hosts.setdefault((cluster, topic), set()).add(host)
+        self._hosts = hosts
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no host must report, so that every agent ever heard of is expected."""
+        return not self._expected
+
+    def is_retired(self, cluster: str | None, host: str, agent: int = 0) -> bool:
+        """Whether nobody waits for this host of this cluster (or for this agent) any more."""
+        names = {(cluster, host), (None, host)}
+        return bool(names & self._retired) or (agent != 0 and str(agent) in self._gone)
+
+    def hosts(self, cluster: str, topic: str) -> frozenset[str]:
+        """The hosts that must report this topic by its name."""
+        found = self._hosts.get((cluster, topic), set()) | self._hosts.get((None, topic), set())
+        return frozenset(x for x in found if not self.is_retired(cluster, x))
+
+    def expects(self, cluster: str, topic: str, host: str) -> bool:
+        """Whether a host with an agent that speaks of this topic must report it."""
+        if self.is_retired(cluster, host):
+            return False
+        if self.is_silent:
+            return True
+        lists = [self._expected.get((where, host)) for where in (cluster, None)]
+        return any(topics is not None and (not topics or topic in topics) for topics in lists)
+
+    def waits_for(self, cluster: str | None, host: str) -> bool:
+        """Whether a host that was heard, or is named, must be heard."""
+        if self.is_retired(cluster, host):
+            return False
+        return self.is_silent or any((x, host) in self._expected for x in (cluster, None))
+
+    def topics(self, cluster: str | None, host: str) -> frozenset[str]:
+        """The topics that are named for a host of a cluster."""
+        lists = [self._expected.get((where, host), frozenset()) for where in (cluster, None)]
+        return lists[0] | lists[1]
+
+    def clusters(self, host: str) -> frozenset[str | None]:
+        """The clusters for which the roster names a host, retired or not; None: any."""
+        return frozenset(x.cluster for x in self._entries if x.host == host)
+
+    def names(self, host: str) -> bool:
+        """Whether any entry is of this host, retired or not."""
+        return host in self._gone or any(x.host == host for x in self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Roster):
+            return NotImplemented
+        return (set(self._entries), self._gone) == (set(other._entries), other._gone)
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self._entries), self._gone))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEntry:
+    """One host in a roster file."""
+
+    host: str = setting("host", help="The name that its agent announces (host.name).")
+    cluster: str = setting("cluster", help="The cluster (cluster.name) that its agent sends to.")
+    topics: list[str] = setting("topics", [], help="Names of the topics that it must report.")
+    retired: bool = setting("retired", False, help="Whether nobody waits for it any more.")
+
+    def check(self) -> None:
+        """ConfigurationRefused for names that cannot be any."""
+        check_host(self.host)
+        check_cluster_name(self.cluster)
+        for topic in self.topics:
+            if not _TOPIC.fullmatch(topic):
+                raise ConfigurationRefused(
+                    f"host {self.host}: {topic[:100]!r} is no topic's name (patterns are not"
+                    " possible here)"
+                )
+
+    @property
+    def entry(self) -> Entry:
+        """The same as a value."""
+        return Entry(self.host, self.cluster, frozenset(self.topics), self.retired)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RosterDocument:
+    """A roster file."""
+
+    hosts: list[HostEntry] = setting("hosts", help="The hosts, each with its cluster and topics.")
+
+    def check(self) -> None:
+        """ConfigurationRefused if a host of a cluster stands there twice."""
+        seen: set[tuple[str, str]] = set()
+        for each in self.hosts:
+            if (each.cluster, each.host) in seen:
+                raise ConfigurationRefused(
+                    f"host {each.host} of cluster {each.cluster} is named twice"
+                )
+            seen.add((each.cluster, each.host))
+
+
+def check_host(name: str) -> None:
+    """ConfigurationRefused unless it can be a host's name."""
+    if not _HOST.fullmatch(name):
+        raise ConfigurationRefused(
+            f"{name[:100]!r} is no host's name: 1 to 255 printable characters, no space, no comma"
+        )
+
+
+def read_file(path: Path) -> tuple[Entry, ...]:
+    """The entries of a roster file. Raises ConfigurationRefused with file, and line or host."""
+    document = settings.load(RosterDocument, path)
+    return tuple(each.entry for each in document.hosts)

@@ -1,0 +1,228 @@
+"""The roster and the gate as programs: a real agent, broker, counter and collector."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.agent_process import AgentProcess
+from support.brokers import SkidwayBroker
+from support.processes import Program, answers, eventually, free_port, run_skidway, running, skidway
+from support.registry import Registry
+
+pytestmark = pytest.mark.crash
+
+BUCKET_MS = 1_000
+APP1 = {"host": "app1", "cluster": "main", "topics": ["logs"]}
+APP2 = {"host": "app2", "cluster": "main", "topics": ["logs"]}
+
+
+class Fleet:
+    """One host with an agent, and a site that audits it; nothing but the broker runs at first."""
+
+    def __init__(self, folder: Path, broker: SkidwayBroker, registry: Registry) -> None:
+        self.folder, self.address = folder, broker.address
+        (folder / "log").mkdir()
+        (folder / "agent").mkdir()
+        source = {"topic": "logs", "paths": [str(folder / "log" / "*.log")]}
+        self.agent = AgentProcess(folder / "agent", broker.address, registry.url, [source])
+        self.agent.settings |= {"host.name": "app1", "audit.bucket.ms": BUCKET_MS}
+        self.agent.settings |= {"audit.interval.ms": 100, "heartbeat.interval.ms": 500}
+        self.port, self.metrics, self.counting = free_port(), free_port(), free_port()
+        self.config = folder / "audit.yml"
+        self.settings: dict[str, Any] = {
+            "bootstrap.servers": broker.address,
+            "store.dir": str(folder / "store"),
+            "listener": f"127.0.0.1:{self.port}",
+            "metrics.listener": f"127.0.0.1:{self.metrics}",
+            "tiers": ["agent", "broker"],
+            "lateness.ms": 500,
+            "bucket.ms": BUCKET_MS,
+            "silence.ms": 2_000,
+            "roster": {"file": str(folder / "roster.yml")},
+        }
+        self.config.write_text(yaml.safe_dump(self.settings))
+        self.write_roster(APP1)
+        self.counter = Program(
+            skidway(
+                "audit", "count", "--set", f"bootstrap.servers={broker.address}",
+                "--set", f"state.dir={folder / 'count'}", "--set", f"bucket.ms={BUCKET_MS}",
+                "--set", "commit.interval.ms=50",
+                "--set", f"metrics.listener=127.0.0.1:{self.counting}",
+            ),
+            folder / "count.out",
+        )  # fmt: skip
+        self.collector = Program(
+            skidway("audit", "run", "--config", str(self.config)), folder / "audit.out"
+        )
+
+    def write_roster(self, *hosts: dict[str, Any], text: str = "") -> None:
+        """As Ansible does: beside it, then into its place."""
+        fresh = self.folder / "roster.new"
+        fresh.write_text(text or yaml.safe_dump({"hosts": list(hosts)}))
+        os.replace(fresh, self.folder / "roster.yml")
+
+    def write(self, count: int) -> None:
+        with (self.folder / "log" / "a.log").open("a") as out:
+            out.writelines(f"line {index}\n" for index in range(count))
+
+    def start_counter(self) -> None:
+        self.counter.start()
+        self.counter.wait_until(lambda: answers(f"http://127.0.0.1:{self.counting}/health"))
+
+    def start_collector(self) -> None:
+        self.collector.start()
+        self.collector.wait_until(lambda: answers(f"http://127.0.0.1:{self.port}/"))
+
+    def ask(self, *arguments: str) -> tuple[int, str]:
+        """Exit status, and all that was printed."""
+        done = run_skidway("audit", *arguments)
+        return done.returncode, done.stdout + done.stderr
+
+    def wait(self, *more: str, host: str = "app1", timeout_s: int = 60) -> tuple[int, str]:
+        return self.ask(
+            "wait", "--config", str(self.config), "--host", host, "--since", "0s",
+            "--timeout-s", str(timeout_s), *more,
+        )  # fmt: skip
+
+    def health(self) -> tuple[int, dict[str, Any]]:
+        try:
+            url = f"http://127.0.0.1:{self.metrics}/health"
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return answer.status, dict(json.load(answer))
+        except urllib.error.HTTPError as error:
+            return error.code, dict(json.load(error))
+
+    def reasons(self) -> str:
+        """All that the dashboard has against any bucket."""
+        url = f"http://127.0.0.1:{self.port}/buckets.json"
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return " ".join(x for bucket in json.load(answer)["buckets"] for x in bucket["reasons"])
+
+    def stop(self) -> None:
+        for program in (self.agent.program, self.counter, self.collector):
+            if program.running:
+                program.kill()
+
+
+@pytest.fixture
+def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
+    broker, registry = SkidwayBroker(tmp_path, zookeeper), Registry(zookeeper, tmp_path)
+    broker.start()
+    with running(registry.program, registry.ready):
+        made = Fleet(tmp_path, broker, registry)
+        yield made
+        made.stop()
+    broker.program.kill()
+
+
+def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
+    """0 with lines and without, on the cluster and on the store; 1 with the agent stopped, and with
+    a counter that does not count."""
+    fleet.start_counter()
+    fleet.agent.start()
+    assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
+    fleet.write(1_000)
+    status, said = fleet.wait("--bootstrap-server", fleet.address)
+    assert status == 0, said
+    assert "1 host sealed past the bucket of" in said
+    fleet.start_collector()
+    status, said = fleet.wait("--json")
+    assert status == 0, said
+    assert fleet.counter.stop() == 0
+    since = this_second()
+    fleet.write(10)
+    status, said = fleet.ask(
+        "wait", "--config", str(fleet.config), "--host", "app1", "--since", since,
+        "--timeout-s", "5",
+    )  # fmt: skip
+    assert status == 1
+    assert "app1 (main): bucket" in said
+    assert "broker main is short by 10 of 10" in said
+    fleet.start_counter()
+    status, said = fleet.ask(
+        "wait", "--config", str(fleet.config), "--host", "app1", "--since", since
+    )
+    assert status == 0, said
+    assert fleet.agent.program.stop() == 0
+    status, said = fleet.wait(timeout_s=3)
+    assert status == 1
+    assert "app1 (main): " in said
+    assert "topic logs is sealed only to" in said
+
+
+def this_second() -> str:
+    """As an operator writes a moment down."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) -> None:
+    """Late if a roster names it, a mistake if none does; and 3 where nobody answers."""
+    fleet.write_roster(APP1, APP2)
+    status, said = fleet.wait(host="app2", timeout_s=1)
+    assert (status, "app2 (main): no agent of it was ever heard." in said) == (1, True), said
+    status, said = fleet.wait(host="app3")
+    assert (status, "no roster names this host" in said) == (2, True), said
+    nobody = f"127.0.0.1:{free_port()}"
+    assert fleet.wait("--bootstrap-server", nobody)[0] == 3
+
+
+def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
+    """Without a restart; a bad one changes nothing, is said once and by /health, until it is good.
+    A host that goes is retired, one that comes back is expected again."""
+    fleet.start_counter()
+    fleet.agent.start()
+    fleet.write(100)
+    fleet.start_collector()
+    eventually(lambda: fleet.health()[0] == 200, what="healthy")
+    assert fleet.wait()[0] == 0
+    assert "app2" not in fleet.reasons()
+    fleet.write_roster(APP1, APP2)
+    words = "host app2 is expected, but no agent of it reported yet"
+    eventually(lambda: words in fleet.reasons(), what="app2 is expected")
+    fleet.write_roster(text="hosts:\n  - {host: app1}\n")
+    eventually(lambda: fleet.health()[0] == 503, what="the roster is refused")
+    assert "the key 'hosts[0].cluster' is missing" in fleet.health()[1]["roster"]
+    assert words in fleet.reasons(), "the last good one holds"
+    assert fleet.collector.output().count("roster_refused") == 1
+    fleet.write_roster(APP1, {"host": "app2", "cluster": "main", "retired": True})
+    eventually(lambda: fleet.health()[0] == 200, what="healthy again")
+    assert words not in fleet.reasons()
+    fleet.write_roster(APP1, APP2)
+    eventually(lambda: words in fleet.reasons(), what="app2 is expected again")
+    assert fleet.collector.stop() == 0
+    fleet.write_roster(text="hosts: no")
+    assert fleet.collector.start().wait() == 78
+    assert "hosts must be a list" in fleet.collector.output()
+
+
+def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
+    """1 while an expected one is missed: never heard, or silent; 0 when all report."""
+    fleet.agent.start()
+    hosts = ["hosts", "--json", "--config", str(fleet.config)]
+
+    def reporting() -> bool:
+        return fleet.ask(*hosts)[0] == 0
+
+    eventually(reporting, within_s=60, every_s=0.5, what="app1 reports")
+    fleet.write_roster(APP1, APP2, {"host": "app7", "cluster": "main", "retired": True})
+    done = run_skidway("audit", *hosts)
+    states = {x["host"]: x["state"] for x in json.loads(done.stdout)["hosts"]}
+    assert done.returncode == 1
+    assert states == {"app1": "reporting", "app2": "never heard", "app7": "retired"}
+    fleet.write_roster(APP1)
+    fleet.agent.program.kill()
+    eventually(lambda: not reporting(), within_s=60, every_s=0.5, what="app1 is silent")
+    status, said = fleet.ask("hosts", "--config", str(fleet.config))
+    assert status == 1
+    assert "silent since" in said
+    assert "1 of 1 expected hosts do not report (silent: app1)." in said
