@@ -18,7 +18,8 @@ Packages, low to high::
     broker         all of it together, as handlers see it
     expiry         what has expired, and who holds it back
     mirror         topics of other clusters, followed
-    program, cli   `skidway broker run|validate|dump-log`
+    handover       a partition goes to another broker or disk while nobody serves it
+    program, cli   `skidway broker run|validate|dump-log|hand-over|take-over`
 
 Who owns which state:
 

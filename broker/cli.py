@@ -1,4 +1,7 @@
-"""`skidway broker run|validate|dump-log`; `skidway mirror` is in broker.mirror.cli."""
+"""`skidway broker run|validate|dump-log|hand-over|take-over`.
+
+`skidway mirror` is in broker.mirror.cli.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 from typing import Any
 
 from broker import program
+from broker.handover import cli as handover
 from broker.log import cli as dump_log
 from broker.mirror.cli import register as register_mirror
 from broker.settings import BrokerSettings
@@ -25,6 +29,7 @@ def register(subparsers: Any) -> None:
     add_config_options(run, BrokerSettings)
     run.set_defaults(run=_run)
     dump_log.register(verbs)
+    handover.register(verbs)
     validate = verbs.add_parser("validate", help="check the settings, and end")
     add_config_options(validate, BrokerSettings)
     validate.set_defaults(run=_validate)

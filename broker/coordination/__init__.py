@@ -17,6 +17,7 @@
     stored_groups groups as they lie there: looked at, listed, deleted
     ledger        what is written of groups: generations, committed offsets
     store         the other operations, blocking
+    reassignment  who has a partition, read and changed as one
     reader        the catalog, re-reading only what a watch says has changed
     session       the thread that does all of it, and what happens when the session is lost
     producer_ids  ids from the block that we own

@@ -133,7 +133,9 @@ class LogManager:
                 continue
             partition = names.partition_of(entry.name)
             if partition is None:
-                if not names.is_stray_directory(entry.name):
+                if names.moved_partition(entry.name) is not None:
+                    _log.info("moved_partition_left", path=str(entry))
+                elif not names.is_stray_directory(entry.name):
                     _log.warning("unknown_directory", path=str(entry))
             else:
                 try:
@@ -291,6 +293,12 @@ class LogManager:
             del self.logs[partition]
             self.stopped[partition] = str(failure)
         return gone
+
+    def moved(self, partition: TopicPartition) -> Path | None:
+        """Where a partition lies that was handed over, and that nobody took over here yet."""
+        name = names.moved_directory(partition)
+        found = (each.path / name for each in self._online())
+        return next((path for path in found if path.exists()), None)
 
     def directory_of(self, path: Path) -> LogDirectory | None:
         """The log directory in which a path lies."""

@@ -25,6 +25,7 @@ CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 
 DELETED_DIRECTORY = "-delete"
 STRAY_DIRECTORY = "-stray"
+MOVED_DIRECTORY = ".moved"
 
 TOPIC_NAME_MAX = 249  # Kafka's: leaves room for "-<partition>" in a file name of 255
 FILE_NAME_MAX = 255
@@ -95,6 +96,17 @@ def is_stray_directory(directory: str) -> bool:
     """Whether a directory of this name was set aside because no topic known owns it."""
     match = _LEAVING.fullmatch(directory)
     return match is not None and match[1] == STRAY_DIRECTORY
+
+
+def moved_directory(partition: TopicPartition) -> str:
+    """The name of a partition's directory while it is handed over, which nobody serves."""
+    return partition_directory(partition) + MOVED_DIRECTORY
+
+
+def moved_partition(directory: str) -> TopicPartition | None:
+    """The partition that was handed over in a directory of this name; None for any other."""
+    stem = directory.removesuffix(MOVED_DIRECTORY)
+    return None if stem == directory else partition_of(stem)
 
 
 def segment_bases(directory: Path) -> list[int]:

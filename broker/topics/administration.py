@@ -9,7 +9,8 @@ The order is what makes a crash harmless:
              directory; one *with* state whose directory is missing has lost data, and is stopped
              by name rather than begun again at offset 0
 
-A directory that belongs to no topic known is set aside, never deleted.
+A directory that belongs to no topic known, or whose partition is assigned to another broker (see
+`broker.handover`), is set aside, never deleted.
 
 A topic may be deleted, and made again under its name, while its partitions are still being made:
 whatever comes late is matched by topic id. What we deleted ourselves never comes back by a picture
@@ -105,8 +106,8 @@ class Topics:
         ours: dict[TopicPartition, Found] = {}
         for partition, each in found:
             topic = self.catalog.topics.get(partition.topic)
-            info = None if topic is None else topic.partitions.get(partition.partition)
-            if topic is None or info is None or each.topic_id not in (None, topic.topic_id):
+            ours_now = topic is not None and self._is_ours(topic, partition.partition)
+            if topic is None or not ours_now or each.topic_id not in (None, topic.topic_id):
                 gone = partition.topic in deleting and each.topic_id == deleting[partition.topic]
                 self._logs.set_aside(partition, each, delete=gone)
             elif partition in ours:
@@ -116,6 +117,11 @@ class Topics:
                 ours[partition] = each
         return ours
 
+    def _is_ours(self, topic: Topic, number: int) -> bool:
+        """Whether a partition is assigned to this broker."""
+        info = topic.partitions.get(number)
+        return info is not None and info.replicas[:1] == (self._broker_id,)
+
     def apply(self, catalog: Catalog) -> None:
         """Takes over what ZooKeeper says now: hosts what is new, drops what is gone."""
         catalog = _with(self._own, self._without_deleted(catalog))
@@ -124,7 +130,7 @@ class Topics:
         wanted: dict[str, list[int]] = {}
         for topic in catalog.topics.values():
             for number, info in topic.partitions.items():
-                if info.replicas[:1] == (self._broker_id,):
+                if self._is_ours(topic, number):
                     self._host(topic, number, info, wanted)
         for name, numbers in wanted.items():
             self._prepare(catalog.topics[name], numbers)
@@ -288,7 +294,9 @@ class Topics:
                 suffix = names.DELETED_DIRECTORY if marked else names.STRAY_DIRECTORY
                 self._take_out(partition, suffix)
         for partition in list(self._logs.stopped):
-            if partition.topic not in self.catalog.topics and partition.topic not in deleting:
+            topic = self.catalog.topics.get(partition.topic)
+            is_gone = topic is None and partition.topic not in deleting
+            if is_gone or (topic is not None and not self._is_ours(topic, partition.partition)):
                 self._take_out(partition, names.STRAY_DIRECTORY)
 
     def _take_out(self, partition: TopicPartition, suffix: str) -> None:
@@ -314,11 +322,19 @@ class Topics:
         elif info.state is None:
             wanted.setdefault(topic.name, []).append(number)
         elif known is None:
-            self._logs.stop(
-                partition,
-                f"the directory of {partition} is missing; bring it back, or delete the topic"
-                f"{self._logs.offline_words()}",
+            self._logs.stop(partition, self._why_missing(partition))
+
+    def _why_missing(self, partition: TopicPartition) -> str:
+        moved = self._logs.moved(partition)
+        if moved is not None:
+            return (
+                f"{partition} was handed over and lies in {moved}; take it over where it shall be "
+                "served (skidway broker take-over), here or on another broker"
             )
+        return (
+            f"the directory of {partition} is missing; bring it back, or delete the topic"
+            f"{self._logs.offline_words()}"
+        )
 
     def _prepare(self, topic: Topic, numbers: list[int]) -> None:
         """Makes the logs of new partitions, then says in ZooKeeper that we lead them."""

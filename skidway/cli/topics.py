@@ -148,10 +148,19 @@ def _alter(args: argparse.Namespace) -> int:
 def _describe(args: argparse.Namespace) -> int:
     with connect(args) as client:
         sizes = _sizes(client)
-        documents = [_document(client, topic, sizes) for topic in existing(client, args.topic)]
+        errors: dict[TopicPartition, KafkaError] = {}
+        topics = existing(client, args.topic)
+        documents = [_document(client, topic, sizes, errors) for topic in topics]
+    _show(documents, args)
+    for error in errors.values():
+        sys.stderr.write(f"skidway topics: {error}\n")
+    return 1 if errors else 0
+
+
+def _show(documents: list[dict[str, Any]], args: argparse.Namespace) -> None:
     if args.json:
         print_json(documents)
-        return 0
+        return
     for number, document in enumerate(documents):
         if number:
             print()
@@ -162,7 +171,6 @@ def _describe(args: argparse.Namespace) -> int:
             if args.all or is_own or (value and key.startswith(CONFIGS_SHOWN)):
                 print(f"  {key} = {value}  ({SOURCES.get(source, source.lower())})")
         table(document["partitions"], list(document["partitions"][0]))
-    return 0
 
 
 def connect(args: argparse.Namespace) -> Client:
@@ -202,10 +210,13 @@ def _document(
     client: Client,
     topic: Topic,
     sizes: dict[tuple[int, TopicPartition], tuple[int, str]] | None,
+    errors: dict[TopicPartition, KafkaError],
 ) -> dict[str, Any]:
+    """errors: is given why a partition's offsets are not known."""
     partitions = [TopicPartition(topic.name, each.index) for each in topic.partitions]
-    first = client.list_offsets(dict.fromkeys(partitions, EARLIEST))
-    end = client.list_offsets(dict.fromkeys(partitions, LATEST))
+    first, refused = client.list_offsets_now(dict.fromkeys(partitions, EARLIEST))
+    end, ends_refused = client.list_offsets_now(dict.fromkeys(partitions, LATEST))
+    errors.update(refused | ends_refused)
     entries = client.config_entries(topic.name)
     rows = []
     for each, tp in zip(topic.partitions, partitions, strict=True):
@@ -217,8 +228,8 @@ def _document(
                 "leader_epoch": each.leader_epoch,
                 "replicas": list(each.replicas),
                 "isr": list(each.isr),
-                "log_start_offset": first[tp].offset,
-                "high_watermark": end[tp].offset,
+                "log_start_offset": first[tp].offset if tp in first else None,
+                "high_watermark": end[tp].offset if tp in end else None,
                 "size_bytes": size_bytes,
                 "log_dir": directory,
             }

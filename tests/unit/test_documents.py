@@ -48,7 +48,9 @@ def names_in(path: Path) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
 
 
-@pytest.mark.parametrize(("page", "least"), [("delivery.md", 60), ("broker.md", 50)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("delivery.md", 60), ("broker.md", 50), ("operations.md", 50)]
+)
 def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
     """A page says for each rule, trap or fault which test keeps it; none of them is a dead name."""
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / page).read_text())
@@ -59,6 +61,17 @@ def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
         if not (ROOT / file).exists() or name not in names_in(ROOT / file)
     ]
     assert not missing
+
+
+def test_every_failure_of_the_guide_names_what_shows_it() -> None:
+    """docs/operations.md: each failure says what is seen, what to do, and which test shows it."""
+    guide = (ROOT / "docs/operations.md").read_text()
+    section = guide.partition("\n## Failures\n")[2].partition("\n## ")[0]
+    failures = re.split(r"^### ", section, flags=re.MULTILINE)
+    assert len(failures) > 20
+    for failure in failures[1:]:
+        for part in ("**Seen:**", "**Do", "**Kept by:** `tests/"):
+            assert part in failure, f"{part} in {failure.splitlines()[0]}"
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -114,6 +114,13 @@ class Client:
                     raise error
             self.pause(backoff.next_s())
 
+    def list_offsets_now(
+        self, times: Mapping[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
+        """The same without patience: what leaders say at once, and why others do not."""
+        found: dict[TopicPartition, ListedOffset] = {}
+        return found, self._list_offsets_once(times, found)
+
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
         """Has the cluster keep where a group without members is. KafkaError if it does not."""
         deadline = self.clock.monotonic() + self.request_timeout_ms / 1000

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from support.batches import batch, sized
 from support.brokers import SkidwayBroker
-from support.processes import free_port, run_skidway
+from support.processes import eventually, free_port, run_skidway
 from support.raw_client import RawClient
 
 pytestmark = pytest.mark.conformance
@@ -107,3 +108,43 @@ def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
     done = run_skidway("broker", "dump-log", str(skidway_broker.logs))
     assert done.returncode == 2
     assert "dumped-0" in done.stderr
+
+
+def test_a_topic_without_a_leader_is_described(tmp_path: Path, zookeeper: str) -> None:
+    """The partition is shown with what is known of it, the others whole; status 1 and a sentence
+    say what is missing."""
+    brokers = []
+    for number in (1, 2):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        broker = SkidwayBroker(folder, zookeeper)
+        broker.settings["broker.id"] = number
+        brokers.append(broker)
+    stays, goes = brokers
+    at = ("--bootstrap-server", stays.address)
+
+    def shown() -> bool:
+        done = run_skidway("topics", "create", f"logs{len(found)}", "--partitions", "2", *at)
+        assert done.returncode == 0, done.stderr
+        listed = run_skidway("topics", "describe", f"logs{len(found)}", "--json", *at)
+        found.append(json.loads(listed.stdout)[0]["partitions"])
+        return {row["leader"] for row in found[-1]} == {1, 2}
+
+    found: list[list[dict[str, object]]] = []
+    try:
+        for each in brokers:
+            each.start()
+        eventually(shown, what="a topic on both brokers")
+        topic = f"logs{len(found) - 1}"
+        (lost,) = (row["partition"] for row in found[-1] if row["leader"] == 2)
+        assert goes.program.stop() == 0
+        done = run_skidway("topics", "describe", topic, "--json", *at)
+        assert done.returncode == 1
+        assert f"{topic}-{lost} has no leader now" in done.stderr
+        rows = {row["partition"]: row for row in json.loads(done.stdout)[0]["partitions"]}
+        assert rows[lost]["high_watermark"] is None
+        assert rows[lost]["replicas"] == [2]
+        assert [row["high_watermark"] for at, row in rows.items() if at != lost] == [0]
+    finally:
+        for each in brokers:
+            each.end()

@@ -1,14 +1,32 @@
+"""ZooKeeper as three servers, one of which is lost; and as one that was set back to a copy."""
+
 from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from schemas.client import RegistryClient
 from skidway.coordination import Coordinator, Versioned
-from support.processes import Program, answers, eventually, free_port, running, skidway
+from support.batches import sized, stored
+from support.brokers import SkidwayBroker
+from support.processes import (
+    Program,
+    answers,
+    eventually,
+    free_port,
+    run_skidway,
+    running,
+    skidway,
+)
+from support.raw_client import RawClient
+from support.registry import Registry
+from support.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
 
@@ -18,12 +36,13 @@ class Member:
 
     def __init__(self, number: int, servers: dict[int, str], folder: Path) -> None:
         self.number = number
+        self.data = folder / f"data-{number}"
         self.port, self.metrics_port = free_port(), free_port()
         path = folder / f"zookeeper-{number}.yml"
         path.write_text(
             json.dumps(
                 {
-                    "dataDir": str(folder / f"data-{number}"),
+                    "dataDir": str(self.data),
                     "clientPort": self.port,
                     "metrics.listener": f"127.0.0.1:{self.metrics_port}",
                     "tickTime": 500,
@@ -44,23 +63,112 @@ class Member:
             return str(json.load(answer)["mode"])
 
 
-def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
-    """Three servers elect a leader; killed it is replaced, and nothing written is lost."""
+@contextlib.contextmanager
+def three(folder: Path) -> Iterator[dict[int, Member]]:
+    """An ensemble that serves."""
     servers = {n: f"127.0.0.1:{free_port()}:{free_port()}" for n in (1, 2, 3)}
-    members = [Member(number, servers, tmp_path) for number in servers]
+    members = {number: Member(number, servers, folder) for number in servers}
     with contextlib.ExitStack() as stack:
-        for member in members:
+        for member in members.values():
             # The first one is not ready before there is a second: await them all together.
             stack.enter_context(running(member.program, lambda: True))
-        eventually(lambda: all(member.ready() for member in members), within_s=90)
-        modes = {member.mode(): member for member in members}
+        eventually(lambda: all(each.ready() for each in members.values()), within_s=90)
+        yield members
+
+
+def addresses(members: dict[int, Member]) -> str:
+    return ",".join(f"127.0.0.1:{member.port}" for member in members.values())
+
+
+def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
+    """Three servers elect a leader; killed it is replaced, and nothing written is lost."""
+    with three(tmp_path) as members:
+        modes = {member.mode(): member for member in members.values()}
         assert set(modes) == {"leader", "follower"}
-        connect = ",".join(f"127.0.0.1:{member.port}" for member in members)
-        with Coordinator(f"{connect}/dc1", session_timeout_s=20) as session:
+        with Coordinator(f"{addresses(members)}/dc1", session_timeout_s=20) as session:
             session.create_if_absent("/kept", b"1")
             modes["leader"].program.kill()
             assert session.get("/kept") == Versioned(b"1", 0)
             assert session.set_versioned("/kept", b"2", 0)
-        left = [member for member in members if member is not modes["leader"]]
+        left = [member for member in members.values() if member is not modes["leader"]]
         eventually(lambda: all(member.ready() for member in left), within_s=60)
         assert sorted(member.mode() for member in left) == ["follower", "leader"]
+
+
+def create(broker: SkidwayBroker, topic: str) -> None:
+    done = run_skidway("topics", "create", topic, "--bootstrap-server", broker.address)
+    assert done.returncode == 0, done.stderr
+
+
+def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
+    """The leader dies with its disk: topics and schemas are made meanwhile; an empty server in its
+    place takes everything from the others, who can then be done without."""
+    with three(tmp_path) as members:
+        broker = SkidwayBroker(tmp_path, f"{addresses(members)}/dc1")
+        registry = Registry(addresses(members), tmp_path)
+        with (
+            running(broker.program, broker.ready),
+            running(registry.program, registry.ready),
+        ):
+            schemas = RegistryClient(registry.url)
+            create(broker, "before")
+            lost = next(each for each in members.values() if each.mode() == "leader")
+            lost.program.kill()
+            shutil.rmtree(lost.data)
+            create(broker, "during")
+            assert schemas.register("logs-value", '"string"') == 1
+            lost.program.start()
+            eventually(lost.ready, within_s=60)
+            assert lost.mode() == "follower"
+            other = next(each for each in members.values() if each is not lost)
+            other.program.kill()
+            create(broker, "after")
+            assert schemas.register("logs-key", '"long"') == 2
+            with RawClient(broker.port) as client:
+                for topic in ("before", "during", "after"):
+                    assert client.produce(topic, sized(100)).error_code == 0
+
+
+def test_an_older_copy_of_zookeeper(tmp_path: Path) -> None:
+    """What was made since the copy is not served and not deleted: topics are set aside by name, and
+    a newer dump of the registry brings its ids back before any is given out twice."""
+    server = ZooKeeper(tmp_path)
+    data, copy, dump = tmp_path / "data", tmp_path / "copy", tmp_path / "registry.jsonl"
+    broker = SkidwayBroker(tmp_path, f"{server.address}/dc1")
+    registry = Registry(server.address, tmp_path)
+    with (
+        running(server.program, server.ready),
+        running(broker.program, broker.ready),
+        running(registry.program, registry.ready),
+    ):
+        schemas = RegistryClient(registry.url)
+        create(broker, "old")
+        schemas.register("old-value", '"string"')
+        assert server.program.stop() == 0
+        shutil.copytree(data, copy)
+        server.program.start().wait_until(server.ready)
+        eventually(registry.ready, what="the registry is back")
+        create(broker, "late")
+        assert schemas.register("late-value", '"long"') == 2
+        with RawClient(broker.port) as client:
+            assert client.produce("late", sized(100)).base_offset == 0
+        before = stored(broker.logs / "late-0")
+        done = run_skidway("schemas", "dump", str(dump), "--registry", registry.url)
+        assert done.returncode == 0, done.stderr
+
+        for program in (broker.program, registry.program, server.program):
+            assert program.stop() == 0
+        shutil.rmtree(data)
+        shutil.copytree(copy, data)
+        server.program.start().wait_until(server.ready)
+        registry.program.start().wait_until(registry.ready)
+        assert schemas.subjects() == ["old-value"]
+        done = run_skidway("schemas", "restore", str(dump), "--registry", registry.url)
+        assert done.returncode == 0, done.stderr
+        assert schemas.schema(2) == '"long"'
+        assert schemas.register("new-value", '"int"') == 3
+        broker.program.start().wait_until(broker.ready)
+        (aside,) = broker.logs.glob("late-0.*-stray")
+        assert stored(aside) == before
+        with RawClient(broker.port) as client:
+            assert client.produce("old", sized(100)).base_offset == 0

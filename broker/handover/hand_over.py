@@ -1,0 +1,129 @@
+"""The old broker's half: from a partition that is served here to a directory that can go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from broker.coordination import reassignment, store
+from broker.coordination.reassignment import Assigned
+from broker.handover import waybill
+from broker.handover.waybill import Waybill
+from broker.log import dump, names
+from broker.log.config import LogConfig
+from broker.log.dump import NoBatch
+from broker.log.log_directory import LogDirectory
+from broker.log.opening import Opening
+from broker.log.partition_log import PartitionLog
+from broker.log.recovery import open_log
+from broker.topics.configs import log_config
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError, StateRefused
+from skidway.files import fsync_directory
+from skidway.kafka.types import TopicPartition
+
+
+class HandOver:
+    """Of partitions of one broker, whose log directories are locked by the caller."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        defaults: LogConfig,
+        directories: list[LogDirectory],
+        coordinator: Coordinator,
+        now_ms: int,
+    ) -> None:
+        self._broker_id = broker_id
+        self._defaults = defaults
+        self._directories = directories
+        self._coordinator = coordinator
+        self._cluster_id = store.cluster_id(coordinator)
+        self._now_ms = now_ms
+
+    def hand_over(
+        self, partition: TopicPartition, progress: Callable[[str], object]
+    ) -> tuple[Path, Waybill]:
+        """The directory that can be copied, and what is in it. Can be done again.
+
+        Raises StateRefused where the partition is not this broker's to give, DamagedLog,
+        StorageFailed, SkidwayError.
+        """
+        home, path, moved = self._find(partition)
+        if not path.exists():
+            known = waybill.read(moved)
+            if known is not None:
+                return moved, known
+        assigned = self._assigned(partition)
+        config = log_config(self._defaults, assigned.configs)
+        if path.exists():
+            progress(f"{partition}: reading {path}")
+            self._open(home, partition, path, config)
+            _check_batches(path)
+            path.rename(moved)
+            fsync_directory(home.path)
+        log = self._open(home, partition, moved, config)
+        bill = Waybill(
+            partition,
+            assigned.topic_id,
+            self._cluster_id,
+            self._broker_id,
+            assigned.state.leader_epoch,
+            log.log_start_offset,
+            log.log_end_offset,
+            waybill.contents(moved),
+        )
+        waybill.write(moved, bill)
+        return moved, bill
+
+    def _find(self, partition: TopicPartition) -> tuple[LogDirectory, Path, Path]:
+        name, gone = names.partition_directory(partition), names.moved_directory(partition)
+        for home in self._directories:
+            path, moved = home.path / name, home.path / gone
+            if path.exists() and moved.exists():
+                raise StateRefused(
+                    f"{moved} is there beside {path}: an earlier move left it; remove it first"
+                )
+            if path.exists() or moved.exists():
+                return home, path, moved
+        looked = ", ".join(str(each.path) for each in self._directories)
+        raise StateRefused(f"{partition} has no directory {name} in {looked}")
+
+    def _assigned(self, partition: TopicPartition) -> Assigned:
+        assigned = reassignment.read(self._coordinator, partition)
+        if assigned.state.leader != self._broker_id:
+            raise StateRefused(
+                f"{partition} is led by broker {assigned.state.leader}, not by this one, "
+                f"{self._broker_id}: hand it over there"
+            )
+        return assigned
+
+    def _open(
+        self, home: LogDirectory, partition: TopicPartition, path: Path, config: LogConfig
+    ) -> PartitionLog:
+        """As a start would, so that what a crash left is repaired; then as a clean stop does."""
+        opening = Opening(
+            partition,
+            path,
+            config,
+            self._now_ms,
+            clean=home.clean,
+            recovery_point=home.recovery_points.get(partition, 0),
+            log_start_offset=home.log_start_offsets.get(partition, 0),
+        )
+        log = open_log(opening).log
+        log.close_cleanly()
+        return log
+
+
+def _check_batches(path: Path) -> None:
+    for file in dump.segment_files(path):
+        for batch in dump.batches(file):
+            if isinstance(batch, NoBatch):
+                raise SkidwayError(
+                    f"{file} is damaged at position {batch.position}: {batch.reason}"
+                )
+            if not batch.crc_ok:
+                raise SkidwayError(
+                    f"{file} is damaged at position {batch.position}: the CRC-32C is wrong"
+                )

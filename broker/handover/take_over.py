@@ -1,0 +1,102 @@
+"""The new broker's half: from a directory that was copied here to a partition that is served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from broker.coordination import reassignment, store
+from broker.handover import waybill
+from broker.handover.waybill import Waybill
+from broker.log import names
+from broker.log.log_directory import LogDirectory, write_checkpoints
+from broker.topics.catalog import PartitionState
+from skidway.coordination import Coordinator
+from skidway.errors import SkidwayError, StateRefused
+from skidway.files import fsync_directory
+
+
+class TakeOver:
+    """By one broker, whose log directories are locked by the caller."""
+
+    def __init__(
+        self, broker_id: int, directories: list[LogDirectory], coordinator: Coordinator
+    ) -> None:
+        self._broker_id = broker_id
+        self._directories = directories
+        self._coordinator = coordinator
+        self._cluster_id = store.cluster_id(coordinator)
+
+    def take_over(
+        self, directory: Path, progress: Callable[[str], object]
+    ) -> tuple[Path, Waybill, int]:
+        """Where the partition lies now, what it has, and its leader epoch. Can be done again.
+
+        Raises StateRefused where the copy is not whole or not the newest, SkidwayError.
+        """
+        home, path = self._home_of(directory)
+        bill = waybill.read(path)
+        if bill is None:
+            raise StateRefused(
+                f"{path} has no {waybill.FILE}: hand the partition over first (skidway broker "
+                "hand-over, where it was served), and copy all of its directory"
+            )
+        target = self._check(path, home, bill)
+        progress(f"{bill.partition}: comparing {bill.size_bytes} bytes in {path}")
+        waybill.receive(path, bill)
+        self._note_offsets(home, bill)
+        epoch = self._switch(bill)
+        path.rename(target)
+        fsync_directory(home.path)
+        (target / waybill.FILE).unlink()
+        fsync_directory(target)
+        return target, bill, epoch
+
+    def _home_of(self, directory: Path) -> tuple[LogDirectory, Path]:
+        path = directory.absolute()
+        for home in self._directories:
+            if home.path.absolute() == path.parent:
+                return home, home.path / path.name
+        wanted = ", ".join(str(each.path) for each in self._directories)
+        raise StateRefused(f"{directory} is not in one of this broker's log.dirs ({wanted})")
+
+    def _check(self, path: Path, home: LogDirectory, bill: Waybill) -> Path:
+        if path.name != names.moved_directory(bill.partition):
+            raise StateRefused(f"{path} holds {bill.partition}: its name must be the one it had")
+        if bill.cluster_id != self._cluster_id:
+            raise StateRefused(
+                f"{bill.partition} was handed over in cluster {bill.cluster_id}, and this is "
+                f"cluster {self._cluster_id}"
+            )
+        name = names.partition_directory(bill.partition)
+        for each in self._directories:
+            if (each.path / name).exists():
+                raise StateRefused(f"{each.path / name} is there already; this broker serves it")
+        return home.path / name
+
+    def _note_offsets(self, home: LogDirectory, bill: Waybill) -> None:
+        """In the checkpoints: what DeleteRecords took away must not come back."""
+        home.recovery_points[bill.partition] = bill.log_end_offset
+        home.log_start_offsets[bill.partition] = bill.log_start_offset
+        try:
+            write_checkpoints(home.path, home.recovery_points, home.log_start_offsets)
+        except OSError as error:
+            raise SkidwayError(f"cannot write into {home.path}: {error.strerror}") from error
+
+    def _switch(self, bill: Waybill) -> int:
+        """Says in ZooKeeper that this broker leads it, unless somebody took it since."""
+        assigned = reassignment.read(self._coordinator, bill.partition)
+        wanted = PartitionState(self._broker_id, bill.leader_epoch + 1, (self._broker_id,))
+        now = assigned.state
+        if assigned.topic_id != bill.topic_id:
+            raise StateRefused(f"the topic of {bill.partition} was made again since: it is another")
+        if (now.leader, now.leader_epoch) == (wanted.leader, wanted.leader_epoch):
+            return wanted.leader_epoch  # done by a take-over that did not come to its end
+        if (now.leader, now.leader_epoch) != (bill.broker_id, bill.leader_epoch):
+            raise StateRefused(
+                f"{bill.partition} is led by broker {now.leader} in leader epoch "
+                f"{now.leader_epoch}; it was handed over by broker {bill.broker_id} in epoch "
+                f"{bill.leader_epoch}, so this copy is older than what is served"
+            )
+        reassignment.write(self._coordinator, bill.partition, assigned, wanted)
+        return wanted.leader_epoch

@@ -1,0 +1,142 @@
+"""What belongs to a partition that was handed over: written into its directory, and compared.
+
+`waybill.json` is the last thing that a hand-over writes, and names every other file. Times of
+modification are part of it because retention goes by them, and not every copy keeps them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+
+from broker.log.checkpoints import decode_id, encode_id
+from skidway.errors import StateRefused
+from skidway.files import fsync_directory, write_atomically
+from skidway.kafka.types import TopicPartition
+
+FILE = "waybill.json"
+VERSION = 1
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One file: length in bytes, time of modification in ns, CRC-32C of all of it."""
+
+    name: str
+    size: int
+    modified_ns: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waybill:
+    """A partition as it was handed over. leader_epoch: the one it was served in last."""
+
+    partition: TopicPartition
+    topic_id: uuid.UUID
+    cluster_id: str
+    broker_id: int
+    leader_epoch: int
+    log_start_offset: int
+    log_end_offset: int
+    files: tuple[Content, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all files."""
+        return sum(each.size for each in self.files)
+
+
+def contents(directory: Path) -> tuple[Content, ...]:
+    """Every file of a partition's directory, read to its end. Raises OSError."""
+    found = sorted(each for each in directory.iterdir() if each.name != FILE)
+    return tuple(_content(each) for each in found if not each.name.endswith(".tmp"))
+
+
+def write(directory: Path, waybill: Waybill) -> None:
+    """Durably. Raises OSError."""
+    document: dict[str, Any] = {
+        "version": VERSION,
+        "topic": waybill.partition.topic,
+        "partition": waybill.partition.partition,
+        "topic_id": encode_id(waybill.topic_id),
+        "cluster_id": waybill.cluster_id,
+        "broker_id": waybill.broker_id,
+        "leader_epoch": waybill.leader_epoch,
+        "log_start_offset": waybill.log_start_offset,
+        "log_end_offset": waybill.log_end_offset,
+        "files": [asdict(each) for each in waybill.files],
+    }
+    write_atomically(directory / FILE, (json.dumps(document, indent=1) + "\n").encode())
+
+
+def read(directory: Path) -> Waybill | None:
+    """The waybill in a directory; None if there is none. Raises StateRefused, OSError."""
+    path = directory / FILE
+    try:
+        content = json.loads(path.read_bytes())
+        if content["version"] != VERSION:
+            raise StateRefused(f"{path} was written by another program version")
+        return Waybill(
+            TopicPartition(str(content["topic"]), int(content["partition"])),
+            decode_id(content["topic_id"]),
+            str(content["cluster_id"]),
+            int(content["broker_id"]),
+            int(content["leader_epoch"]),
+            int(content["log_start_offset"]),
+            int(content["log_end_offset"]),
+            tuple(Content(**each) for each in content["files"]),
+        )
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError) as error:
+        raise StateRefused(f"{path} is damaged: {error!r}; copy the directory again") from error
+
+
+def receive(directory: Path, waybill: Waybill) -> None:
+    """Compares every file with the waybill, gives it its time back and makes it durable.
+
+    Raises StateRefused for the first that is not what was handed over, OSError.
+    """
+    expected = {each.name: each for each in waybill.files}
+    found = {each.name: each for each in contents(directory)}
+    for name in sorted(expected.keys() | found.keys()):
+        if name not in found:
+            raise StateRefused(f"{directory / name} is missing; copy the directory again")
+        if name not in expected:
+            raise StateRefused(f"{directory / name} does not belong to it; remove that file")
+        here, there = found[name], expected[name]
+        if (here.size, here.crc) != (there.size, there.crc):
+            raise StateRefused(
+                f"{directory / name} is not the file that was handed over: {here.size} bytes with "
+                f"CRC {here.crc:08x}, not {there.size} with {there.crc:08x}; copy it again"
+            )
+    for name, there in expected.items():
+        path = directory / name
+        os.utime(path, ns=(there.modified_ns, there.modified_ns))
+        _sync(path)
+    fsync_directory(directory)
+
+
+def _content(path: Path) -> Content:
+    crc = size = 0
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            crc = google_crc32c.extend(crc, chunk)
+            size += len(chunk)
+        return Content(path.name, size, os.fstat(file.fileno()).st_mtime_ns, crc)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
