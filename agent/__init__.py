@@ -41,6 +41,7 @@ or read them. Each mutable state has one owner:
     accounts.books.Books       the deltas; seals on their way     memory
     topics.Topics              ids and last seals of topics       memory; `topics`
     schedule.Schedule          when everything is looked through  memory
+    silences.Silences          who waits for brokers, since when  memory
     loop.Loop                  the turn                           memory
 
 Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; `buffer.memory` of batches
@@ -53,5 +54,5 @@ recognizing the copy that copytruncate makes (patterns should leave such copies 
 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
 files (host, tracked, tracking, rotations, reading), state, accounts, beginning, loop, then
-destinations, connection, program, ledger (what became of every byte), validation and cli.
+destinations, connection, silences, program, ledger (what became of every byte), validation, cli.
 """

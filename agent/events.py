@@ -5,6 +5,8 @@ Nothing is logged per record or per batch: the agent's own log may be one of the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prometheus_client import Counter, Gauge, Histogram
 
 from agent.delivery.press import Pressed
@@ -12,6 +14,9 @@ from agent.files.rotations import Unseen
 from agent.files.tracking import SetApart
 from audit.messages import Certainty
 from skidway import log
+
+NAMES_MAX = 5
+"""Partitions named in one line of the log."""
 
 _log = log.get(__name__)
 
@@ -93,6 +98,15 @@ def state_full(reason: str) -> None:
 def state_has_room() -> None:
     """The transaction that had no room went through."""
     _log.info("state_has_room")
+
+
+def brokers_silent(partitions: Sequence[str]) -> None:
+    """Which partitions' leaders acknowledge nothing; none: all do again."""
+    if partitions:
+        shown = list(partitions[:NAMES_MAX])
+        _log.error("brokers_silent", partitions=len(partitions), first=shown)
+    else:
+        _log.info("brokers_answer_again")
 
 
 def sizes(files: int, pending: int, unreadable: int) -> None:

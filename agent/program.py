@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent import connection, identity
+from agent import connection, events, identity
 from agent.destinations import Cluster, Destination
 from agent.files.host import FileKey, Host, OperatingSystem
 from agent.files.patterns import Pattern
 from agent.files.watching import Watch
 from agent.loop import Loop
 from agent.settings import AgentSettings
+from agent.silences import Silences
 from agent.state.database import State, check_machine, open_state
 from audit import topic
 from audit.messages import TOPIC, Tier
@@ -205,6 +206,8 @@ class RunningAgent:
         self._limits_stamp: tuple[int, int] | None = None
         self._status_at = self._refresh_at = self._limits_at = 0.0
         self._troubled_since: float | None = None
+        self._silences = Silences()
+        self._told_silence = False
 
     def __enter__(self) -> RunningAgent:
         self._watch.start()
@@ -231,6 +234,8 @@ class RunningAgent:
             patience_s = min(patience_s, LIMITS_EVERY_S)
         timeout_ms = round(patience_s * 1000)
         deliveries = self._producer.poll(timeout_ms, *wake)
+        answered = {each.tp for each in deliveries}
+        self._silences.look(self._producer.waiting, answered, self._clock.monotonic())
         self._publisher.poll(0)
         paths, everything, events = self._watch.inbox.take()
         everything |= self._watch.mind(events, self._clock.monotonic())
@@ -260,6 +265,12 @@ class RunningAgent:
         troubled = (
             self._troubled_since is not None and now - self._troubled_since > TROUBLED_AFTER_S
         )
+        silent = self._silences.longer_than(TROUBLED_AFTER_S, now)
+        for tp, seconds in silent.items():
+            troubles.setdefault(str(tp), f"no broker has acknowledged anything for {seconds:.0f} s")
+        if bool(silent) != self._told_silence:
+            self._told_silence = bool(silent)
+            events.brokers_silent(sorted(map(str, silent)))
         detail: dict[str, Any] = {
             "status": "running",
             "pending_bytes": self._loop.pending_bytes,
@@ -269,7 +280,7 @@ class RunningAgent:
         if self._loop.full_reason is not None:
             detail["status"] = "state full, nothing is read"
             detail["reason"] = self._loop.full_reason
-        return Health(self._loop.full_reason is None and not troubled, detail)
+        return Health(self._loop.full_reason is None and not troubled and not silent, detail)
 
     def _refresh(self) -> None:
         """New partitions and limits; an unreachable cluster or registry changes nothing."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent import identity
-from agent.files.host import FileKey, Handle, Host
+from agent.files.host import FileKey, Found, Handle, Host
 from agent.files.tracked import TrackedFile
 
 
@@ -33,5 +33,37 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
         return identity.doubt(handle.read, size, point.position, print_, point.guard) is None
     except OSError:
         return True
+    finally:
+        handle.close()
+
+
+def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
+    """The file's key now, where it lies as it lay and its file system has another device number.
+
+    Disks are numbered as they are found, and some file systems at each mount: a restart of the
+    machine may renumber every file. Same name, same inode and the same bytes where they were read
+    are the same file; with nothing read of it there is nothing to prove, and nothing to double.
+    """
+    found = host.look(old.location)
+    known = old.birth.key
+    if found is None or found.key == known or found.key.inode != known.inode:
+        return None
+    return found.key if _is_proven(host, found, old) else None
+
+
+def _is_proven(host: Host, found: Found, old: TrackedFile) -> bool:
+    point, print_ = old.last_point, old.birth.fingerprint
+    if not point.guard.length:
+        return False
+    try:
+        handle = host.open(found.path)
+    except OSError:
+        return False
+    try:
+        status = handle.status()
+        doubt = identity.doubt(handle.read, status.size, point.position, print_, point.guard)
+        return status.key == found.key and doubt is None
+    except OSError:
+        return False
     finally:
         handle.close()

@@ -40,7 +40,7 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """What a file id was announced with; never changes.
+    """What a file id was announced with; never changes, but for the device's number in `key`.
 
     path: as text for people (a name that is no UTF-8 is escaped). topic_id: of the topic then.
     serial: rises with every file id of this state.

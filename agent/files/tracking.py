@@ -8,6 +8,8 @@
     found nowhere, not held open              what it had unread is declared lost, its end unseen
     closed, and grew                          another id begins at the final length
     its inode after it was deleted            another id begins at byte 0, whatever the bytes
+    on another device after a start, else     the same id: the machine numbers its disks anew
+    alike by name, inode and bytes
     under a name that rotation gave, unknown  a new id (see rotations)
 
 A loss is declared once, when it is noticed, with its reason; nothing is ever skipped in silence.
@@ -19,14 +21,14 @@ import errno
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent import identity
 from agent.files.directories import Directories
 from agent.files.handles import Handles, Moved
 from agent.files.host import FileKey, Found, Handle, Host, Status
 from agent.files.kin import is_meant, kin_of, source_of
-from agent.files.likeness import begins_like, open_at
+from agent.files.likeness import begins_like, open_at, renumbered
 from agent.files.rotations import Rotations, Unseen
 from agent.files.tracked import (
     Birth,
@@ -116,6 +118,9 @@ class Tracker:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             tracked.source = source_of(tracked.birth, self.sources)
+            if (key := renumbered(self._host, tracked)) is not None:
+                tracked.birth = replace(tracked.birth, key=key)
+                self.note(tracked)
             self.files[tracked.file] = tracked
             if tracked.state is FileState.ENDED:
                 self.ended[tracked.file] = tracked

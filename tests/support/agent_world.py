@@ -60,7 +60,9 @@ class MemoryHandle:
 
     def status(self) -> Status:
         file = self._file
-        return Status(FileKey(1, file.inode), len(file.data), len(file.names), file.changed_ns)
+        return Status(
+            FileKey(self._host.device, file.inode), len(file.data), len(file.names), file.changed_ns
+        )
 
     def close(self) -> None:
         self._host.open_count -= 1
@@ -71,6 +73,7 @@ class Files:
 
     def __init__(self, clock: ManualClock) -> None:
         self.by_path: dict[str, MemoryFile] = {}
+        self.device = 1
         self.open_count = 0
         self._clock = clock
         self._inode = self._tick = 0
@@ -154,11 +157,13 @@ class Files:
         file = self.by_path.get(path)
         if file is None:
             return None
-        return Found(path, FileKey(1, file.inode), len(file.data), file.changed_ns)
+        return Found(path, FileKey(self.device, file.inode), len(file.data), file.changed_ns)
 
     def find(self, directory: str, key: FileKey) -> str | None:
         for path, file in self.by_path.items():
-            if path.rpartition("/")[0] == directory and file.inode == key.inode:
+            if path.rpartition("/")[0] != directory:
+                continue
+            if FileKey(self.device, file.inode) == key:
                 return path
         return None
 

@@ -1,4 +1,4 @@
-"""A `skidway` command that is killed just before it does the n-th thing to files.
+"""A `skidway` command that is killed just before it does the n-th thing to files of a folder.
 
 What it is about to open for writing, rename, remove, cut or give another time is told to an audit
 hook (PEP 578) of its own process, which kills it there: no handler runs, nothing is tidied up.
@@ -10,16 +10,20 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 PROGRAM = """
 import os, signal, sys
-left = int(sys.argv.pop(1))
+left, folder = int(sys.argv.pop(1)), sys.argv.pop(1)
 EVENTS = {"os.rename", "os.remove", "os.truncate", "os.utime", "os.mkdir", "open"}
 WRITING = os.O_WRONLY | os.O_RDWR
 
 def hook(event, args):
     global left
     if event not in EVENTS or (event == "open" and not args[2] & WRITING):
+        return
+    path = str(args[0])
+    if not path.startswith(folder) or path.endswith(".lock"):
         return
     left -= 1
     if left == 0:
@@ -33,10 +37,10 @@ sys.exit(main())
 """
 
 
-def killed_at(step: int, *arguments: str) -> bool:
+def killed_at(step: int, folder: Path, *arguments: str) -> bool:
     """Whether the command was killed; False if it came to its end before that step."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(step), *arguments],
+        [sys.executable, "-c", PROGRAM, str(step), str(folder), *arguments],
         capture_output=True,
         text=True,
         timeout=60,

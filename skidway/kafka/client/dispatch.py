@@ -161,6 +161,11 @@ class Dispatch:
         return min((each for each in times if each > now), default=None)
 
     @property
+    def waiting(self) -> frozenset[TopicPartition]:
+        """The partitions that have batches which are not acknowledged yet."""
+        return frozenset(self._active)
+
+    @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
         """The last refusal of every partition whose batches are being tried again."""
         boxes = (self._outboxes[tp] for tp in self._active)

@@ -76,6 +76,11 @@ class Producer:
         return self._dispatch.buffered_bytes
 
     @property
+    def waiting(self) -> frozenset[TopicPartition]:
+        """The partitions that have batches which are not acknowledged yet."""
+        return self._dispatch.waiting
+
+    @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
         """The last refusal of every partition whose batches are being tried again."""
         return self._dispatch.troubles

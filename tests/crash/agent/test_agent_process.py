@@ -275,3 +275,24 @@ def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lin
     assert done.returncode == 1
     assert "cannot be used" in done.stderr or "damaged" in done.stderr
     assert bytes(content) == database.read_bytes()
+
+
+def test_brokers_that_are_away_are_named(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker
+) -> None:
+    """/health is 503 and says which partitions nobody acknowledges, until they are back."""
+    process = agent(source(lines))
+    lines.write("a.log", 10)
+    process.start()
+    eventually(lambda: process.settled(lines.sizes()))
+    own_broker.program.kill()
+    lines.write("a.log", 10)
+    said = eventually(lambda: process.health().get("troubles"), what="it says who is away")
+    assert isinstance(said, dict)
+    assert "no broker has acknowledged anything for" in said["logs-0"]
+    assert not process.health()["ok"]
+    assert "brokers_silent" in process.program.output()
+    own_broker.start()
+    eventually(lambda: process.settled(lines.sizes()))
+    eventually(lambda: process.health()["ok"], what="well again")
+    assert process.program.stop() == 0

@@ -39,7 +39,7 @@ from support.raw_client import RawClient
 
 pytestmark = pytest.mark.crash
 LOGS = TopicPartition("logs", 0)
-BATCHES = 40
+BATCHES = 10
 DELETED = 3
 STATE_PATH = documents.state_path("logs", 0)
 
@@ -62,7 +62,7 @@ class Pair:
 
 @pytest.fixture
 def pair(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
-    """With 40 batches in logs-0, of which the first three were deleted; both stopped cleanly."""
+    """With ten batches in logs-0, of which the first three were deleted; both stopped cleanly."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / f"broker{number}"
@@ -298,7 +298,7 @@ def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
         moving = Moving(pair, coordinator)
         moving.keep(tmp_path / "kept")
         step = 0
-        while killed_at(step := step + 1, *command):
+        while killed_at(step := step + 1, tmp_path, *command):
             assert moving.served() == ([] if moved(pair.old).exists() else [1])
             moving.hand_over()
             assert moving.served() == []
@@ -318,7 +318,7 @@ def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
         moving = Moving(pair, coordinator)
         moving.keep(tmp_path / "kept")
         step = 0
-        while killed_at(step := step + 1, *command):
+        while killed_at(step := step + 1, tmp_path, *command):
             assert moving.served() == ([2] if (pair.new.logs / "logs-0").exists() else [])
             if moved(pair.new).exists():
                 moving.take_over()

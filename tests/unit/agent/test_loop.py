@@ -269,6 +269,45 @@ def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
     assert losses(world) == []
 
 
+def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
+    """After a restart of the machine: the same files, open and closed ones, whatever their device
+    is called now; nothing is sent again, nothing is declared lost."""
+    world.settings = settings(raw("logs", "/log/*"))
+    world.files.append("/log/a.log.1", b"1\n")
+    world.files.append(A, b"2\n")
+    world.start()
+    world.settle(5)
+    world.files.rename("/log/a.log.1", "/log/a.log.2")
+    world.settle(40)
+    before = {each["file"] for each in world.ledger()}
+    world.kill()
+    world.files.device = 2
+    world.files.append(A, b"3\n")
+    world.start()
+    world.settle(10)
+    assert sorted(world.values()) == ["1", "2", "3"]
+    assert {each["file"] for each in world.ledger()} == before
+    assert losses(world) == []
+    world.kill()
+    world.start()  # and it stays so
+    world.settle(10)
+    assert sorted(world.values()) == ["1", "2", "3"]
+
+
+def test_another_file_on_another_device_is_another_file(world: World) -> None:
+    """A disk was put in the place of one: same name and inode, other bytes."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.kill()
+    world.files.device = 2
+    world.files.overwrite(A, 0, b"x")
+    world.start()
+    world.settle(10)
+    assert sorted(world.values()) == ["1", "x"]
+    assert len({each["file"] for each in world.ledger()}) == 2
+
+
 def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
     """A closed id never grows; its successor names it and the position."""
     world.settings = settings(raw("logs", "/log/*"))

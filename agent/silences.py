@@ -1,0 +1,32 @@
+"""Partitions whose leader says nothing, not even no: how /health knows that brokers are away."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from skidway.kafka.types import TopicPartition
+
+
+class Silences:
+    """Since when each partition waits for an acknowledgement (monotonic seconds)."""
+
+    def __init__(self) -> None:
+        self._since: dict[TopicPartition, float] = {}
+
+    def look(
+        self,
+        waiting: Collection[TopicPartition],
+        answered: Collection[TopicPartition],
+        now: float,
+    ) -> None:
+        """waiting: partitions with batches on their way; answered: of which some arrived."""
+        for tp in self._since.keys() - set(waiting):
+            del self._since[tp]
+        for tp in waiting:
+            if tp in answered or tp not in self._since:
+                self._since[tp] = now
+
+    def longer_than(self, seconds: float, now: float) -> dict[TopicPartition, float]:
+        """The partitions that have waited for longer, with their seconds."""
+        waited = {tp: now - since for tp, since in self._since.items()}
+        return {tp: each for tp, each in waited.items() if each > seconds}
