@@ -62,8 +62,8 @@ def _is_proven(host: Host, found: Found, old: TrackedFile) -> bool:
     try:
         status = handle.status()
         doubt = identity.doubt(handle.read, status.size, point.position, print_, point.guard)
-        return status.key == found.key and doubt is None
     except OSError:
         return False
     finally:
         handle.close()
+    return status.key == found.key and doubt is None
