@@ -19,7 +19,9 @@ from prometheus_client import Gauge
 
 from audit.collection import Collection
 from audit.database import failures
+from audit.hosts import HostStatus, survey
 from audit.ledger import DATABASE, Ledger
+from audit.ledger_evidence import NO_BUCKETS
 from audit.reconcile import verdicts
 from audit.roster_file import RosterFile
 from audit.settings import AuditSettings
@@ -54,6 +56,9 @@ _BUCKETS = Gauge(
     ["verdict"],
 )
 _OVERDUE = Gauge("skidway_audit_overdue_buckets", "Of these, how many are due and not complete.")
+_EXPECTED = Gauge("skidway_audit_expected_hosts", "Hosts that must report.")
+_SILENT = Gauge("skidway_audit_silent_hosts", "Of these, how many are silent.")
+_NEVER_HEARD = Gauge("skidway_audit_never_heard_hosts", "Of these, how many were never heard.")
 
 
 def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> int:
@@ -159,13 +164,18 @@ class _Loop:
 
     def _measure(self) -> None:
         starts = self._ledger.newest_buckets(MEASURED_BUCKETS)
-        window = (starts[-1], starts[0] + 1) if starts else (0, 0)
+        window = (starts[-1], starts[0] + 1) if starts else NO_BUCKETS
         evidence = self._ledger.evidence(window)
-        found = verdicts(evidence, self._expected.policy, self._clock.time_ms())
+        policy, now_ms = self._expected.policy, self._clock.time_ms()
+        found = verdicts(evidence, policy, now_ms)
         by_status = Counter(verdict.status for verdict in found)
         for status in Status:
             _BUCKETS.labels(status.word).set(by_status[status])
         _OVERDUE.set(sum(1 for x in found if x.due and x.status is not Status.COMPLETE))
+        expected = [x for x in survey(evidence, policy, now_ms) if x.expected]
+        _EXPECTED.set(len(expected))
+        _SILENT.set(sum(1 for x in expected if x.status is HostStatus.SILENT))
+        _NEVER_HEARD.set(sum(1 for x in expected if x.status is HostStatus.NEVER_HEARD))
 
 
 class _Server(uvicorn.Server):

@@ -9,6 +9,7 @@ from typing import Any
 from audit import report
 from audit.hosts import HostState, HostStatus
 from audit.messages import Tier
+from audit.verdict import Status
 from audit.waiting import Proof
 
 COLUMNS = ["host", "cluster", "state", "last_heard", "sealed_to", "agent", "topics"]
@@ -63,16 +64,34 @@ def missed_words(missed: Sequence[HostState]) -> str:
     return f"do not report ({'; '.join(parts)})"
 
 
-def document(states: Sequence[HostState]) -> dict[str, Any]:
-    """All of it, for programs."""
+def status_of(state: HostState) -> Status | None:
+    """How grave it is, as of a bucket; None where nobody waits for the host."""
+    if state.status is HostStatus.REPORTING:
+        return Status.COMPLETE
+    if not state.expected:
+        return None
+    return Status.INCOMPLETE if state.status is HostStatus.SILENT else Status.UNKNOWN
+
+
+def status(states: Sequence[HostState]) -> Status:
+    """The gravest of all."""
+    return max((found for x in states if (found := status_of(x)) is not None), default=Status.OPEN)
+
+
+def summary(states: Sequence[HostState]) -> dict[str, Any]:
+    """The sentence and the numbers, without the hosts."""
     by_state = Counter(state.status for state in states)
     return {
         "sentence": sentence(states),
         "expected": sum(state.expected for state in states),
         "missed": sum(state.is_missed for state in states),
         "by_state": {status.value: by_state.get(status, 0) for status in HostStatus},
-        "hosts": [host_document(state) for state in states],
     }
+
+
+def document(states: Sequence[HostState]) -> dict[str, Any]:
+    """All of it, for programs."""
+    return summary(states) | {"hosts": [host_document(state) for state in states]}
 
 
 def host_document(state: HostState) -> dict[str, Any]:

@@ -34,6 +34,9 @@ Window = tuple[int, int]
 FOREVER: Window = (-(1 << 62), 1 << 62)
 """A window with every bucket."""
 
+NO_BUCKETS: Window = (0, 0)
+"""A window with none: what was said of senders, hosts and topics alone."""
+
 _NO_LIMIT = 1 << 62
 
 

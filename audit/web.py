@@ -2,7 +2,7 @@
 
     /                 the sentence, and topics x newest buckets
     /buckets          buckets with every tier's count and the reasons; ?topic= ?until= ?bucket=
-    /agents           who counts, and when it was last heard
+    /agents           the hosts: expected, silent, retired; who counts, and when it was last heard
     /index.json, /buckets.json, /agents.json    the same for programs
 
 Pages are rendered here, work without JavaScript, and load nothing but /style.css; the content
@@ -28,8 +28,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from audit import report
+from audit import host_report, report
+from audit.evidence import Evidence
+from audit.hosts import HostState, survey
 from audit.ledger import Ledger
+from audit.ledger_evidence import NO_BUCKETS, Window
 from audit.reconcile import verdicts
 from audit.verdict import BucketVerdict, Policy, Status
 from skidway.clock import Clock
@@ -37,6 +40,9 @@ from skidway.errors import SkidwayError
 
 GRID_BUCKETS = 24
 PAGE_BUCKETS = 60
+HOSTS_SHOWN = 500
+"""On the page, those that are missed first; the JSON has all of them."""
+
 GLYPHS = {"complete": "✓", "open": "…", "incomplete": "✗", "unknown": "?", "lost": "!"}
 MEANINGS = {
     "complete": "every line arrived, in every tier, once",
@@ -69,6 +75,7 @@ HEADERS = {
 class Shown:
     """The buckets of a page. older: where the next page begins, None on the last one."""
 
+    evidence: Evidence
     verdicts: list[BucketVerdict]
     starts: list[int]
     older: int | None
@@ -92,7 +99,7 @@ class Dashboard:
             Route("/buckets", self._page("buckets.html", self._buckets)),
             Route("/buckets.json", self._json(self._buckets_json)),
             Route("/agents", self._page("agents.html", self._agents)),
-            Route("/agents.json", self._json(self._agents)),
+            Route("/agents.json", self._json(self._agents_json)),
             Route("/style.css", _style),
         ]
         return Starlette(
@@ -123,9 +130,11 @@ class Dashboard:
             }
             for found in _by_topic(shown.verdicts)
         ]
+        states = self._survey(shown.evidence)
         return self._frame(shown.verdicts) | {
             "grid": grid,
             "starts": shown.starts,
+            "missed": host_report.sentence(states) if any(x.is_missed for x in states) else "",
             "json": "/index.json",
         }
 
@@ -145,14 +154,43 @@ class Dashboard:
         }
 
     def _overview_json(self, request: Request) -> dict[str, Any]:
-        return report.document(self._shown(None, None, GRID_BUCKETS).verdicts)
+        shown = self._shown(None, None, GRID_BUCKETS)
+        hosts = host_report.summary(self._survey(shown.evidence))
+        return report.document(shown.verdicts) | {"hosts": hosts}
 
     def _buckets_json(self, request: Request) -> dict[str, Any]:
         _, shown = self._asked(request)
         return report.document(shown.verdicts) | {"older_until": shown.older}
 
     def _agents(self, request: Request) -> dict[str, Any]:
-        evidence = self._ledger.evidence((0, 0))
+        evidence = self._ledger.evidence(NO_BUCKETS)
+        states = self._survey(evidence)
+        first = sorted(states, key=lambda x: not x.is_missed)[:HOSTS_SHOWN]
+        return {
+            "sentence": host_report.sentence(states),
+            "worst": host_report.status(states).word,
+            "hosts": [self._host_line(state) for state in first],
+            "more": len(states) - len(first),
+            "senders": self._senders(evidence),
+        }
+
+    def _agents_json(self, request: Request) -> dict[str, Any]:
+        evidence = self._ledger.evidence(NO_BUCKETS)
+        return host_report.document(self._survey(evidence)) | {"senders": self._senders(evidence)}
+
+    def _host_line(self, state: HostState) -> dict[str, Any]:
+        colour = host_report.status_of(state)
+        return {
+            "state": state,
+            "words": host_report.words(state),
+            "status": "none" if colour is None else colour.word,
+            "glyph": "" if colour is None else GLYPHS[colour.word],
+        }
+
+    def _survey(self, evidence: Evidence) -> list[HostState]:
+        return survey(evidence, self._policy, self._clock.time_ms())
+
+    def _senders(self, evidence: Evidence) -> list[dict[str, Any]]:
         now_ms = self._clock.time_ms()
         senders = []
         for key, numbers in sorted(evidence.senders.items()):
@@ -165,7 +203,7 @@ class Dashboard:
                     "state": state, "status": status,
                 }
             )  # fmt: skip
-        return {"senders": senders}
+        return senders
 
     def _line(self, verdict: BucketVerdict) -> dict[str, Any]:
         return {
@@ -188,21 +226,22 @@ class Dashboard:
         topic = request.query_params.get("topic")
         bucket = _number(request, "bucket")
         if bucket is not None:
-            found = self._verdicts((bucket, bucket + 1), topic)
-            return topic, Shown(found, [bucket], None)
+            return topic, self._judged((bucket, bucket + 1), topic, [bucket], None)
         return topic, self._shown(topic, _number(request, "until"), PAGE_BUCKETS)
 
     def _shown(self, topic: str | None, until: int | None, count: int) -> Shown:
         starts = self._ledger.newest_buckets(count + 1, until)
         older = starts[count - 1] if len(starts) > count else None
         starts = starts[:count]
-        if not starts:
-            return Shown([], [], None)
-        return Shown(self._verdicts((starts[-1], starts[0] + 1), topic), starts, older)
+        window = (starts[-1], starts[0] + 1) if starts else NO_BUCKETS
+        return self._judged(window, topic, starts, older)
 
-    def _verdicts(self, window: tuple[int, int], topic: str | None) -> list[BucketVerdict]:
+    def _judged(
+        self, window: Window, topic: str | None, starts: list[int], older: int | None
+    ) -> Shown:
         evidence = self._ledger.evidence(window, None if topic is None else [topic])
-        return verdicts(evidence, self._policy, self._clock.time_ms())
+        found = verdicts(evidence, self._policy, self._clock.time_ms())
+        return Shown(evidence, found, starts, older)
 
     # Answers.
 

@@ -14,7 +14,7 @@ from audit.bucket import DEFAULT_BUCKET_MS
 from audit.commands import asking
 from audit.commands.following import Following
 from audit.hosts import survey
-from audit.ledger_evidence import FOREVER
+from audit.ledger_evidence import FOREVER, NO_BUCKETS
 from audit.messages import Tier
 from audit.settings import TIERS, AuditSettings
 from audit.verdict import Policy
@@ -30,8 +30,6 @@ TIMEOUT_S = 300.0
 POLL_S = 1.0
 POLL_SHARE = 5
 """Looking takes at most a fifth of the time."""
-
-_NO_BUCKETS = (0, 0)
 
 
 def register(verbs: Any) -> None:
@@ -73,7 +71,7 @@ def _hosts(args: argparse.Namespace) -> int:
     policy = asking.policy_of(args, settings)
     ledger = asking.ledger_of(args, settings, clock)
     try:
-        evidence = ledger.evidence(_NO_BUCKETS)
+        evidence = ledger.evidence(NO_BUCKETS)
     finally:
         ledger.close()
     states = survey(evidence, policy, clock.time_ms())

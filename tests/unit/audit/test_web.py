@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ import pytest
 from audit import messages
 from audit.ledger import Ledger, ledger_of
 from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
+from audit.roster import Entry, Roster
 from audit.verdict import Policy
-from audit.web import Dashboard
+from audit.web import HOSTS_SHOWN, Dashboard
 from skidway.kafka.source import Source
 from support.clock import ManualClock
 
@@ -39,9 +41,11 @@ def _ledger(records: int = 5, buckets: int = 1, source: Source = LOGS) -> Ledger
     return ledger_of(messages.encode(message) for message in said)
 
 
-def _get(ledger: Ledger, path: str, method: str = "GET") -> tuple[int, dict[str, str], str]:
+def _get(
+    ledger: Ledger, path: str, method: str = "GET", policy: Policy = POLICY
+) -> tuple[int, dict[str, str], str]:
     """Status, headers and body of a request to the application itself."""
-    application = Dashboard(ledger, lambda: POLICY, ManualClock()).application()
+    application = Dashboard(ledger, lambda: policy, ManualClock()).application()
     path, _, query = path.partition("?")
     sent: list[dict[str, Any]] = []
     scope = {
@@ -129,6 +133,60 @@ def test_every_view_is_there_as_json() -> None:
     assert buckets["buckets"][0]["reasons"]
     agents = json.loads(_get(ledger, "/agents.json")[2])
     assert {sender["tier"] for sender in agents["senders"]} == {"agent", "broker"}
+
+
+ROSTER = Roster(
+    [
+        Entry(HOSTILE, "dc1"),
+        Entry("web9", "dc1", frozenset({"logs"})),
+        Entry("web7", "dc1", retired=True),
+    ]
+)
+WATCHED = replace(POLICY, roster=ROSTER, silence_ms=600_000)
+
+
+def test_the_overview_names_hosts_that_are_missed() -> None:
+    """Silent ones and those that were never heard, in a sentence; nothing is said of good ones."""
+    _, _, body = _get(_ledger(), "/", policy=WATCHED)
+    assert "2 of 2 expected hosts do not report (silent: &lt;script&gt;" in body
+    assert "never heard: web9" in body
+    assert HOSTILE not in body
+    patient = replace(POLICY, silence_ms=10**15)
+    assert "do not report" not in _get(_ledger(), "/", policy=patient)[2]
+    hosts = json.loads(_get(_ledger(), "/index.json", policy=WATCHED)[2])["hosts"]
+    assert (hosts["expected"], hosts["missed"]) == (2, 2)
+
+
+def test_the_roster_is_shown_with_every_hosts_state() -> None:
+    """Expected ones that nobody heard, silent ones since when, retired ones."""
+    _, _, body = _get(_ledger(), "/agents", policy=WATCHED)
+    assert "✗</b> silent since 1970-01-12T13:46:40Z" in body
+    assert "?</b> never heard" in body
+    assert "</b> retired" in body
+    assert HOSTILE not in body
+    found = json.loads(_get(_ledger(), "/agents.json", policy=WATCHED)[2])
+    states = {x["host"]: x["state"] for x in found["hosts"]}
+    assert states == {HOSTILE: "silent", "web9": "never heard", "web7": "retired"}
+
+
+def test_a_fleet_has_a_page_that_is_bounded() -> None:
+    """Those that are missed come first; the rest is counted."""
+    fleet = [Entry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
+    many = replace(POLICY, roster=Roster([*fleet, Entry("zz", "dc9")]))
+    _, _, body = _get(_ledger(), "/agents", policy=many)
+    assert "<td>zz</td>" in body
+    assert "And 12 more that are not missed" in body
+    assert len(json.loads(_get(_ledger(), "/agents.json", policy=many)[2])["hosts"]) == (
+        HOSTS_SHOWN + 12
+    )
+
+
+def test_a_retired_host_with_data_is_named_as_retired() -> None:
+    """In the reasons, and where a bucket is shown agent by agent."""
+    gone = replace(POLICY, roster=Roster(retired=["7"]))
+    _, _, body = _get(_ledger(records=3), "/buckets?topic=logs&bucket=0", policy=gone)
+    assert "(retired): broker dc1 is short by 2 of 5" in body
+    assert "(retired)<small>7</small>" in body
 
 
 def test_older_buckets_are_on_the_next_page() -> None:
