@@ -49,19 +49,21 @@ def sentence(states: Sequence[HostState]) -> str:
     missed = [state for state in expected if state.is_missed]
     if not missed:
         return f"All {len(expected)} expected hosts report."
-    return f"{len(missed)} of {len(expected)} expected hosts {missed_words(missed)}."
+    verb = "does" if len(missed) == 1 else "do"
+    names = _missed_names(missed)
+    return f"{len(missed)} of {len(expected)} expected hosts {verb} not report ({names})."
 
 
-def missed_words(missed: Sequence[HostState]) -> str:
+def _missed_names(missed: Sequence[HostState]) -> str:
     """Which of them are silent, and which were never heard; some by name."""
     parts = []
-    for status, verb in ((HostStatus.SILENT, "silent"), (HostStatus.NEVER_HEARD, "never heard")):
+    for status in (HostStatus.SILENT, HostStatus.NEVER_HEARD):
         names = [state.host for state in missed if state.status is status]
         if names:
             shown = ", ".join(names[: report.REASONS_SHOWN])
             more = len(names) - report.REASONS_SHOWN
-            parts.append(f"{verb}: {shown}{f' and {more} more' if more > 0 else ''}")
-    return f"do not report ({'; '.join(parts)})"
+            parts.append(f"{status.value}: {shown}{f' and {more} more' if more > 0 else ''}")
+    return "; ".join(parts)
 
 
 def status_of(state: HostState) -> Status | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ from audit import host_report, report
 from audit.bucket import DEFAULT_BUCKET_MS
 from audit.commands import asking
 from audit.commands.following import Following
+from audit.commands.patience import patiently
 from audit.hosts import survey
 from audit.ledger_evidence import FOREVER, NO_BUCKETS
 from audit.messages import Tier
@@ -22,14 +22,9 @@ from audit.waiting import Proof, proofs
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import Progress, print_json, table
 from skidway.clock import Clock, SystemClock
-from skidway.errors import Unreachable, UsageError
-from skidway.kafka.batch import CorruptBatch
-from skidway.kafka.errors import KafkaError
+from skidway.errors import UsageError
 
 TIMEOUT_S = 300.0
-POLL_S = 1.0
-POLL_SHARE = 5
-"""Looking takes at most a fifth of the time."""
 
 
 def register(verbs: Any) -> None:
@@ -92,12 +87,12 @@ def _wait(args: argparse.Namespace) -> int:
         raise UsageError("--timeout-s must not be negative.")
     begun = clock.monotonic()
     with Following(args, settings, clock) as following:
-        found = _patiently(
+        found = patiently(
             lambda: _look(following, args, settings, policy, since_ms, clock),
             clock,
             time.sleep,
             args.timeout_s,
-            tell=Progress("hosts proven", len(set(args.host))),
+            Progress("hosts proven", len(set(args.host))),
         )
         if any(x.is_short for x in found) and following.stale_ms > asking.STALE_AFTER_MS:
             stale_s = following.stale_ms // 1000
@@ -133,34 +128,3 @@ def _look(
     bucket_ms = following.ledger.bucket_ms() or configured_ms
     evidence = following.ledger.evidence((since_ms - bucket_ms, FOREVER[1]))
     return proofs(evidence, policy, args.host, since_ms, clock.time_ms(), bucket_ms)
-
-
-def _patiently(
-    look: Callable[[], list[Proof]],
-    clock: Clock,
-    pause: Callable[[float], object],
-    timeout_s: float,
-    tell: Progress,
-) -> list[Proof]:
-    """Looks until no host is short, or the time is over. A cluster that is away at the first look
-    is told at once, later only when the time is over: its brokers may be restarted just now."""
-    deadline = clock.monotonic() + timeout_s
-    found: list[Proof] | None = None
-    while True:
-        begun = clock.monotonic()
-        failure: Exception | None = None
-        try:
-            found = look()
-        except (Unreachable, KafkaError, CorruptBatch) as error:
-            if found is None:
-                raise
-            failure = error
-        now = clock.monotonic()
-        if failure is None and not any(proof.is_short for proof in found):
-            return found
-        if now >= deadline:
-            if failure is not None:
-                raise failure
-            return found
-        tell.show(sum(not proof.is_short for proof in found))
-        pause(min(max(POLL_S, POLL_SHARE * (now - begun)), deadline - now))

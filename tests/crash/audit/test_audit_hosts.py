@@ -102,6 +102,13 @@ class Fleet:
         except urllib.error.HTTPError as error:
             return error.code, dict(json.load(error))
 
+    def metric(self, name: str) -> float:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{self.metrics}/metrics", timeout=5
+        ) as answer:
+            lines = answer.read().decode().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+
     def reasons(self) -> str:
         """All that the dashboard has against any bucket."""
         url = f"http://127.0.0.1:{self.port}/buckets.json"
@@ -199,6 +206,9 @@ def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
     assert words not in fleet.reasons()
     fleet.write_roster(APP1, APP2)
     eventually(lambda: words in fleet.reasons(), what="app2 is expected again")
+    eventually(lambda: fleet.metric("skidway_audit_never_heard_hosts") == 1, what="it is counted")
+    assert fleet.metric("skidway_audit_expected_hosts") == 2
+    assert fleet.metric("skidway_audit_silent_hosts") == 0
     assert fleet.collector.stop() == 0
     fleet.write_roster(text="hosts: no")
     assert fleet.collector.start().wait() == 78
@@ -225,4 +235,4 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
     status, said = fleet.ask("hosts", "--config", str(fleet.config))
     assert status == 1
     assert "silent since" in said
-    assert "1 of 1 expected hosts do not report (silent: app1)." in said
+    assert "1 of 1 expected hosts does not report (silent: app1)." in said

@@ -195,7 +195,7 @@ def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     """1 while one that is expected is missed, and when there is none at all."""
     config = _config(tmp_path)
     assert main(["audit", "hosts", "--config", str(config)]) == 1
-    assert "1 of 1 expected hosts do not report (silent: web1)." in capsys.readouterr().out
+    assert "1 of 1 expected hosts does not report (silent: web1)." in capsys.readouterr().out
     silent = ["--set", f"silence.ms={10**15}"]
     assert main(["audit", "hosts", "--config", str(config), *silent]) == 0
     assert "reporting" in capsys.readouterr().out

@@ -64,7 +64,7 @@ def test_a_host_that_was_never_heard_is_missed() -> None:
     found = states([seal(APP1, 1, NGINX)], expected("app1"), expected("app9", "dc1", "nginx"))
     assert [x.host for x in found if x.is_missed] == ["app9"]
     assert host_report.sentence(found) == (
-        "1 of 2 expected hosts do not report (never heard: app9)."
+        "1 of 2 expected hosts does not report (never heard: app9)."
     )
 
 

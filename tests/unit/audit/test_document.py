@@ -1,0 +1,94 @@
+"""docs/audit.md: its files are read, and its examples run at the moment that it names."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from audit import messages
+from audit.ledger import DATABASE, Ledger
+from audit.messages import Count, Delta, Message, Range, Seal, SealedTopic, Sender, Tier
+from skidway.cli.commands import main
+from skidway.kafka.source import Source
+from support.clock import ManualClock
+
+PAGE = (Path(__file__).parents[3] / "docs/audit.md").read_text()
+FILES = re.findall(r"```yaml\n# /etc/skidway/(\S+)\n(.*?)```", PAGE, re.DOTALL)
+CONSOLES = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+NGINX, AUTH = (Source("dc1", "c", topic, topic) for topic in ("nginx", "auth"))
+
+
+def ms(time: str) -> int:
+    return int(datetime.fromisoformat(f"2026-01-31T{time}").replace(tzinfo=UTC).timestamp()) * 1000
+
+
+def said() -> list[Message]:
+    """app1 is good; app2 has not sealed auth, and the broker has too few of it; app4 is gone."""
+    counts = {
+        "app1": {"10:00:00": (520, 520), "10:01:00": (498, 498)},
+        "app2": {"10:00:00": (77, 77), "10:01:00": (80, 77)},
+        "app4": {"10:00:00": (12, 12)},
+    }
+    found: list[Message] = []
+    by_broker: list[Count] = []
+    for agent, (host, buckets) in enumerate(counts.items(), start=1):
+        sender = Sender(Tier.AGENT, "dc1", str(agent), host, 1)
+        own = []
+        for time, (mine, brokers) in buckets.items():
+            own.append(Count(NGINX, agent, ms(time), 60_000, mine, mine * 100, mine))
+            by_broker.append(Count(NGINX, agent, ms(time), 60_000, brokers, brokers * 100, brokers))
+        found.append(Delta(sender, 1, ms("10:02:00"), counts=tuple(own)))
+        until = ms("10:04:50") if host != "app4" else ms("10:01:10")
+        sealed = [SealedTopic(NGINX, until, 1)]
+        if host == "app2":
+            sealed.append(SealedTopic(AUTH, ms("10:01:30"), 1))
+        found.append(Seal(sender, 2, until + 1_000, tuple(sealed)))
+    broker = Sender(Tier.BROKER, "dc1", "broker-dc1", "b1", 1)
+    ranges = (Range(NGINX, 0, 0, 2_000),)
+    return [*found, Delta(broker, 1, ms("10:04:59"), ranges=ranges, counts=tuple(by_broker))]
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The two files, and a store, in the current directory at five past ten."""
+    for name, text in FILES:
+        (tmp_path / name).write_text(text)
+    (tmp_path / "store").mkdir()
+    ledger = Ledger(tmp_path / "store" / DATABASE)
+    ledger.take(map(messages.encode, said()), now_ms=ms("10:05:00"))
+    ledger.close()
+    monkeypatch.chdir(tmp_path)
+    for module in ("audit.cli", "audit.commands.hosts"):
+        monkeypatch.setattr(f"{module}.SystemClock", lambda: ManualClock(ms("10:05:00")))
+    return tmp_path
+
+
+def test_the_page_has_its_files() -> None:
+    """Both that the examples go by."""
+    assert [name for name, _ in FILES] == ["audit.yml", "roster.yml"]
+    assert len(CONSOLES) == 3
+
+
+@pytest.mark.parametrize("console", CONSOLES)
+def test_examples_print_what_the_page_says(
+    site: Path, console: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Word for word, and the exit status where the page shows it."""
+    shown, status = "", 0
+    for line in console.splitlines():
+        if line == "$ echo $?":
+            shown += f"{line}\n{status}\n"
+        elif line.startswith("$ skidway "):
+            status = main(shlex.split(line)[2:])
+            captured = capsys.readouterr()
+            shown += f"{line}\n{captured.out}"
+    assert shown == console
+
+
+def test_the_files_are_good(site: Path) -> None:
+    """By the program's own word."""
+    assert main(["audit", "validate", "--config", "audit.yml"]) == 0
