@@ -1,0 +1,336 @@
+"""Real hosts for a test: systemd as PID 1, addresses of their own, reached by ssh.
+
+Each host is Debian's root (support.debian) under an overlay of its own (a copy where the file
+system cannot overlay), booted by systemd-nspawn. All of them hang on a bridge inside one network
+namespace; the control node is that namespace, so neither an address nor an interface of the machine
+is touched, two runs never meet, and no host has a way to the internet.
+
+Nothing outlives the run: the namespace is held by a process, the mounts live in a namespace of the
+host's own process, and both die with the test runner, by the kernel where it is killed. What then
+remains (a folder, empty cgroups) the next run removes; a run that still lives holds its lock.
+
+`python -m support.hosts app1 app2 server` boots hosts and keeps them until it is interrupted; tests
+that find the folder it prints in SKIDWAY_HOSTS use those instead of hosts of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from support import debian
+from support.processes import NotReady, Program, eventually
+
+PREFIX = "skidway-hosts-"
+NETWORK = "10.77.0"
+BRIDGE = "br0"
+CGROUPS = Path("/sys/fs/cgroup")
+SSH_OPTIONS = (
+    "StrictHostKeyChecking yes",
+    "BatchMode yes",
+    "ConnectTimeout 2",
+    "ServerAliveInterval 5",
+    "ServerAliveCountMax 3",
+    "ControlMaster auto",
+    "ControlPersist 30",
+    "LogLevel ERROR",
+)
+UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount")
+"""A host's processes die with the first of them, and that with the test runner; a systemd-nspawn
+that is killed would leave its own behind."""
+NSPAWN = (
+    "systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--resolv-conf=off",
+    "--timezone=off", "--link-journal=no", "--console=pipe", "--network-veth",
+    f"--network-bridge={BRIDGE}",
+)  # fmt: skip
+
+
+class Host:
+    """One host of a run; `run` is a command on it, by ssh, as root by sudo."""
+
+    def __init__(self, run: Run, name: str, number: int) -> None:
+        self._run, self.name, self.address = run, name, f"{NETWORK}.{number}"
+        self.folder = run.folder / name
+        self._machine: Program | None = None
+
+    def boot(self) -> None:
+        """Start it; `wait` says when it is up."""
+        shell = _BOOT.format(
+            cgroups=" ".join(map(str, _cgroups(self._run.folder.name, self.name))),
+            overlay=_overlay(self.folder) if (self.folder / "upper").exists() else ":",
+            nspawn=shlex.join([*NSPAWN, f"--directory={self.folder / 'root'}", "-M", self.name]),
+        )
+        command = self._run.inside([*UNSHARE, "sh", "-ec", shell])
+        self._machine = Program(command, self._run.folder / f"{self.name}.log")
+        self._machine.start()
+
+    def wait(self, within_s: float = 60.0) -> None:
+        """Until systemd has started everything, and nothing failed."""
+        said = ""
+
+        def is_up() -> bool:
+            nonlocal said
+            asked = self.run("systemctl is-system-running --wait", check=False)
+            said = asked.stdout + asked.stderr
+            return asked.returncode == 0
+
+        try:
+            eventually(is_up, within_s=within_s, every_s=0.2)
+        except NotReady:
+            failed = self.run("systemctl --failed --no-legend", check=False).stdout
+            raise NotReady(f"{self.name} did not come up: {said} {failed}") from None
+
+    def power_off(self) -> None:
+        """Shut it down as its operator does."""
+        assert self._machine is not None, "only the run that booted a host can wait for its end"
+        self.run("systemctl poweroff", check=False)
+        self._run.forget_connections(self)
+        self._machine.wait(90)
+
+    def run(
+        self,
+        command: str,
+        *,
+        check: bool = True,
+        within_s: float = 60.0,
+        given: str | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """A shell command as root; AssertionError with its output when it fails."""
+        ssh = ["ssh", "-F", str(self._run.ssh_config), self.name, "sudo", "-n", "sh", "-c"]
+        done = subprocess.run(
+            self._run.inside([*ssh, shlex.quote(command)]),
+            input=given or "",
+            capture_output=True,
+            text=True,
+            timeout=within_s,
+            check=False,
+        )
+        if check and done.returncode:
+            raise AssertionError(
+                f"{self.name}: `{command}` ended with {done.returncode}:\n"
+                f"{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+            )
+        return done
+
+    def read(self, command: str, **options: object) -> str:
+        """What a command prints."""
+        return self.run(command, **options).stdout.strip()  # type: ignore[arg-type]
+
+    def prepare(self, names: Mapping[str, str], key: str) -> None:
+        """Its files: an overlay on Debian's root, or a copy of it, and who it is."""
+        root, upper = self.folder / "root", self.folder / "upper"
+        for path in (root, upper, self.folder / "work"):
+            path.mkdir(parents=True)
+        if not _overlays(self.folder):
+            shutil.rmtree(upper)
+            subprocess.run(["cp", "-a", "--reflink=auto", f"{debian.root()}/.", root], check=True)
+            upper = root
+        hosts = "".join(f"{address} {name}\n" for name, address in names.items())
+        for path, text in {
+            "etc/hostname": f"{self.name}\n",
+            "etc/hosts": f"127.0.0.1 localhost\n{hosts}",
+            "etc/machine-id": f"{uuid.uuid4().hex}\n",
+            "etc/systemd/network/10-host0.network": (
+                f"[Match]\nName=host0\n[Network]\nAddress={self.address}/24\n"
+                "LinkLocalAddressing=no\nIPv6AcceptRA=no\n"
+            ),
+            f"home/{debian.ADMIN}/.ssh/authorized_keys": key,
+        }.items():
+            (upper / path).parent.mkdir(parents=True, exist_ok=True)
+            (upper / path).write_text(text)
+        home = upper / "home" / debian.ADMIN
+        for path in (home, *home.rglob("*")):
+            os.chown(path, debian.ADMIN_UID, debian.ADMIN_UID)
+
+    def save(self) -> dict[str, str]:
+        return {"name": self.name, "address": self.address}
+
+
+class Run:
+    """The hosts of one test run, their network, and the key that opens them."""
+
+    def __init__(self, folder: Path, net: Path, names: Sequence[str]) -> None:
+        self.folder, self.net = folder, net
+        self.ssh_config = folder / "ssh_config"
+        self.hosts = {name: Host(self, name, 11 + at) for at, name in enumerate(names)}
+
+    def inside(self, command: Sequence[str]) -> list[str]:
+        """The command on the control node: inside of the run's network."""
+        return ["nsenter", f"--net={self.net}", *command]
+
+    def prepare(self) -> None:
+        """Bridge, key, and everything that is a file."""
+        ip = ["ip", "-batch", "-"]
+        lines = [
+            "link set lo up",
+            f"link add {BRIDGE} type bridge",
+            f"addr add {NETWORK}.1/24 dev {BRIDGE}",
+            f"link set {BRIDGE} up",
+        ]
+        subprocess.run(self.inside(ip), input="\n".join(lines), text=True, check=True)
+        key = self.folder / "key"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+        known = self.folder / "known_hosts"
+        known.write_text("".join(f"{h.address} {debian.host_key()}\n" for h in self._all))
+        options = [
+            *SSH_OPTIONS,
+            f"User {debian.ADMIN}",
+            f"IdentityFile {key}",
+            f"UserKnownHostsFile {known}",
+            f"ControlPath {self.folder}/c-%h",
+        ]
+        self.ssh_config.write_text(
+            "".join(f"Host {h.name}\n  HostName {h.address}\n" for h in self._all)
+            + "Host *\n"
+            + "".join(f"  {option}\n" for option in options)
+        )
+        names = {host.name: host.address for host in self._all}
+        for host in self._all:
+            host.prepare(names, key.with_suffix(".pub").read_text())
+        state = {"net": str(self.net), "names": list(self.hosts)}
+        (self.folder / "state.json").write_text(json.dumps(state))
+
+    def boot(self) -> None:
+        """All hosts at once."""
+        for host in self._all:
+            host.boot()
+        for host in self._all:
+            host.wait()
+
+    def forget_connections(self, host: Host) -> None:
+        """End what ssh keeps open to the host, which would wait for it."""
+        subprocess.run(
+            ["ssh", "-F", self.ssh_config, "-O", "exit", host.name], check=False,
+            stdin=subprocess.DEVNULL, capture_output=True,
+        )  # fmt: skip
+
+    def end(self) -> None:
+        """End every process of the control node: with them go the hosts and the network."""
+        ours = self.net.stat().st_ino
+        for path in Path("/proc").glob("[0-9]*/ns/net"):
+            with contextlib.suppress(OSError):
+                if path.stat().st_ino == ours:
+                    os.kill(int(path.parts[2]), signal.SIGKILL)
+
+    @property
+    def _all(self) -> list[Host]:
+        return list(self.hosts.values())
+
+
+@contextlib.contextmanager
+def running(names: Sequence[str]) -> Iterator[Run]:
+    """Booted hosts; taken down behind the block whatever happened."""
+    if kept := os.environ.get("SKIDWAY_HOSTS"):
+        yield attach(Path(kept))
+        return
+    with _folder() as folder:
+        holder = Program(["unshare", "--net", "sleep", "infinity"], folder / "net.log").start()
+        net = Path(f"/proc/{holder.pid}/ns/net")
+        own = Path("/proc/self/ns/net").stat().st_ino
+        eventually(lambda: net.stat().st_ino != own, within_s=10, what="a network of its own")
+        run = Run(folder, net, names)
+        try:
+            run.prepare()
+            run.boot()
+            yield run
+        finally:
+            run.end()
+
+
+def attach(folder: Path) -> Run:
+    """The hosts that `python -m support.hosts` keeps."""
+    state = json.loads((folder / "state.json").read_text())
+    return Run(folder, Path(state["net"]), state["names"])
+
+
+def main(names: Sequence[str]) -> int:
+    """Boot hosts and keep them until this is ended."""
+    with running(names) as run:
+        print(run.folder, flush=True)
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
+            signal.pause()
+    return 0
+
+
+_BOOT = """
+for cgroup in {cgroups}; do mkdir -p "$cgroup"; echo $$ > "$cgroup/cgroup.procs"; done
+{overlay}
+exec {nspawn}
+"""
+
+
+def _overlay(folder: Path) -> str:
+    layers = f"lowerdir={debian.root()},upperdir={folder}/upper,workdir={folder}/work"
+    return shlex.join(["mount", "-t", "overlay", "overlay", "-o", layers, f"{folder}/root"])
+
+
+def _overlays(folder: Path) -> bool:
+    """Whether this file system can carry the upper layer of an overlay (mounts are private)."""
+    tried = ["unshare", "--mount", "sh", "-c", _overlay(folder)]
+    return subprocess.run(tried, capture_output=True, check=False).returncode == 0
+
+
+def _cgroups(run: str, host: str) -> list[Path]:
+    """The host's own, in the hierarchies that its systemd keeps: else two hosts would share one."""
+    if (CGROUPS / "cgroup.controllers").exists():
+        return [CGROUPS / run / host]
+    return [CGROUPS / "systemd" / run / host, CGROUPS / "unified" / run / host]
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder under a lock that ends with this process; folders of ended runs are removed."""
+    with _locked(Path(tempfile.gettempdir()) / f"{PREFIX}lock", wait=True):
+        for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
+            with contextlib.suppress(BlockingIOError), _locked(path):
+                _remove(path.parent)
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        held = _locked(folder / "lock")
+        held.__enter__()
+    try:
+        yield folder
+    finally:
+        _remove(folder)
+        held.__exit__(None, None, None)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, *, wait: bool = False) -> Iterator[TextIO]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield file
+
+
+def _remove(folder: Path) -> None:
+    """A run's folder and cgroups, once its last processes are gone."""
+    for base in {path.parent for path in _cgroups(folder.name, "-")}:
+        tree = sorted(base.rglob("*/"), reverse=True) if base.exists() else []
+        for path in [*tree, base] if tree or base.exists() else []:
+            eventually(lambda path=path: _gone(path), within_s=20, what=f"{path} empty")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _gone(cgroup: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            cgroup.rmdir()
+        except OSError:
+            return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
