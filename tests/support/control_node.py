@@ -1,0 +1,116 @@
+"""The control node of the test hosts: Ansible in their network, with an inventory on disk.
+
+The collection is the one of this tree (deploy/ansible), found where ansible-playbook looks for
+collections. Ansible reaches the hosts as their operator does: by ssh, as an account that may use
+sudo.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from support.hosts import Run
+
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTION = ROOT / "deploy" / "ansible"
+WHEELS = ROOT / "dist" / "wheels"
+Inventory = dict[str, Any]
+
+_RECAP = re.compile(r"^(\S+)\s+: (ok=\d+ .*)$", re.MULTILINE)
+_CONFIG = """\
+[defaults]
+collections_path = {collections}
+inventory = {inventory}
+local_tmp = {folder}/ansible
+forks = 5
+interpreter_python = /usr/bin/python3
+host_key_checking = true
+retry_files_enabled = false
+callback_result_format = yaml
+nocows = true
+
+[ssh_connection]
+pipelining = true
+control_path_dir = {folder}
+ssh_args = -F {ssh_config}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How a playbook ended."""
+
+    returncode: int
+    output: str
+    seconds: float
+
+    @property
+    def recap(self) -> dict[str, dict[str, int]]:
+        """By host: how many tasks were ok, changed, unreachable, failed, skipped, rescued."""
+        found = {}
+        for host, counts in _RECAP.findall(self.output):
+            pairs = (each.split("=") for each in counts.split())
+            found[host] = {name: int(count) for name, count in pairs}
+        return found
+
+    @property
+    def changed(self) -> list[str]:
+        """The tasks that changed something."""
+        tasks = self.output.split("\nTASK [")[1:]
+        return [task.splitlines()[0] for task in tasks if re.search(r"^changed: ", task, re.M)]
+
+
+class ControlNode:
+    """Where the operator sits."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self.inventory = run.folder / "inventory.yml"
+        self._config = run.folder / "ansible.cfg"
+        collections = run.folder / "collections"
+        link = collections / "ansible_collections" / "skidway" / "fleet"
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to(COLLECTION)
+        self._config.write_text(
+            _CONFIG.format(
+                collections=collections,
+                inventory=self.inventory,
+                folder=run.folder,
+                ssh_config=run.ssh_config,
+            )
+        )
+
+    def write(self, inventory: Mapping[str, Any]) -> None:
+        """Put the inventory in its place."""
+        self.inventory.write_text(yaml.safe_dump(inventory, sort_keys=False))
+
+    def play(self, playbook: str, *arguments: str, within_s: float = 300.0) -> Played:
+        """Run a playbook of the collection to its end, whatever that is."""
+        ansible = Path(sys.executable).with_name("ansible-playbook")
+        command = [str(ansible), f"skidway.fleet.{playbook}", *arguments]
+        started = time.monotonic()
+        done = subprocess.run(
+            self._run.inside(command), env={**os.environ, "ANSIBLE_CONFIG": str(self._config)},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=within_s, check=False, cwd=self._run.folder,
+        )  # fmt: skip
+        played = Played(done.returncode, done.stdout, time.monotonic() - started)
+        (self._run.folder / f"{playbook}.log").write_text(played.output)
+        return played
+
+    def succeed(self, playbook: str, *arguments: str, within_s: float = 300.0) -> Played:
+        """The same; AssertionError with the failed tasks when it does not succeed."""
+        played = self.play(playbook, *arguments, within_s=within_s)
+        assert played.returncode == 0, f"{playbook}: {played.output[-6000:]}"
+        return played
