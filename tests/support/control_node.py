@@ -7,9 +7,7 @@ sudo.
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -20,6 +18,7 @@ from typing import Any
 import yaml
 
 from support.hosts import Run
+from support.processes import Program
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = ROOT / "deploy" / "ansible"
@@ -74,7 +73,7 @@ class ControlNode:
     """Where the operator sits."""
 
     def __init__(self, run: Run) -> None:
-        self._run = run
+        self._run, self._plays = run, 0
         self.inventory = run.folder / "inventory.yml"
         self._config = run.folder / "ansible.cfg"
         collections = run.folder / "collections"
@@ -98,16 +97,21 @@ class ControlNode:
     def play(self, playbook: str, *arguments: str, within_s: float = 300.0) -> Played:
         """Run a playbook of the collection to its end, whatever that is."""
         ansible = Path(sys.executable).with_name("ansible-playbook")
-        command = [str(ansible), f"skidway.fleet.{playbook}", *arguments]
+        self._plays += 1
+        log = self._run.folder / f"{self._plays:02}-{playbook}.log"
         started = time.monotonic()
-        done = subprocess.run(
-            self._run.inside(command), env={**os.environ, "ANSIBLE_CONFIG": str(self._config)},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            timeout=within_s, check=False, cwd=self._run.folder,
-        )  # fmt: skip
-        played = Played(done.returncode, done.stdout, time.monotonic() - started)
-        (self._run.folder / f"{playbook}.log").write_text(played.output)
-        return played
+        program = Program(
+            self._run.inside([str(ansible), f"skidway.fleet.{playbook}", *arguments]),
+            log,
+            env={"ANSIBLE_CONFIG": str(self._config)},
+            cwd=self._run.folder,
+            session=True,
+        ).start()
+        try:
+            returncode = program.wait(within_s)
+        finally:
+            program.kill_session()
+        return Played(returncode, program.output(), time.monotonic() - started)
 
     def succeed(self, playbook: str, *arguments: str, within_s: float = 300.0) -> Played:
         """The same; AssertionError with the failed tasks when it does not succeed."""
