@@ -33,6 +33,7 @@ help:
 	@echo 'make demo      the whole pipeline on this machine, on real logs; ARGS="--logs GLOB" for yours'
 	@echo 'make test      formatting rules, types, imports, and all tests that Python and Java suffice for'
 	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root'
+	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
 	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
@@ -121,8 +122,13 @@ foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign
 	@$(call PYTEST,-m foreign tests)
 
+# The steps of a story: after the first that fails the others mean nothing.
+test-deploy: install-dev $(VENV)/.installed-deploy
+	PYTHONPATH=tests $(BIN)/python -m support.debian
+	@$(call PYTEST,-x -m deploy --durations=0 --durations-min=1 tests/deploy)
+
 # TESTED=yes: `make test` was just done.
-test-all: $(if $(TESTED),,test) foreign
+test-all: $(if $(TESTED),,test) foreign test-deploy
 
 bench: install-dev peers
 	$(BIN)/python -m bench.run $(ARGS)

@@ -37,6 +37,7 @@ host_key_checking = true
 retry_files_enabled = false
 callback_result_format = yaml
 nocows = true
+log_path = {folder}/ansible.log
 
 [ssh_connection]
 pipelining = true

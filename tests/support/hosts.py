@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import shlex
@@ -99,6 +100,11 @@ class Host:
         self._run.forget_connections(self)
         self._machine.wait(90)
 
+    def ended(self) -> None:
+        """It was killed with the network."""
+        if self._machine is not None:
+            self._machine.kill()
+
     def run(
         self,
         command: str,
@@ -138,7 +144,7 @@ class Host:
             subprocess.run(["cp", "-a", "--reflink=auto", f"{debian.root()}/.", root], check=True)
             upper = root
         hosts = "".join(f"{address} {name}\n" for name, address in names.items())
-        for path, text in {
+        for name, text in {
             "etc/hostname": f"{self.name}\n",
             "etc/hosts": f"127.0.0.1 localhost\n{hosts}",
             "etc/machine-id": f"{uuid.uuid4().hex}\n",
@@ -148,14 +154,11 @@ class Host:
             ),
             f"home/{debian.ADMIN}/.ssh/authorized_keys": key,
         }.items():
-            (upper / path).parent.mkdir(parents=True, exist_ok=True)
-            (upper / path).write_text(text)
+            (upper / name).parent.mkdir(parents=True, exist_ok=True)
+            (upper / name).write_text(text)
         home = upper / "home" / debian.ADMIN
         for path in (home, *home.rglob("*")):
             os.chown(path, debian.ADMIN_UID, debian.ADMIN_UID)
-
-    def save(self) -> dict[str, str]:
-        return {"name": self.name, "address": self.address}
 
 
 class Run:
@@ -223,6 +226,8 @@ class Run:
             with contextlib.suppress(OSError):
                 if path.stat().st_ino == ours:
                     os.kill(int(path.parts[2]), signal.SIGKILL)
+        for host in self._all:
+            host.ended()
 
     @property
     def _all(self) -> list[Host]:
@@ -247,6 +252,7 @@ def running(names: Sequence[str]) -> Iterator[Run]:
             yield run
         finally:
             run.end()
+            holder.kill()
 
 
 def attach(folder: Path) -> Run:
@@ -317,9 +323,9 @@ def _locked(path: Path, *, wait: bool = False) -> Iterator[TextIO]:
 def _remove(folder: Path) -> None:
     """A run's folder and cgroups, once its last processes are gone."""
     for base in {path.parent for path in _cgroups(folder.name, "-")}:
-        tree = sorted(base.rglob("*/"), reverse=True) if base.exists() else []
-        for path in [*tree, base] if tree or base.exists() else []:
-            eventually(lambda path=path: _gone(path), within_s=20, what=f"{path} empty")
+        tree = sorted(base.rglob("*/"), reverse=True)
+        for cgroup in [*tree, base]:
+            eventually(functools.partial(_gone, cgroup), within_s=20, what=f"{cgroup} empty")
     shutil.rmtree(folder, ignore_errors=True)
 
 

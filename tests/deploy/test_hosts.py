@@ -1,0 +1,60 @@
+"""The test hosts themselves: what the other tests here stand on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import hosts
+from support.processes import Program, eventually
+
+pytestmark = pytest.mark.deploy
+
+
+def test_hosts_are_servers_that_see_each_other_and_nothing_else() -> None:
+    """A host has systemd as PID 1 and a name, reaches its neighbour and no other network, and comes
+    back with its files after it was shut down."""
+    with hosts.running(["one", "two"]) as run:
+        one, two = run.hosts["one"], run.hosts["two"]
+        assert one.read("cat /proc/1/comm; hostname; systemctl is-system-running") == (
+            "systemd\none\nrunning"
+        )
+        routes = one.read("ip route").splitlines()
+        assert [route.split()[:3] for route in routes] == [
+            [f"{hosts.NETWORK}.0/24", "dev", "host0"]
+        ]
+        one.run(f"bash -c 'exec 3<>/dev/tcp/{two.name}/22 && read -u 3 line'")
+        one.run("echo kept >/var/tmp/file")
+        one.power_off()
+        one.boot()
+        one.wait()
+        assert one.read("cat /var/tmp/file") == "kept"
+
+
+def test_a_killed_run_leaves_nothing_that_the_next_does_not_remove(tmp_path: Path) -> None:
+    """When the runner is killed, its hosts die with it, and its folder goes with the next start;
+    a run that lives is left alone."""
+    command = [sys.executable, "-m", "support.hosts", "alone"]
+    paths = {"PYTHONPATH": f"{Path(hosts.__file__).parents[1]}:{Path(hosts.__file__).parents[2]}"}
+    killed = Program(command, tmp_path / "killed", env=paths).start()
+    killed.wait_until(killed.output)
+    folder = Path(killed.output().strip())
+    machines = _processes(folder)
+    assert machines
+    killed.kill()
+    eventually(lambda: not _processes(folder), within_s=20, what="its hosts ended")
+
+    with hosts.running(["next"]) as run:
+        assert not folder.exists()
+        assert run.folder.exists()
+        with hosts.running(["other"]):
+            assert run.hosts["next"].read("echo alive") == "alive"
+    assert not list(hosts.CGROUPS.glob(f"*/{folder.name}"))
+
+
+def _processes(folder: Path) -> list[str]:
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if f"{folder}/" in line]
