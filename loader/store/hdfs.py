@@ -7,6 +7,7 @@ before they are closed. A request that got no answer may have happened (`Outcome
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -197,12 +198,24 @@ def _failures(verb: str, path: str, *, unclear: bool = False) -> Iterator[None]:
 
 
 _NETWORK = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
+_NOT_NOW = ("SafeModeException", "StandbyException", "RetriableException")
+"""Java's classes of refusals that end by themselves."""
+
+_REFUSAL = re.compile(r'RPCError\("[\w.$]*?(\w+)", "((?:\\.|[^"\\])*)"\)')
+"""What the NameNode refused, as the client quotes it: Java's class, message and stack."""
 
 
 def _is_network(error: Exception) -> bool:
-    text = str(error).lower()
-    return any(word in text for word in _NETWORK)
+    text = str(error)
+    refusal = _REFUSAL.search(text)
+    if refusal is not None:
+        return refusal[1] in _NOT_NOW
+    return any(word in text.lower() for word in _NETWORK)
 
 
 def _sentence(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    text = str(error)
+    refusal = _REFUSAL.search(text)
+    if refusal is not None:
+        return f"the NameNode refuses it: {refusal[2].partition(chr(92) + 'n')[0]}"
+    return (text.strip().splitlines() or [type(error).__name__])[0]

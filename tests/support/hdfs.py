@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from support import peers
 from support.processes import Program, free_port, running
 
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 
 
@@ -60,6 +62,18 @@ class Hdfs:
             check=True,
             capture_output=True,
         )
+
+    @contextlib.contextmanager
+    def safe_mode(self) -> Iterator[None]:
+        """Nothing can be written while the block runs."""
+        self._admin("-safemode", "enter")
+        try:
+            yield
+        finally:
+            self._admin("-safemode", "leave")
+
+    def _admin(self, *words: str) -> None:
+        subprocess.run([*self._java(ADMIN), *words], check=True, capture_output=True)
 
     def name_node_ready(self) -> bool:
         return self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Version"')

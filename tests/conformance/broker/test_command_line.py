@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from skidway.kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from support.batches import batch, sized
 from support.brokers import SkidwayBroker
 from support.processes import eventually, free_port, run_skidway
@@ -110,9 +112,9 @@ def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
     assert "dumped-0" in done.stderr
 
 
-def test_a_topic_without_a_leader_is_described(tmp_path: Path, zookeeper: str) -> None:
-    """The partition is shown with what is known of it, the others whole; status 1 and a sentence
-    say what is missing."""
+@pytest.fixture
+def pair(tmp_path: Path, zookeeper: str) -> Iterator[tuple[SkidwayBroker, SkidwayBroker]]:
+    """Two brokers of one cluster; the second is not started yet."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / str(number)
@@ -120,31 +122,64 @@ def test_a_topic_without_a_leader_is_described(tmp_path: Path, zookeeper: str) -
         broker = SkidwayBroker(folder, zookeeper)
         broker.settings["broker.id"] = number
         brokers.append(broker)
-    stays, goes = brokers
-    at = ("--bootstrap-server", stays.address)
-
-    def shown() -> bool:
-        done = run_skidway("topics", "create", f"logs{len(found)}", "--partitions", "2", *at)
-        assert done.returncode == 0, done.stderr
-        listed = run_skidway("topics", "describe", f"logs{len(found)}", "--json", *at)
-        found.append(json.loads(listed.stdout)[0]["partitions"])
-        return {row["leader"] for row in found[-1]} == {1, 2}
-
-    found: list[list[dict[str, object]]] = []
+    first, second = brokers
     try:
-        for each in brokers:
-            each.start()
-        eventually(shown, what="a topic on both brokers")
-        topic = f"logs{len(found) - 1}"
-        (lost,) = (row["partition"] for row in found[-1] if row["leader"] == 2)
-        assert goes.program.stop() == 0
-        done = run_skidway("topics", "describe", topic, "--json", *at)
-        assert done.returncode == 1
-        assert f"{topic}-{lost} has no leader now" in done.stderr
-        rows = {row["partition"]: row for row in json.loads(done.stdout)[0]["partitions"]}
-        assert rows[lost]["high_watermark"] is None
-        assert rows[lost]["replicas"] == [2]
-        assert [row["high_watermark"] for at, row in rows.items() if at != lost] == [0]
+        yield first.start(), second
     finally:
         for each in brokers:
             each.end()
+
+
+def leaders(broker: SkidwayBroker, topic: str) -> dict[int, int]:
+    at = ("--bootstrap-server", broker.address)
+    done = run_skidway("topics", "describe", topic, "--json", *at)
+    assert done.returncode == 0, done.stderr
+    return {row["partition"]: row["leader"] for row in json.loads(done.stdout)[0]["partitions"]}
+
+
+def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
+    """Of new topics, and of old ones that are given more; what is there stays where it is."""
+    first, second = pair
+    at = ("--bootstrap-server", first.address)
+    assert run_skidway("topics", "create", "old", "--partitions", "2", *at).returncode == 0
+    second.start()
+
+    def knows_it() -> bool:
+        with RawClient(first.port) as client:
+            known = client.ask(MetadataRequest(topics=()), 8, MetadataResponse)
+            assert isinstance(known, MetadataResponse)
+            return len(known.brokers) == 2
+
+    eventually(knows_it)
+    assert run_skidway("topics", "alter", "old", "--partitions", "4", *at).returncode == 0
+    assert run_skidway("topics", "create", "new", "--partitions", "2", *at).returncode == 0
+    found = leaders(first, "old")
+    assert (found[0], found[1], {found[2], found[3]}) == (1, 1, {1, 2})
+    assert set(leaders(first, "new").values()) == {1, 2}
+
+
+def test_a_topic_without_a_leader_is_described(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
+    """The partition is shown with what is known of it, the others whole; status 1 and a sentence
+    say what is missing."""
+    stays, goes = pair
+    goes.start()
+    at = ("--bootstrap-server", stays.address)
+    tried: list[str] = []
+
+    def is_on_both() -> bool:
+        tried.append(f"logs{len(tried)}")
+        done = run_skidway("topics", "create", tried[-1], "--partitions", "2", *at)
+        assert done.returncode == 0, done.stderr
+        return set(leaders(stays, tried[-1]).values()) == {1, 2}
+
+    eventually(is_on_both, what="a topic on both brokers")
+    topic = tried[-1]
+    (lost,) = (partition for partition, leader in leaders(stays, topic).items() if leader == 2)
+    assert goes.program.stop() == 0
+    done = run_skidway("topics", "describe", topic, "--json", *at)
+    assert done.returncode == 1
+    assert f"{topic}-{lost} has no leader now" in done.stderr
+    rows = {row["partition"]: row for row in json.loads(done.stdout)[0]["partitions"]}
+    assert rows[lost]["high_watermark"] is None
+    assert rows[lost]["replicas"] == [2]
+    assert [row["high_watermark"] for number, row in rows.items() if number != lost] == [0]

@@ -296,3 +296,29 @@ def test_brokers_that_are_away_are_named(
     eventually(lambda: process.settled(lines.sizes()))
     eventually(lambda: process.health()["ok"], what="well again")
     assert process.program.stop() == 0
+
+
+def test_a_disk_that_moved_to_another_machine(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker
+) -> None:
+    """The agent refuses until it is told to adopt the state; then it goes on, in a new epoch, where
+    it was: every line once."""
+    process = agent(source(lines))
+    lines.write("a.log", 1000)
+    process.start()
+    eventually(lambda: process.settled(lines.sizes()))
+    assert process.program.stop() == 0
+    lines.write("a.log", 1000)
+    with contextlib.closing(sqlite3.connect(process.state / "agent.db")) as state:
+        state.execute("UPDATE meta SET value = 'another' WHERE key = 'machine'")
+        state.commit()
+    process.start(ready=False)
+    assert process.program.wait() == 1
+    assert "belongs to another machine (another, here is" in process.program.output()
+    adopt = ("agent", "state", "adopt", "--config", str(process.config))
+    done = run_skidway(*adopt)
+    assert done.returncode == 0, done.stderr
+    assert "belongs to this machine now, in epoch 2" in done.stdout
+    process.start()
+    arrived(process, lines, own_broker)
+    assert process.program.stop() == 0

@@ -30,6 +30,22 @@ class TestHdfsStore(StoreContract):
         assert HdfsStore(f"{hdfs.url}/logs/").url == f"{hdfs.url}/logs"
 
 
+def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
+    """One sentence that quotes the NameNode, with the exit status of unreachable; then it goes on."""
+    store = open_store(f"{hdfs.url}/safe-{uuid4().hex}")
+    with hdfs.safe_mode():
+        for write in (
+            lambda: store.create("rows.parquet").close(),
+            lambda: store.create_if_absent("manifest.json", b"{}", "scratch"),
+        ):
+            with pytest.raises(Unreachable, match="safe mode") as caught:
+                write()
+            assert "\n" not in str(caught.value)
+            print(caught.value)
+        assert store.read("manifest.json") is None
+    assert store.create_if_absent("manifest.json", b"{}", "scratch")
+
+
 def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
     """Without a NameNode every operation is one sentence with the exit status of unreachable."""
     with pytest.raises(SkidwayError) as caught:
