@@ -31,7 +31,7 @@ class TestHdfsStore(StoreContract):
 
 
 def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
-    """One sentence that quotes the NameNode, with the exit status of unreachable; then it goes on."""
+    """One sentence that quotes the NameNode, with the status of unreachable; then it goes on."""
     store = open_store(f"{hdfs.url}/safe-{uuid4().hex}")
     with hdfs.safe_mode():
         for write in (
@@ -41,7 +41,6 @@ def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
             with pytest.raises(Unreachable, match="safe mode") as caught:
                 write()
             assert "\n" not in str(caught.value)
-            print(caught.value)
         assert store.read("manifest.json") is None
     assert store.create_if_absent("manifest.json", b"{}", "scratch")
 
