@@ -35,7 +35,8 @@ def check_cluster(
                 raise StateRefused(
                     f"topic {source.topic} was made again (its id was {before.topic_id}, is "
                     f"{source.topic_id}) while lines were on their way to it; what became of them "
-                    "an operator has to decide"
+                    "an operator has to decide (skidway agent state give-up "
+                    f"{destination.data.topic})"
                 )
 
 

@@ -1,4 +1,4 @@
-"""`skidway agent run | validate | state show | state adopt`."""
+"""`skidway agent run | validate | state show | state adopt | state give-up`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,11 @@ def register(subparsers: Any) -> None:
     adopt = state_verbs.add_parser("adopt", help="bind the state to this machine")
     add_config_options(adopt)
     adopt.set_defaults(run=_adopt)
+    words = "declare uncertain what is on its way to a topic that was made again"
+    give_up = state_verbs.add_parser("give-up", help=words, description=words)
+    give_up.add_argument("topic", metavar="TOPIC")
+    add_config_options(give_up)
+    give_up.set_defaults(run=_give_up)
 
 
 def _settings(args: argparse.Namespace) -> Any:
@@ -82,6 +87,13 @@ def _adopt(args: argparse.Namespace) -> int:
     from agent import ledger
 
     print(ledger.adopt(_settings(args).state_dir))
+    return 0
+
+
+def _give_up(args: argparse.Namespace) -> int:
+    from agent import ledger
+
+    print(ledger.give_up(_settings(args).state_dir, args.topic))
     return 0
 
 

@@ -1,4 +1,5 @@
-"""The ledger: what became of every byte of every file, read from the state while the agent runs.
+"""The ledger: what became of every byte of every file, read from the state while the agent runs;
+and what an operator decides about a state whose agent stands still: `adopt`, `give_up`.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """
@@ -8,10 +9,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from agent import identity
+from agent.delivery.intents import GIVEN_UP, Intent
 from agent.files.host import Host, OperatingSystem
 from agent.files.tracked import FileState, TrackedFile
 from agent.files.tracking import shown
@@ -96,6 +99,40 @@ def adopt(directory: Path) -> str:
             f"the state of agent {state.agent} belongs to this machine now, in epoch "
             f"{state.epoch + 1}; what happened between its last seal and its next is unknown"
         )
+
+
+def give_up(directory: Path, topic: str) -> str:
+    """Leaves what was on its way to a topic undecided, so that the agent can be started although
+    the topic was made again. Raises StateRefused; returns a sentence."""
+    with DirectoryLock(directory):
+        state = open_state(directory, create=False)
+        try:
+            intents = given_up(state, topic)
+        finally:
+            state.close()
+    if not intents:
+        return f"nothing is on its way to {topic}; nothing was changed"
+    size = sum(intent.length for intent in intents)
+    files = len({intent.file for intent in intents})
+    return (
+        f"{size} bytes of {files} files that were on their way to {topic} are given up; the agent "
+        "declares them at its next start: they may or may not have arrived"
+    )
+
+
+def given_up(state: State, topic: str) -> list[Intent]:
+    """The intents whose recipe leads to a topic; from now on none of them is replayed."""
+    recipes = state.recipes()
+    found = []
+    for intent in state.intents():
+        recipe = recipes.get(intent.recipe)
+        if recipe is not None and recipe.data.name == topic:
+            found.append(replace(intent, recipe=GIVEN_UP))
+    changes = Changes()
+    changes.forget_intents(intent.sequence for intent in found)
+    changes.put_intents(found)
+    state.commit(changes)
+    return found
 
 
 def _size_on_host(tracked: TrackedFile, host: Host) -> int:

@@ -9,8 +9,12 @@ the same with them; reading goes on behind the last of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import google_crc32c
+
+GIVEN_UP: Final = b"given up"
+"""The recipe of an intent that an operator gave up (`skidway agent state give-up`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Promises of before the start, sent again as they say.
 
-An intent that cannot be replayed (bytes gone or changed, another program) is set apart as uncertain
-with everything promised behind it: whether its records arrived nobody here knows. A file that
-cannot be opened right now is asked again later; its promises wait, and so does its reading.
+An intent that cannot be replayed (bytes gone or changed, another program, given up by an operator)
+is set apart as uncertain with everything promised behind it: whether its records arrived nobody
+here knows. A file that cannot be opened right now is asked again later; its promises wait, and so
+does its reading.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from agent.delivery.intents import Intent, Reading, crc_of
+from agent.delivery.intents import GIVEN_UP, Intent, Reading, crc_of
 from agent.delivery.press import Outcome
 from agent.delivery.recipe import Recipe, program_version
 from agent.files.handles import Handles, Moved
@@ -97,6 +98,8 @@ class Replay:
         recipe = self._recipes.get(intent.recipe)
         if recipe is None or recipe.program != program_version():
             reason = "another version of the program had promised it"
+            if intent.recipe == GIVEN_UP:
+                reason = "an operator gave up what was on its way"
             self._set_apart(intent, tracked, reason, found)
             return None
         flight = Flight(intent, tracked.read_on(found.prefix_crc, found.tail, intent.end))

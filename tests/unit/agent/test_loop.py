@@ -11,6 +11,7 @@ from agent.files.host import Scan
 from agent.files.patterns import Pattern
 from agent.files.reading import LONG_LINE_BYTES_MAX
 from agent.framing import READ_BYTES
+from agent.ledger import given_up
 from agent.settings import ParserSettings, SourceSettings
 from agent.state.database import State, create_tables
 from audit.evidence import identity_of
@@ -828,6 +829,32 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
     world.topic_ids = "made-again"
     with pytest.raises(StateRefused, match="made again"):
         world.start()
+
+
+def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
+    """Then the agent starts: those lines are uncertain by name, later ones go to the new topic."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.files.append(A, b"2\n")
+    for _ in range(5):
+        world.clock.advance(0.1)
+        world.publish()
+        world.turn()
+    world.kill()
+    world.topic_ids = "made-again"
+    with pytest.raises(StateRefused, match="state give-up logs"):
+        world.start()
+    assert [each.length for each in given_up(State(world.connection), "logs")] == [2]
+    assert given_up(State(world.connection), "logs") == []
+    world.start()
+    world.files.append(A, b"3\n")
+    world.settle(10)
+    assert world.values() == ["1", "3"]
+    (loss,) = losses(world)
+    assert (loss.certainty, loss.first, loss.end) == (Certainty.UNCERTAIN, 2, 4)
+    assert "given up" in loss.reason or "gave up" in loss.reason
+    assert [(each["uncertain"], each["pending"]) for each in world.ledger()] == [(2, 0), (0, 0)]
 
 
 def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: World) -> None:
