@@ -3,11 +3,12 @@
 The moment lies in a bucket, and of that bucket proof is asked. For each host, by its newest agent:
 
     heard      an agent of it was heard, and is not silent
-    sealed     each of its topics is sealed past the end of that bucket: all bytes that lay in the
-               files until then are acknowledged by the brokers, and counted
-    counted    that bucket, and every later one that is due, is complete in the tiers asked for:
-               the same records in each, nothing lost, no message missing. Lateness is not waited
-               for: a bucket behind which the agent has sealed counts as it is now
+    sealed     each of its topics is sealed past the end of that bucket, and of each later one that
+               is due: all bytes that lay in the files until then are acknowledged by the brokers,
+               and counted
+    counted    these buckets are complete in the tiers asked for: the same records in each, nothing
+               lost, no message missing. Lateness is not waited for: a bucket behind which the agent
+               has sealed counts as it is now
 
 So a host that writes nothing is proven by its seals, and one that writes by what the other tiers
 have of it; the answer does not take longer than that bucket lasts, a seal, and the counters.
@@ -26,6 +27,9 @@ from audit.reconcile import TopicJudgement
 from audit.verdict import AgentVerdict, Policy, Status
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
+
+BUCKETS_MAX = 10_080
+"""A week of minutes; `report` is the question about longer ago."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,8 @@ def proofs(
     """One for each cluster of each host, as far as the roster names the host; where it does not,
     for each cluster in which the host was heard. bucket_ms: size of buckets where none is seen.
 
-    Raises UsageError for a host that no roster names and nobody heard, and for a retired one.
+    Raises UsageError for a host that no roster names and nobody heard, for a retired one, and for a
+    moment more than BUCKETS_MAX ago.
     """
     asking = _Asking(evidence, policy, since_ms, now_ms, bucket_ms)
     states = survey(evidence, policy, now_ms)
@@ -88,6 +93,12 @@ class _Asking:
         seen = (size for topic in evidence.topics.values() for _, size in topic.tallies)
         size = max(seen, default=bucket_ms)
         self._first: BucketId = bucket.start_of(since_ms, size), size
+        due_until = bucket.start_of(now_ms - policy.lateness_ms, size)
+        self._needed = max(sum(self._first), due_until)
+        if self._needed - self._first[0] > BUCKETS_MAX * size:
+            raise UsageError(
+                f"--since: {reasons.of_time(since_ms)} is more than {BUCKETS_MAX:,} buckets ago."
+            )
 
     def reasons(self, state: HostState) -> Iterator[str]:
         agent = state.agent
@@ -106,11 +117,11 @@ class _Asking:
         yield from unsealed.values()
         for source, evidence in self._evidence.topics.items():
             if source.cluster == state.cluster and agent in evidence.agents:
-                name = source.topic.removesuffix(REJECTED_SUFFIX)
-                yield from self._uncounted(agent, source, is_sealed=name not in unsealed)
+                is_sealed = source.topic.removesuffix(REJECTED_SUFFIX) not in unsealed
+                yield from self._uncounted(agent, source, is_sealed=is_sealed)
 
     def _unsealed(self, topic: str, until: int | None) -> str | None:
-        needed = sum(self._first)
+        needed = self._needed
         if until is None:
             return f"topic {topic} was never sealed"
         if until < needed or self._now_ms < needed:
@@ -137,9 +148,11 @@ class _Asking:
                     break
 
     def _buckets(self, agent: int, source: Source) -> list[BucketId]:
-        """The bucket of the moment, and those behind it that are due."""
+        """The bucket of the moment, and those behind it that are due, also where nobody counted
+        anything: what is not known of a bucket may be why."""
         now_ms, lateness_ms = self._now_ms, self._policy.lateness_ms
-        found = {self._first}
+        start, size = self._first
+        found = {(each, size) for each in range(start, self._needed, size)}
         for (start, size), by_agent in self._evidence.topic(source).tallies.items():
             end = start + size
             asked = start <= self._since_ms or end + lateness_ms <= now_ms

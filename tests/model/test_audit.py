@@ -369,11 +369,12 @@ class World:
         seals = [x for x in messages if isinstance(x, Seal)]
         newest = max(seals, key=lambda x: (x.sender.epoch, x.number))
         sealed = self.seal_written[newest.sender.epoch, newest.number]
-        cut = max(
+        cuts = (
             self.delta_written[x.sender.epoch, x.number]
             for x in messages
             if isinstance(x, Delta) and x.sender.tier is Tier.AGENT and _touches(x, bucket)
         )
+        cut = max(cuts, default=0)  # a bucket that nobody counted has none
         for line in self.lines:
             missing = line.bucket == bucket and line.number not in self.rows | self.unseen
             if missing and line.written <= max(sealed, cut):

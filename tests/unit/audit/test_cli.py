@@ -12,6 +12,7 @@ from audit.ledger import DATABASE, Ledger
 from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
+from support.clock import ManualClock
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 
@@ -119,6 +120,7 @@ def test_settings_can_be_checked_without_starting(
     assert main([*arguments, "--set", "bucket.ms=1"]) == 78
 
 
+SEALED_MS = 10**9
 ROSTER = "hosts:\n  - {host: web1, cluster: dc1, topics: [logs]}\n"
 
 
@@ -135,22 +137,23 @@ def _config(folder: Path, roster: str = ROSTER) -> Path:
 
 
 def test_waiting_for_a_host_that_is_proven_ends_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without hdfs unless it is asked for: the next load may be a day away."""
+    clock = ManualClock(SEALED_MS + 5_000)
+    monkeypatch.setattr("audit.commands.hosts.SystemClock", lambda: clock)
     arguments = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1"]
-    arguments += ["--since", "1970-01-01T00:00:10Z"]
-    silent = ["--set", f"silence.ms={10**15}"]
-    assert main([*arguments, *silent]) == 0
+    assert main([*arguments, "--since", "90s"]) == 0
     assert capsys.readouterr().out == (
-        "1 host sealed past the bucket of 1970-01-01T00:00:10Z, and complete since then in"
+        "1 host sealed past the bucket of 1970-01-12T13:45:15Z, and complete since then in"
         " agent, broker.\n"
     )
-    assert main([*arguments, *silent, "--json"]) == 0
+    assert main([*arguments, "--since", "90s", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["ok"], found["hosts"][0]["sealed_to_ms"]) == (True, 10**9)
-    more = ["--tiers", "agent,broker,hdfs", "--timeout-s", "0"]
-    assert main([*arguments, *silent, *more]) == 1
+    assert (found["ok"], found["hosts"][0]["sealed_to_ms"]) == (True, SEALED_MS)
+    clock.set_time_ms(150_000)
+    more = ["--since", "1970-01-01T00:00:10Z", "--timeout-s", "0"]
+    assert main([*arguments, *more, "--tiers", "agent,broker,hdfs"]) == 1
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
 
 
@@ -158,6 +161,7 @@ def test_waiting_for_a_host_that_is_proven_ends_at_once(
     ("arguments", "status", "words"),
     [
         (["--since", "soon"], 2, "--since 'soon'"),
+        (["--since", "8d"], 2, "more than 10,080 buckets ago"),
         (["--timeout-s", "-1"], 2, "--timeout-s"),
         (["--tiers", "broker,mirror"], 2, "agent must be among them"),
         (["--host", "web7"], 2, "--host web7: no roster names this host"),

@@ -119,6 +119,7 @@ CASES = [
         "sealed past the moment, not past its bucket", "is sealed only to", drop=(2,),
         add=[seal(APP1, 2, END - 1, 1)],
     ),
+    Case("not sealed lately", "is sealed only to", now=END + SIZE + LATENESS),
     Case("one of two topics", "topic auth was never sealed", policy=TWO),
     Case(
         "the other topic is behind", "topic auth is sealed only to 1970-01-01 01:40:05Z",

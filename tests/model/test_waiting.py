@@ -1,0 +1,92 @@
+"""The gate under random schedules: a host is never proven wrongly, and is proven in the end.
+
+The world of test_audit, asked after each message that comes whether the host is proven since some
+moment. Where it is, no line that lay in a file when the newest seal was noted may be missing from
+the rows of that moment's bucket, nor of a due one since.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from audit.evidence import Fold
+from audit.messages import Message
+from audit.waiting import Proof, proofs
+from model.test_audit import BUCKET_MS, LATENESS_MS, POLICY, SECOND, Faults, World
+
+pytestmark = pytest.mark.model
+
+RUNS = range(60)
+
+
+class Gate(World):
+    """Counts how often the host was proven, and for which bucket."""
+
+    def __init__(self, seed: int, faults: Faults) -> None:
+        self.proven = 0
+        super().__init__(seed, faults)
+
+    def judge(self, messages: list[Message]) -> set[int]:
+        complete = super().judge(messages)
+        back = self.random.randrange(0, 6 * BUCKET_MS, SECOND)
+        since_ms = self.now * SECOND - back
+        if self.ask(messages, since_ms) and not self.wrong:
+            self.proven += 1
+            self.wrong = self.mistaken(messages, since_ms)
+        return complete
+
+    def ask(self, messages: list[Message], since_ms: int) -> bool:
+        """Whether the host is proven; before it is heard nobody can ask."""
+        evidence = Fold(messages).evidence()
+        self.faults.blind(evidence)
+        if not evidence.hosts:
+            return False
+        now_ms = self.now * SECOND
+        found: list[Proof] = proofs(evidence, POLICY, ["host"], since_ms, now_ms, BUCKET_MS)
+        return not any(proof.is_short for proof in found)
+
+    def mistaken(self, messages: list[Message], since_ms: int) -> str | None:
+        first = since_ms - since_ms % BUCKET_MS
+        for bucket in range(first, self.now * SECOND, BUCKET_MS):
+            is_due = bucket + BUCKET_MS + LATENESS_MS <= self.now * SECOND
+            wrong = self.falsehood(bucket, messages) if is_due or bucket == first else None
+            if wrong is not None:
+                return f"proven since {since_ms}, but {wrong}"
+        return None
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faults(),
+        Faults(clock_steps=True),
+        Faults(lost_rows=True, doubled_rows=True),
+        Faults(deletes=True, lost_rows=True),
+        Faults(lost_messages=True, lost_rows=True),
+        Faults(restores=True, old_files=False),
+    ],
+    ids=lambda faults: "+".join(
+        name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True
+    ),
+)
+def test_a_host_is_never_proven_wrongly(faults: Faults) -> None:
+    """Late lines, clocks that step, lost rows and messages, vanished files, restored states."""
+    proven = 0
+    for seed in RUNS:
+        world = Gate(seed, faults)
+        for _ in range(faults.steps):
+            world.step()
+            assert not world.wrong, f"seed {seed}: {world.wrong}"
+        proven += world.proven
+    assert proven > 0, "the schedules reach a proof"
+
+
+def test_a_host_is_proven_in_the_end() -> None:
+    """Once all is read, counted and loaded, and time has gone on."""
+    for seed in RUNS:
+        world = Gate(seed, Faults())
+        for _ in range(world.faults.steps):
+            world.step()
+        world.finish()
+        assert not world.wrong, f"seed {seed}: {world.wrong}"
+        assert world.ask(world.delivered, (world.now - 60) * SECOND), f"seed {seed}"
