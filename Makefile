@@ -26,7 +26,7 @@ PYTEST = started=$$(date +%s); status=0; \
 # Tests share the machine with what they measure and wait for: one thing at a time, even with -j.
 .NOTPARALLEL:
 
-.PHONY: help venv install install-dev demo doctor fmt lint type imports check lint-ansible $(SUITES) \
+.PHONY: help venv install install-dev demo doctor fmt lint type imports check docs-ansible lint-ansible $(SUITES) \
 	peers test foreign test-all bench bench-paper wheels clean
 
 help:
@@ -90,6 +90,10 @@ check: lint type imports
 $(VENV)/.installed-deploy: pyproject.toml | $(BIN)/python
 	$(PIP) install --quiet --editable '.[deploy]'
 	@touch $@
+
+# The table of variables in deploy/ansible/README.md.
+docs-ansible: install-dev
+	$(BIN)/python -m deploy.variables
 
 # Ansible finds a collection by its place, so the tree gets one that has its name.
 COLLECTIONS := $(abspath .cache/collections)

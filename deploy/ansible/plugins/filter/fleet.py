@@ -28,7 +28,7 @@ WILDCARDS = frozenset({"", "*", "0.0.0.0", "::"})  # noqa: S104 - compared with,
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 _SECRET = re.compile(r"password|secret|user\.info|credential|token", re.IGNORECASE)
-_REQUIREMENT = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*([^\s;\\]+)", re.MULTILINE)
+_REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*([^\s;]+)")
 
 
 class FilterModule:
@@ -242,18 +242,39 @@ def _systemd(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def wheels_for(requirements: str, files: Iterable[str]) -> list[str]:
-    """Those wheels that a requirements file asks for, and pip's own. Raises ValueError."""
+def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str] = ()) -> list[str]:
+    """Those wheels that a requirements file asks for, and pip's own.
+
+    `installed`: the requirements that the virtual environment has been given before; their wheels
+    are left out. Raises ValueError if one is missing, or was of the same version but other content.
+    """
     by_release: dict[tuple[str, str], list[str]] = {}
     for path in files:
         name, version = path.rsplit("/", 1)[-1].split("-")[:2]
         by_release.setdefault((_canonical(name), version), []).append(path)
-    wanted = {(_canonical(name), version) for name, version in _REQUIREMENT.findall(requirements)}
-    wanted |= {release for release in by_release if release[0] == "pip"}
-    missing = sorted("==".join(release) for release in wanted if release not in by_release)
-    if missing:
-        raise ValueError(f"there is no wheel of {', '.join(missing)}")
+    there = {release: line for text in installed for release, line in _releases(text).items()}
+    wanted = {release for release in by_release if release[0] == "pip"}
+    for release, line in _releases(requirements).items():
+        title = "==".join(release)
+        if there.get(release, line) != line:
+            raise ValueError(
+                f"{title} on this host was made of another wheel: new wheels need a new version"
+            )
+        if release not in by_release:
+            raise ValueError(f"there is no wheel of {title}")
+        if release not in there:
+            wanted.add(release)
     return sorted(path for release in wanted for path in by_release[release])
+
+
+def _releases(requirements: str) -> dict[tuple[str, str], str]:
+    """A requirements file by package and version: the lines, with their hashes."""
+    lines = requirements.replace("\\\n", " ").splitlines()
+    return {
+        (_canonical(found[1]), found[2]): " ".join(line.split())
+        for line in lines
+        if (found := _REQUIREMENT.match(line))
+    }
 
 
 def _canonical(name: str) -> str:

@@ -1,0 +1,93 @@
+"""The collection's files agree with each other: specs, defaults, README, playbooks."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy import variables
+from deploy.packaging.third_party import PROGRAMS
+from skidway import units
+
+COLLECTION = variables.COLLECTION
+PREFIXES = ("skidway_", "common_")
+
+
+def names(role: str, folder: str) -> set[str]:
+    path = COLLECTION / "roles" / role / folder / "main.yml"
+    return set(yaml.safe_load(path.read_text())) if path.exists() else set()
+
+
+def tasks() -> list[Path]:
+    return sorted(COLLECTION.glob("roles/*/tasks/*.yml")) + sorted(COLLECTION.glob("playbooks/*"))
+
+
+def test_the_readme_has_every_variable_as_the_specs_describe_it() -> None:
+    """`make docs-ansible` was run: the table that operators read is the one that is checked."""
+    page = variables.README.read_text()
+    assert variables.updated(page) == page
+    for role in variables.ROLES:
+        assert all(f"`{name}`" in page for name in variables.specs(role)["options"])
+
+
+@pytest.mark.parametrize("role", variables.ROLES)
+def test_specs_and_defaults_agree(role: str) -> None:
+    """A default that is documented is the one that holds, and none is undocumented."""
+    options = variables.specs(role)["options"]
+    documented = {name: spec["default"] for name, spec in options.items() if "default" in spec}
+    defaults = variables.defaults(role)
+    if role == "common":  # parameters of the shared steps are for roles, not for people
+        defaults = {name: v for name, v in defaults.items() if not name.startswith("common_")}
+    assert defaults == documented
+
+
+@pytest.mark.parametrize("role", variables.ROLES)
+def test_every_option_has_type_and_description(role: str) -> None:
+    """Also where a list's elements are concerned; a required one has no default."""
+    for name, spec in variables.specs(role)["options"].items():
+        assert spec["type"], name
+        assert spec["description"], name
+        assert ("elements" in spec) == (spec["type"] == "list"), name
+        assert not (spec.get("required") and "default" in spec), name
+
+
+@pytest.mark.parametrize("role", variables.ROLES)
+def test_variables_have_the_prefix_of_their_role(role: str) -> None:
+    """Or that of the fleet, or of the shared steps: ansible-lint is told to leave these to us."""
+    found = names(role, "defaults") | names(role, "vars") | set(variables.specs(role)["options"])
+    assert {name for name in found if not name.startswith((f"{role}_", *PREFIXES))} == set()
+
+
+def test_every_program_has_a_role_and_every_unit_is_installed_by_one() -> None:
+    """A unit that no role installs would be missing on hosts; so would a program's role."""
+    assert {*PROGRAMS, "common"} == set(variables.ROLES)
+    assert set(variables.ROLES) == {path.name for path in (COLLECTION / "roles").iterdir()}
+    installed: list[str] = []
+    for program in PROGRAMS:
+        path = COLLECTION / "roles" / program / "vars" / "main.yml"
+        installed += yaml.safe_load(path.read_text())["common_units"]
+    assert sorted(installed) == units.names()
+
+
+def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> None:
+    """No other collection has to be fetched; nothing goes on behind an error."""
+    allowed = re.compile(r"ansible\.builtin\.\w+")
+    for path in tasks():
+        for task in _all_tasks(yaml.safe_load(path.read_text()) or []):
+            assert "ignore_errors" not in task, path
+            modules = [key for key in task if "." in key]
+            assert all(allowed.fullmatch(module) for module in modules), path
+            assert not {"ansible.builtin.shell", "ansible.builtin.raw"} & set(modules), path
+
+
+def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found = []
+    for each in listed:
+        found.append(each)
+        for key in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks"):
+            found += _all_tasks(each.get(key) or [])
+    return found

@@ -1,0 +1,231 @@
+"""What the roles derive from the inventory (deploy/ansible/plugins/filter/fleet.py)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deploy.ansible.plugins.filter import fleet
+
+CLUSTERS: dict[str, Any] = {"dc1": {}, "dc2": None, "offline": {"mirrors": ["dc1", "dc2"]}}
+SERVERS = {"dc1": "b1:9092", "dc2": "b2:9092", "offline": "b3:9092"}
+
+
+def host(name: str, **variables: Any) -> dict[str, Any]:
+    return {"inventory_hostname": name, **variables}
+
+
+def test_brokers_are_found_by_cluster_and_reached_by_the_address_they_have() -> None:
+    """An agent is told the brokers of its own cluster only, by the names that others reach them."""
+    brokers = [
+        host("b1", skidway_cluster="dc1"),
+        host("b2", skidway_cluster="dc1", ansible_host="10.0.0.2", broker_port=9192),
+        host("b3", skidway_cluster="dc2", ansible_host="10.0.0.3", skidway_address="b3.internal"),
+    ]
+    assert fleet.bootstrap_servers(CLUSTERS, brokers) == {
+        "dc1": "b1:9092,10.0.0.2:9192",
+        "dc2": "b3.internal:9092",
+    }
+
+
+def test_an_existing_kafka_stands_in_for_brokers() -> None:
+    """`bootstrap_servers` of a cluster in the inventory is used as it is."""
+    clusters = {"dc1": {"bootstrap_servers": "k1:9092,k2:9092"}}
+    assert fleet.bootstrap_servers(clusters, []) == {"dc1": "k1:9092,k2:9092"}
+
+
+def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
+    """server.N keys are written for several servers, under the numbers that the inventory gives."""
+    alone = [host("z1")]
+    three = [host(f"z{n}", zookeeper_id=n * 10) for n in (1, 2, 3)]
+    assert fleet.zookeeper_servers(alone) == {}
+    assert fleet.zookeeper_servers(three)["server.20"] == "z2:2888:3888"
+    assert fleet.zookeeper_connect(three) == "z1:2181,z2:2181,z3:2181"
+
+
+def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
+    """mirror.sources come from skidway_clusters, one for each cluster that is mirrored."""
+    assert fleet.mirror_sources(CLUSTERS, "offline", SERVERS) == [
+        {"cluster": "dc1", "bootstrap.servers": "b1:9092"},
+        {"cluster": "dc2", "bootstrap.servers": "b2:9092"},
+    ]
+    assert fleet.mirror_sources(CLUSTERS, "dc1", SERVERS) == []
+
+
+def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
+    """A mirror of nothing would be silence."""
+    with pytest.raises(ValueError, match="dc2"):
+        fleet.mirror_sources(CLUSTERS, "offline", {"dc1": "b1:9092"})
+
+
+def test_every_cluster_has_a_counter_of_its_own() -> None:
+    """What was mirrored is counted where it was mirrored to; ports and directories differ."""
+    counters = fleet.counters(CLUSTERS, SERVERS, 9114)
+    assert {name: each["tier"] for name, each in counters.items()} == {
+        "dc1": "broker",
+        "dc2": "broker",
+        "offline": "mirror",
+    }
+    assert len({each["metrics.listener"] for each in counters.values()}) == 3
+    assert counters["dc2"]["state.dir"] == "/var/lib/skidway/audit-count-dc2"
+
+
+def test_given_settings_win_whichever_way_they_are_written() -> None:
+    """`log: {dirs: x}` replaces a derived `log.dirs`; a program would refuse the key twice."""
+    derived = {"log.dirs": ["/a"], "broker.id": 1}
+    assert fleet.over({"log": {"dirs": ["/b"]}}, derived) == {"broker.id": 1, "log.dirs": ["/b"]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "secret"),
+    [
+        ({"schema.registry.basic.auth.user.info": "u:p"}, True),
+        ({"schema": {"registry": {"basic": {"auth": {"user": {"info": "u:p"}}}}}}, True),
+        ({"sources": [{"topic": "a", "key": "user"}], "state.dir": "/x"}, False),
+    ],
+)
+def test_settings_with_a_password_are_known_as_such(settings: Any, secret: bool) -> None:
+    """Only they are kept out of Ansible's output: the difference of all others can be read."""
+    assert fleet.holds_secret(settings) is secret
+
+
+def test_health_is_asked_where_the_settings_say() -> None:
+    """A metrics.listener of the inventory moves the question; a wildcard is asked on loopback."""
+    assert fleet.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
+    moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
+    assert fleet.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
+
+
+WHEELS = ["/w/skidway-0.2.0-py3-none-any.whl", "/w/PyYAML-6.0.3-cp311-x.whl", "/w/pip-26.3-x.whl"]
+REQUIREMENTS = (
+    "# what an agent needs\nskidway==0.2.0 --hash=sha256:aa\npyyaml==6.0.3 \\\n  --hash=sha256:bb\n"
+)
+
+
+def test_only_the_wheels_that_are_missing_are_carried() -> None:
+    """What another program of the host has brought, is there; pip itself always comes along."""
+    assert fleet.wheels_for(REQUIREMENTS, [*WHEELS, "/w/numpy-2-x.whl"]) == sorted(WHEELS)
+    there = ["pyyaml==6.0.3 --hash=sha256:bb\n"]
+    assert fleet.wheels_for(REQUIREMENTS, WHEELS, there) == [WHEELS[2], WHEELS[0]]
+
+
+def test_a_wheel_that_is_not_there_is_named() -> None:
+    """A folder of wheels that is not whole is found out before anything is copied."""
+    with pytest.raises(ValueError, match=r"pyyaml==6\.0\.3"):
+        fleet.wheels_for(REQUIREMENTS, WHEELS[::2])
+
+
+def test_other_content_under_the_same_version_is_refused() -> None:
+    """pip would take it for installed and leave the old code there."""
+    with pytest.raises(ValueError, match=r"skidway==0\.2\.0 .* new version"):
+        fleet.wheels_for(REQUIREMENTS, WHEELS, ["skidway==0.2.0 --hash=sha256:cc\n"])
+
+
+def test_a_host_that_left_the_inventory_is_retired_and_can_come_back() -> None:
+    """The roster forgets nobody: the audit must know the difference between silent and gone."""
+    app1 = host("app1", skidway_cluster="dc1", agent_sources=[{"topic": "b"}, {"topic": "a"}])
+    app2 = host("app2", skidway_cluster="dc1", agent_settings={"sources": [{"topic": "c"}]})
+    both = fleet.roster(None, [app2, app1])
+    assert both["hosts"] == [
+        {"host": "app1", "cluster": "dc1", "topics": ["a", "b"]},
+        {"host": "app2", "cluster": "dc1", "topics": ["c"]},
+    ]
+    one = fleet.roster(both, [app1])
+    assert one["hosts"][1] == {**both["hosts"][1], "retired": True}
+    assert fleet.roster(one, [app1]) == one
+    assert fleet.roster(one, [app1, app2]) == both
+
+
+def status(state: str = "active") -> dict[str, str]:
+    return {"ActiveState": state, "ExecMainStartTimestamp": "Fri 2026-11-20 20:44:43 UTC"}
+
+
+BEGAN = 1795207483.0
+
+
+def files(*times: float) -> list[dict[str, Any]]:
+    return [{"stat": {"exists": True, "mtime": t}} for t in times] + [{"stat": {"exists": False}}]
+
+
+def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
+    """By times, so that a run that broke off between writing and restarting is made up for."""
+    assert fleet.started_before(status(), files(BEGAN - 60, BEGAN + 1))
+    assert not fleet.started_before(status(), files(BEGAN - 60, BEGAN))
+    assert not fleet.started_before(status("inactive"), files(BEGAN + 1))
+
+
+def test_a_restart_that_was_done_is_not_done_again() -> None:
+    """A rolling restart that is taken up leaves alone what was restarted since it began."""
+    assert fleet.started_before(status(), files(), "2026-11-20T20:44:44Z")
+    assert not fleet.started_before(status(), files(), "2026-11-20T20:44:43Z")
+
+
+def test_a_drop_in_has_what_the_role_derives_and_what_was_given_over_it() -> None:
+    """Lists are the same key several times, empty values are left out, other sections stay."""
+    sections = fleet.drop_in(
+        {"Service": {"MemoryMax": "1G"}, "Unit": {"After": ["a", "b"]}},
+        MemoryMax="512M",
+        PrivateTmp=False,
+        SupplementaryGroups=[],
+    )
+    assert fleet.unit_text(sections).strip().splitlines() == [
+        *("[Service]", "MemoryMax=1G", "PrivateTmp=no", ""),
+        *("[Unit]", "After=a", "After=b"),
+    ]
+
+
+def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
+    """A roll-back by hand needs no wheels: the version before is kept, older ones go."""
+    versions = [{"path": f"/opt/skidway/{v}", "mtime": v} for v in ("1", "2", "3", "4")]
+    assert fleet.superfluous(versions, ["../4", "../4"], 2) == ["/opt/skidway/2", "/opt/skidway/1"]
+    assert fleet.superfluous(versions, ["../4", "../1"], 1) == ["/opt/skidway/3", "/opt/skidway/2"]
+
+
+def problems(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clusters: Any) -> str:
+    by_name = {each["inventory_hostname"]: each for each in hosts}
+    return " ".join(fleet.inventory_problems(clusters, groups, by_name))
+
+
+def test_a_good_inventory_has_no_problems() -> None:
+    """Two clusters may each have a broker 1."""
+    brokers = [host("b1", skidway_cluster="dc1", broker_id=1)]
+    brokers.append(host("b2", skidway_cluster="dc2", broker_id=1))
+    assert problems({"brokers": ["b1", "b2"]}, brokers, dc1={}, dc2={"mirrors": ["dc1"]}) == ""
+
+
+@pytest.mark.parametrize(
+    ("group", "hosts", "clusters", "said"),
+    [
+        ("agents", [], {}, "skidway_clusters is empty"),
+        ("agents", [], {"d.c": {}}, "is no name"),
+        ("agents", [], {"dc1": {"mirrors": ["dc9"]}}, "mirrors dc9"),
+        ("agents", [host("a", skidway_cluster="dcl")], {"dc1": {}}, "must be one of dc1"),
+        ("agents", [host("a", skidway_cluster="dc1")], {"dc1": {}}, "no agent_sources"),
+        ("brokers", [host("b", skidway_cluster="dc1")], {"dc1": {}}, "no broker_id"),
+        (
+            "brokers",
+            [host(n, skidway_cluster="dc1", broker_id=1) for n in ("b1", "b2")],
+            {"dc1": {}},
+            "given to 2 brokers",
+        ),
+        (
+            "brokers",
+            [host("b", skidway_cluster="dc1", broker_id=1)],
+            {"dc1": {"bootstrap_servers": "k:9092"}},
+            "one or the other",
+        ),
+        ("zookeeper", [host("z1"), host("z2")], {"dc1": {}}, "zookeeper_id of its own"),
+        (
+            "zookeeper",
+            [host("z1", zookeeper_id=1), host("z2", zookeeper_id=1)],
+            {"dc1": {}},
+            "the same zookeeper_id",
+        ),
+    ],
+)
+def test_a_mistake_in_the_inventory_is_one_sentence(
+    group: str, hosts: list[dict[str, Any]], clusters: dict[str, Any], said: str
+) -> None:
+    """Nothing is installed then; the sentence names the host and the variable."""
+    assert said in problems({group: [h["inventory_hostname"] for h in hosts]}, hosts, **clusters)
