@@ -27,7 +27,7 @@ PYTEST = started=$$(date +%s); status=0; \
 .NOTPARALLEL:
 
 .PHONY: help venv install install-dev demo doctor fmt lint type imports check docs-ansible lint-ansible $(SUITES) \
-	peers test foreign test-all bench bench-paper wheels clean
+	peers test foreign test-all bench bench-paper wheels deb clean
 
 help:
 	@echo 'make demo      the whole pipeline on this machine, on real logs; ARGS="--logs GLOB" for yours'
@@ -39,6 +39,7 @@ help:
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
 	@echo 'make wheels    what hosts without internet install, into dist/wheels; VERSION=x for another version'
 	@echo 'make lint-ansible    yamllint and ansible-lint on deploy/ansible'
+	@echo "make deb       the agent as a Debian package with its own environment, into dist; VERSION=x"
 	@echo 'make fmt lint type imports    one tool at a time;  make doctor    what this machine lacks'
 	@echo 'make clean     remove what was built (not ./skidway-demo)'
 
@@ -144,6 +145,9 @@ bench-paper: install-dev peers
 # VERSION=x: another one than pyproject's, without a change to the tree.
 wheels: install
 	$(BIN)/python -m deploy.packaging.wheels $(if $(VERSION),--version '$(VERSION)')
+
+deb: install
+	$(BIN)/python -m deploy.packaging.deb $(if $(VERSION),--version '$(VERSION)')
 
 clean:
 	rm -rf $(VENV) build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -54,5 +54,6 @@ recognizing the copy that copytruncate makes (patterns should leave such copies 
 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
 files (host, tracked, tracking, rotations, reading), state, accounts, beginning, loop, then
-destinations, connection, silences, program, ledger (what became of every byte), validation, cli.
+destinations, connection, silences, program, ledger (what became of every byte), validation,
+installation (for a host without Ansible), cli.
 """

@@ -1,10 +1,11 @@
-"""`skidway agent run | validate | state show | state adopt | state give-up`."""
+"""`skidway agent run | validate | state show | state adopt | state give-up | install-snippet`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from importlib.abc import MetaPathFinder
+from pathlib import Path
 from typing import Any
 
 from skidway import service
@@ -28,6 +29,16 @@ def register(subparsers: Any) -> None:
     validate = verbs.add_parser("validate", help="say whether a configuration can be run")
     add_config_options(validate)
     validate.set_defaults(run=_validate)
+    words = "print the commands that install the agent on a host without Ansible"
+    installing = verbs.add_parser("install-snippet", help=words, description=words)
+    installing.add_argument(
+        "--wheels",
+        type=Path,
+        default=Path("wheels"),
+        metavar="DIR",
+        help="what `make wheels` made, where the host has it (./wheels)",
+    )
+    installing.set_defaults(run=_install_snippet)
     state = verbs.add_parser("state", help="the agent's state")
     state_verbs = state.add_subparsers(dest="state_verb", metavar="VERB", required=True)
     show = state_verbs.add_parser("show", help="what became of every byte, file by file")
@@ -68,6 +79,13 @@ def _validate(args: argparse.Namespace) -> int:
 
     check_settings(_settings(args))
     print("the configuration is good")
+    return 0
+
+
+def _install_snippet(args: argparse.Namespace) -> int:
+    from agent.installation import snippet
+
+    print(snippet(args.wheels), end="")
     return 0
 
 

@@ -1,6 +1,8 @@
-"""What is carried to a host: directories of wheels.
+"""What is carried to a host: directories of wheels, and a Debian package of the agent.
 
     wheels       `make wheels`: dist/wheels/<version>, all that any program needs on an offline host
+    deb          `make deb`: dist/skidway-agent_*.deb, made of these wheels
+    environment  a virtual environment, built where it will not lie
     third_party  the wheels of others, resolved once for all programs, kept between versions
     own_wheel    our own wheel, with a version of the caller's choice, from a copy of the sources
 
