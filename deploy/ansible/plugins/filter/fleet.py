@@ -203,7 +203,7 @@ def counters(
             "cluster.name": name,
             "tier": "mirror" if (cluster or {}).get("mirrors") else "broker",
             "state.dir": f"/var/lib/skidway/audit-count-{name}",
-            "metrics.listener": f"{LOOPBACK}:{first_port + number}",
+            "metrics.listener": f"{LOOPBACK}:{int(first_port) + number}",
         }
     return found
 
@@ -291,7 +291,7 @@ def superfluous(
     in_use = {link.rstrip("/").rsplit("/", 1)[-1] for link in links}
     newest_first = sorted(versions, key=lambda each: float(each["mtime"]), reverse=True)
     idle = [each["path"] for each in newest_first if each["path"].rsplit("/", 1)[-1] not in in_use]
-    return idle[max(0, kept - len(in_use)) :]
+    return idle[max(0, int(kept) - len(in_use)) :]
 
 
 def roster(before: Mapping[str, Any] | None, agents: Iterable[HostVars]) -> Settings:
