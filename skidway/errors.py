@@ -39,4 +39,10 @@ class ConfigurationRefused(SkidwayError):
 
 
 class StateRefused(SkidwayError):
-    """State on disk that must not be used: corrupt, another machine's, an older copy, in use."""
+    """State on disk that must not be used: corrupt, another machine's, an older copy, in use.
+
+    Its status (sysexits.h: EX_DATAERR) is one of its own: nothing but a person makes it good, so
+    units do not start such a program again.
+    """
+
+    exit_code: ClassVar[int] = 65

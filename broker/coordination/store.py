@@ -51,7 +51,7 @@ def cluster_id(coordinator: Coordinator) -> str:
     coordinator.create_if_absent(path, documents.cluster_id(encode_id(uuid.uuid4())))
     found = coordinator.get(path)
     if found is None:
-        raise StateRefused(f"ZooKeeper's node {path} vanished while it was read")
+        raise SkidwayError(f"ZooKeeper's node {path} vanished while it was read")
     return documents.read_cluster_id(path, found.data)
 
 
@@ -61,7 +61,7 @@ def register(
     """Registers the broker; its epoch. Waits for the session of a predecessor to end.
 
     A predecessor with our directory id is dead, since we hold the directory's lock: its node goes
-    at once. Raises StateRefused if another broker keeps the id for longer than `wait_s`.
+    at once. Raises SkidwayError if another broker keeps the id for longer than `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s
@@ -85,7 +85,7 @@ def register(
                     client.retry(client.delete, path, version=status.version)
                 continue
         if time.monotonic() >= deadline:
-            raise StateRefused(
+            raise SkidwayError(  # may pass: the old session of a host that has moved
                 f"broker.id {registered.address.broker_id} is in use by the broker at "
                 f"{other.address.host}:{other.address.port}; give this one another"
             )

@@ -48,7 +48,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit status (design: 0, 1, 2, 3, 78; 70 our mistake)."""
+    """Runs one command and returns its exit status (0, 1, 2, 3, 65, 78; 70 our mistake)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         return _run(arguments)

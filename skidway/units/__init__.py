@@ -8,10 +8,10 @@ What they have in common:
 
 - ExecStart is /opt/skidway/current/<program>/bin/skidway: a link per program to a version.
 - `Type=notify` (skidway.systemd): "started" means that the program can do its work.
-- `Restart=on-failure`, but not after 78: a refused configuration needs a person, and the unit is
-  failed, where one sees it, in place of failing again and again. For the same reason there is no
-  ExecStartPre: systemd knows no exit status of one that would keep it from a restart. `run` itself
-  refuses first of all what `validate` refuses.
+- `Restart=on-failure`, but not after 65 or 78: a refused state or configuration needs a person, and
+  the unit is failed, where one sees it, in place of failing again and again. For the same reason
+  there is no ExecStartPre: systemd knows no exit status of one that would keep it from a restart.
+  `run` itself refuses first of all what `validate` refuses.
 - `KillMode=mixed`: only our process gets SIGTERM and stops its children (JVM, Spark's workers).
 - A user of its own, state in /var/lib/skidway/<program>, which is also where it runs (crash files
   of a JVM); everything else read-only or out of sight. Exposure by `systemd-analyze security` is at

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skidway.coordination import Coordinator
-from skidway.errors import SkidwayError, StateRefused, UsageError
+from skidway.errors import SkidwayError, UsageError
 from skidway.kafka import group_nodes
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.consumer import nodes
@@ -115,13 +115,13 @@ class Groups:
     def reset(
         self, group: str, offsets: Mapping[TopicPartition, int], *, dry_run: bool = False
     ) -> Sequence[Change]:
-        """Sets committed offsets. StateRefused while members are active, and nothing is changed.
+        """Sets committed offsets. SkidwayError while members are active, and nothing is changed.
 
         While it works it owns the partitions, so that nobody begins to read at the old offsets.
         """
         active = self.active(group)
         if active:
-            raise StateRefused(
+            raise SkidwayError(
                 f"group {group} has {active} active members: stop them before its offsets are set"
             )
         changes = [
@@ -134,7 +134,7 @@ class Groups:
             for tp in sorted(offsets):
                 path = nodes.owner_path(group, tp)
                 if not self._coordinator.create_if_absent(path, RESETTER, ephemeral=True):
-                    raise StateRefused(f"{tp} is owned by a member of group {group}: stop it first")
+                    raise SkidwayError(f"{tp} is owned by a member of group {group}: stop it first")
                 mine.append(path)
             for tp, offset in sorted(offsets.items()):
                 self._set(group, tp, offset)

@@ -15,7 +15,7 @@ from kazoo.exceptions import NodeExistsError, NoNodeError, RolledBackError
 
 from skidway.clock import Clock
 from skidway.coordination import Coordinator, State, Watch
-from skidway.errors import SkidwayError, StateRefused, Unreachable
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import group_nodes
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.assignment import Readers
@@ -31,7 +31,7 @@ class Fenced(SkidwayError):
     """Our registration is gone: what we owned is others', and nothing of ours was written."""
 
 
-class GroupCoordinated(StateRefused):
+class GroupCoordinated(SkidwayError):
     """Stock clients have the group: their members coordinate through a broker, by Kafka's protocol.
 
     A group has members of one kind at a time; its committed offsets serve both.

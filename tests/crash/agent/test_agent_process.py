@@ -254,7 +254,7 @@ def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
     """A second agent on the same state is refused with the name of the first."""
     process = agent(source(lines)).start()
     again = run_skidway("agent", "run", "--config", str(process.config))
-    assert again.returncode == 1
+    assert again.returncode == 65
     assert f"process {process.program.pid}" in again.stderr
 
 
@@ -272,7 +272,7 @@ def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lin
     content[4096:8192] = os.urandom(4096)
     database.write_bytes(content)
     done = run_skidway("agent", "run", "--config", str(process.config))
-    assert done.returncode == 1
+    assert done.returncode == 65
     assert "cannot be used" in done.stderr or "damaged" in done.stderr
     assert bytes(content) == database.read_bytes()
 
@@ -313,7 +313,7 @@ def test_a_disk_that_moved_to_another_machine(
         state.execute("UPDATE meta SET value = 'another' WHERE key = 'machine'")
         state.commit()
     process.start(ready=False)
-    assert process.program.wait() == 1
+    assert process.program.wait() == 65
     assert "belongs to another machine (another, here is" in process.program.output()
     adopt = ("agent", "state", "adopt", "--config", str(process.config))
     done = run_skidway(*adopt)

@@ -333,7 +333,7 @@ def test_what_prevents_a_start_is_one_sentence(own_broker: SkidwayBroker, tmp_pa
         return SkidwayBroker(tmp_path / "other", zookeeper, **settings).command()
 
     status, line = refused(other(log_dirs=broker.logs))
-    assert status == 1
+    assert status == 65
     assert str(broker.logs) in line
     assert str(broker.program.pid) in line
     status, line = refused(other(listeners=f"PLAINTEXT://{broker.address}"))
@@ -355,14 +355,14 @@ def test_what_prevents_a_start_is_one_sentence(own_broker: SkidwayBroker, tmp_pa
     assert broker.program.stop() == 0
     broker.settings["broker.id"] = 2
     status, line = refused(broker.command())
-    assert status == 1
+    assert status == 65
     assert "belongs to broker 1" in line
     broker.settings |= {
         "broker.id": 1,
         "zookeeper.connect": f"{broker.settings['zookeeper.connect']}x",
     }
     status, line = refused(broker.command())
-    assert status == 1
+    assert status == 65
     assert "belongs to cluster" in line
 
 

@@ -76,7 +76,7 @@ def test_second_server_is_refused_by_directory_and_by_port(
     same_directory = run_skidway(
         "zookeeper", "run", "--set", f"dataDir={data}", "--set", f"clientPort={free_port()}"
     )
-    assert same_directory.returncode == 1
+    assert same_directory.returncode == 65
     assert f"in use by process {server.program.pid}" in same_directory.stderr
     other = tmp_path / "other"
     same_port = run_skidway(

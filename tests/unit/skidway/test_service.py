@@ -88,7 +88,7 @@ def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("error", "status"),
     [
         (SkidwayError("not complete"), 1),
-        (StateRefused("another machine's"), 1),
+        (StateRefused("another machine's"), 65),
         (UsageError("no such verb"), 2),
         (Unreachable("nobody there"), 3),
         (ConfigurationRefused("unknown key"), 78),

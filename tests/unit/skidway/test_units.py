@@ -57,7 +57,7 @@ def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
     else:
         assert service["Type"] == "notify"
         assert service["Restart"] == "on-failure"
-        assert service["RestartPreventExitStatus"] == "78"
+        assert service["RestartPreventExitStatus"] == "65 78"
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:

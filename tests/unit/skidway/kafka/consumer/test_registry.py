@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from skidway.errors import StateRefused, Unreachable
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import group_nodes
 from skidway.kafka.consumer import nodes
 from skidway.kafka.consumer.guard import Guard
@@ -178,7 +178,7 @@ def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
     """Members by Kafka's group protocol know nothing of owner nodes."""
     first = MemoryCoordinator(server)
     first.create_if_absent(group_nodes.record_path("g"), b'{"members":[{"id":"x"}]}')
-    with pytest.raises(StateRefused):
+    with pytest.raises(SkidwayError, match="coordinate through a broker"):
         Member(server, "a")
 
 
