@@ -26,7 +26,7 @@ SOURCES = [
     {
         "topic": "nginx",
         "paths": ["/var/log/nginx/access.log*"],
-        "exclude": ["*.gz"],
+        "exclude": ["/var/log/nginx/*.gz"],
         "parser": {"type": "regex", "pattern": COMBINED},
         "timestamp": {"fields": ["time"], "format": "%d/%b/%Y:%H:%M:%S %z"},
     },

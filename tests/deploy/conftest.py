@@ -1,0 +1,24 @@
+"""The fleet of the deployment story."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from support import hosts
+from support.fleet import Fleet, make_wheels
+from support.fleet_inventory import HOSTS
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Fleet]:
+    """Three hosts with nothing of ours on them, and wheels on the control node.
+
+    Hosts that were kept have wheels of before, which are not made again.
+    """
+    if "SKIDWAY_HOSTS" not in os.environ:
+        make_wheels()
+    with hosts.running(HOSTS) as run:
+        yield Fleet(run)

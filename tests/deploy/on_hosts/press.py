@@ -1,0 +1,23 @@
+"""On an application host: asks nginx for /NAME/1, /NAME/2 ... until SIGTERM; notes the last."""
+
+import http.client
+import signal
+import sys
+import time
+from pathlib import Path
+
+PAUSE_S = 0.02
+stopping = []
+signal.signal(signal.SIGTERM, lambda *_: stopping.append(True))
+number = 0
+connection = http.client.HTTPConnection("127.0.0.1", 80, timeout=10)
+while not stopping:
+    try:
+        connection.request("GET", f"/{sys.argv[1]}/{number + 1}")
+        connection.getresponse().read()
+    except (OSError, http.client.HTTPException):
+        connection.close()
+        continue
+    number += 1
+    time.sleep(PAUSE_S)
+Path("/var/tmp/press.last").write_text(str(number))

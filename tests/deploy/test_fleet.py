@@ -1,0 +1,205 @@
+"""From three bare hosts to a running fleet: one ordered story.
+
+The hosts are Debian 12 under systemd, reached by ssh; what happens to them happens through the
+playbooks of the collection, as an operator runs them. The lines are those of sshd and sudo
+(auth.log), of the journal that rsyslog writes to a file (syslog), and of nginx (access.log).
+Each test stands on those before it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from support.fleet import OLD, Fleet, numbers
+from support.fleet_inventory import SOURCES, TOPICS
+from support.hosts import Host
+from support.processes import eventually
+
+pytestmark = pytest.mark.deploy
+
+LOGS = {"auth": "/var/log/auth.log", "journal": "/var/log/syslog"}
+SERVICES = [
+    "skidway-zookeeper",
+    "skidway-broker",
+    "skidway-registry",
+    "skidway-audit",
+    "skidway-audit-count@dc1",
+]
+TEXTFILE = "/var/lib/skidway/loader/skidway_load.prom"
+
+
+def show(host: Host, unit: str, *names: str) -> dict[str, str]:
+    """Properties of a unit."""
+    asked = " ".join(f"--property={name}" for name in names)
+    return dict(
+        line.split("=", 1) for line in host.read(f"systemctl show {unit} {asked}").splitlines()
+    )
+
+
+def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Fleet) -> None:
+    """`site.yml --check --diff` goes to its end on bare hosts and changes nothing there."""
+    played = fleet.control.succeed("site", "--check", "--diff")
+    assert all(counts["changed"] for counts in played.recap.values())
+    assert "+" in played.output
+    for host in fleet.run.hosts.values():
+        assert not host.read("ls -d /opt/skidway /etc/skidway /var/lib/skidway 2>/dev/null || :")
+
+
+def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
+    """site.yml installs, configures and starts every program on hosts without internet; all run,
+    also after a boot, and the loader's timer waits for the night."""
+    fleet.control.succeed("site", within_s=1500)
+    for host in fleet.applications:
+        assert fleet.versions(host) == {"agent": OLD}
+        assert host.read("systemctl is-active skidway-agent") == "active"
+        assert host.read("systemctl is-enabled skidway-agent") == "enabled"
+    running = fleet.server.read(f"systemctl is-active {' '.join(SERVICES)}").split()
+    assert running == ["active"] * len(SERVICES)
+    assert fleet.server.read("systemctl is-enabled skidway-loader.timer") == "enabled"
+    assert "skidway-loader.timer" in fleet.server.read("systemctl list-timers --no-pager")
+    assert not fleet.server.read("systemctl --failed --no-legend")
+
+
+def test_an_agent_is_held_by_its_limits(fleet: Fleet) -> None:
+    """The limits of the inventory are systemd's, and the agent's process is shut in: no privileges,
+    its own user, the host read-only but for its state."""
+    host = fleet.applications[0]
+    assert show(
+        host, "skidway-agent", "CPUQuotaPerSecUSec", "MemoryHigh", "MemoryMax", "TasksMax"
+    ) == {
+        "CPUQuotaPerSecUSec": "500ms",
+        "MemoryHigh": str(300 << 20),
+        "MemoryMax": str(400 << 20),
+        "TasksMax": "64",
+    }  # fmt: skip
+    pid = show(host, "skidway-agent", "MainPID")["MainPID"]
+    status = host.read(f"cat /proc/{pid}/status")
+    assert "NoNewPrivs:\t1" in status
+    assert "CapEff:\t0000000000000000" in status
+    assert host.read(f"stat --format=%U /proc/{pid}") == "skidway-agent"
+    inside = f"nsenter --mount --target {pid}"
+    refused = host.run(f"{inside} touch /var/log/nginx/access.log", check=False)
+    assert "Read-only file system" in refused.stderr
+    host.run(f"{inside} test -w /var/lib/skidway/agent")
+
+
+def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> None:
+    """What sshd, the journal and nginx wrote is loaded by the timer's unit: every line once, in
+    order; and the audit says complete for both hosts, in every topic and every tier."""
+    fleet.start_press("first")
+    for host in fleet.applications:
+        fleet.pressed(host, more_than=100)
+    last = fleet.stop_press()
+    loaded_to_the_end(fleet)
+    for host in fleet.applications:
+        found = numbers(fleet.rows()["nginx"][host.name], "first")
+        assert found == list(range(1, last[host.name] + 1))
+
+
+def loaded_to_the_end(fleet: Fleet) -> None:
+    """Load, and compare the rows with the files, and the audit's verdict with both."""
+    written = {
+        (topic, host.name): int(host.read(f"wc -l <{path}"))
+        for host in fleet.applications
+        for topic, path in LOGS.items()
+    }
+    moment = fleet.wait_for_verdict()
+    fleet.load()
+    rows = fleet.rows()
+    for host in fleet.applications:
+        for topic, path in LOGS.items():
+            found = rows[topic][host.name]
+            assert len(found) >= written[topic, host.name]
+            assert found == host.run(f"head -n {len(found)} {path}").stdout.split("\n")[:-1]
+    until_ms = fleet.milliseconds(moment)
+    eventually(lambda: not unfinished(fleet, until_ms), within_s=60, what="complete")
+
+
+def unfinished(fleet: Fleet, until_ms: int) -> list[str]:
+    """Buckets of event time before the moment that are not complete for a host; AssertionError when
+    a topic or a host is missing altogether."""
+    past = [
+        each
+        for each in fleet.report("report")["buckets"]
+        if each["bucket"] + each["bucket_ms"] <= until_ms
+    ]
+    judged = [(each, agent) for each in past for agent in each["agents"]]
+    assert {(each["topic"], agent["host"]) for each, agent in judged} >= {
+        (topic, host.name) for topic in TOPICS for host in fleet.applications
+    }
+    return [
+        f"{each['topic']} {each['time']} {agent['host']}: {agent['reasons']}"
+        for each, agent in judged
+        if agent["verdict"] != "complete"
+    ]
+
+
+def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> None:
+    """A configuration that the agent's own validate refuses stops the play with its sentence; the
+    file and the process stay what they were."""
+    host = fleet.applications[0]
+    look = "sha256sum /etc/skidway/agent.yml; systemctl show --property=MainPID skidway-agent"
+    before = host.read(look)
+    broken = [{**SOURCES[0], "parser": {"type": "regex", "pattern": "(["}}]
+    fleet.change(agent_sources=broken)
+    played = fleet.control.play("site", "--limit", "agents")
+    assert played.returncode != 0
+    assert "pattern" in played.output
+    assert host.read(look) == before
+    fleet.control.write(fleet.inventory)
+
+
+def test_a_failed_load_is_seen(fleet: Fleet) -> None:
+    """A load that fails is a failed unit and a failed run in the metrics; the next one clears both,
+    and the time of the last success moves only with it."""
+    good = metrics(fleet)
+    assert good["skidway_loader_last_run_exit_status"] == 0
+    fleet.server.run("systemctl stop skidway-registry skidway-broker")
+    failed = fleet.server.run("systemctl start skidway-loader.service", check=False, within_s=180)
+    fleet.server.run("systemctl start skidway-broker skidway-registry")
+    assert failed.returncode != 0
+    assert "skidway-loader.service" in fleet.server.read("systemctl --failed --no-legend")
+    bad = metrics(fleet)
+    assert bad["skidway_loader_last_run_exit_status"] == 3
+    assert (
+        bad["skidway_loader_last_run_end_timestamp_seconds"]
+        > good["skidway_loader_last_run_end_timestamp_seconds"]
+    )
+    success = "skidway_loader_last_success_timestamp_seconds"
+    assert bad[success] == good[success]
+    fleet.load()
+    assert not fleet.server.read("systemctl --failed --no-legend")
+    assert metrics(fleet)[success] > good[success]
+
+
+def metrics(fleet: Fleet) -> dict[str, float]:
+    """The loader's textfile."""
+    lines = fleet.server.read(f"cat {TEXTFILE}").splitlines()
+    return {name: float(value) for name, value in (x.split() for x in lines if x[0] != "#")}
+
+
+def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(fleet: Fleet) -> None:
+    """`audit hosts` names the host that was shut down; taken out of the inventory it is retired in
+    the roster, not forgotten, and nobody waits for it; back in the inventory it is expected."""
+    gone, stays = fleet.applications[1], fleet.applications[0]
+    gone.power_off()
+    eventually(lambda: fleet.audit("hosts")[0] == 1, within_s=60, what="audit sees it")
+    said = fleet.audit("hosts")[1]
+    assert "1 of 2 expected hosts" in said
+    assert f"silent: {gone.name}" in said
+
+    del fleet.inventory["all"]["children"]["agents"]["hosts"][gone.name]
+    fleet.control.write(fleet.inventory)
+    fleet.control.succeed("site", "--limit", "audit", "--tags", "audit_roster")
+    assert "retired: true" in fleet.server.read("cat /etc/skidway/roster.yml")
+    eventually(lambda: fleet.audit("hosts")[0] == 0, within_s=30, what="nobody waits for it")
+    states = {each["host"]: each["state"] for each in fleet.report("hosts")["hosts"]}
+    assert states == {gone.name: "retired", stays.name: "reporting"}
+
+    fleet.inventory["all"]["children"]["agents"]["hosts"][gone.name] = {}
+    fleet.control.write(fleet.inventory)
+    gone.boot()
+    gone.wait()
+    fleet.control.succeed("site", "--limit", "audit", "--tags", "audit_roster")
+    assert "retired: true" not in fleet.server.read("cat /etc/skidway/roster.yml")
+    eventually(lambda: fleet.audit("hosts")[0] == 0, within_s=60, what="it reports again")

@@ -1,0 +1,129 @@
+"""The fleet of the deployment story: hosts, control node, and what its operator looks at."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from deploy.packaging import wheels
+from support.control_node import WHEELS, ControlNode
+from support.fleet_inventory import APPLICATIONS, OUTPUT, SERVER, inventory
+from support.hosts import Host, Run
+from support.processes import eventually
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "deploy" / "on_hosts"
+SKIDWAY = "/opt/skidway/current/audit/bin/skidway"
+PRESS = "press.service"
+OLD = "0.1.0"
+
+
+class Fleet:
+    """Two application hosts and a server."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.control = ControlNode(run)
+        self.applications = [run.hosts[name] for name in APPLICATIONS]
+        self.server = run.hosts[SERVER]
+        self.inventory = inventory(self._version() or OLD, WHEELS)
+        self.control.write(self.inventory)
+
+    def _version(self) -> str:
+        """What hosts that were kept from a run before have already."""
+        look = "readlink /opt/skidway/current/agent || :"
+        return self.applications[0].read(look).rpartition("/")[2]
+
+    def change(self, **variables: Any) -> dict[str, Any]:
+        """The inventory with other variables of the agents, as an operator would change it."""
+        changed = copy.deepcopy(self.inventory)
+        changed["all"]["children"]["agents"]["vars"].update(variables)
+        self.control.write(changed)
+        return changed
+
+    def versions(self, host: Host) -> dict[str, str]:
+        """By program of a host: the version that its link names."""
+        listed = host.read("cd /opt/skidway/current && for each in *; do readlink $each; done; ls")
+        words = listed.split()
+        half = len(words) // 2
+        return dict(zip(words[half:], [each.split("/")[-1] for each in words[:half]], strict=True))
+
+    # What an operator asks of the audit
+
+    def audit(self, *words: str, within_s: float = 150.0) -> tuple[int, str]:
+        """Exit status and output of `skidway audit ...` on the server."""
+        done = self.server.run(f"{SKIDWAY} audit {' '.join(words)}", check=False, within_s=within_s)
+        return done.returncode, done.stdout + done.stderr
+
+    def report(self, words: str) -> dict[str, Any]:
+        """What `skidway audit ... --json` prints, whatever its verdict."""
+        said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
+        found: dict[str, Any] = json.loads(said)
+        return found
+
+    def now(self) -> str:
+        """The time on the server, RFC 3339."""
+        return self.server.read("date -u +%Y-%m-%dT%H:%M:%SZ")
+
+    def milliseconds(self, moment: str) -> int:
+        """An RFC 3339 time since 1970."""
+        return int(datetime.fromisoformat(moment).timestamp() * 1000)
+
+    def wait_for_verdict(self) -> str:
+        """Until both hosts are proven past now; returns this moment."""
+        moment = self.now()
+        named = " ".join(f"--host {host.name}" for host in self.applications)
+        status, said = self.audit(
+            f"wait {named} --since {moment} --tiers agent,broker --timeout-s 90"
+        )
+        assert status == 0, said
+        return moment
+
+    def load(self) -> None:
+        """What the timer does at night."""
+        self.server.run("systemctl start skidway-loader.service", within_s=180)
+
+    def rows(self) -> dict[str, dict[str, list[str]]]:
+        """The rows of the output: topic, host, values in the order of their files."""
+        python = "/opt/skidway/current/loader/bin/python"
+        script = (SCRIPTS / "rows.py").read_text()
+        found: dict[str, dict[str, list[str]]] = json.loads(
+            self.server.run(f"{python} - {OUTPUT}", given=script).stdout
+        )
+        return found
+
+    # Lines of a real service
+
+    def start_press(self, name: str) -> None:
+        """Numbered requests of this name to nginx on every application host."""
+        for host in self.applications:
+            host.run("cat >/var/tmp/press.py", given=(SCRIPTS / "press.py").read_text())
+            host.run(
+                f"systemd-run --quiet --collect --unit={PRESS} python3 /var/tmp/press.py {name}"
+            )
+
+    def stop_press(self) -> dict[str, int]:
+        """By host: the last number."""
+        for host in self.applications:
+            host.run(f"systemctl stop {PRESS}")
+        return {h.name: int(h.read("cat /var/tmp/press.last")) for h in self.applications}
+
+    def pressed(self, host: Host, more_than: int = 0) -> None:
+        """Until nginx has written more lines than so many."""
+        count = "cat /var/log/nginx/access.log* | wc -l"
+        eventually(lambda: int(host.read(count)) > more_than, within_s=30, what="nginx writes")
+
+
+def numbers(requests: Sequence[str], name: str) -> list[int]:
+    """The numbers in the press's requests of this name, sorted."""
+    found = (re.fullmatch(rf"GET /{name}/(\d+) HTTP/1.1", each) for each in requests)
+    return sorted(int(each[1]) for each in found if each)
+
+
+def make_wheels() -> None:
+    """What the hosts install."""
+    wheels.collect(OLD)
