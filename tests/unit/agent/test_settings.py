@@ -115,7 +115,7 @@ def test_exit_statuses_of_the_command_line(
     assert main(["agent", "validate", "--config", str(good), "--set", "batch.size=1"]) == 78
     directory = tmp_path / "state"
     show = ["agent", "state", "show", "--config", str(good), "--set", f"state.dir={directory}"]
-    assert main(show) == 1
+    assert main(show) == 65
     adopt = ["agent", "state", "adopt", *show[3:]]
-    assert main(adopt) == 1
+    assert main(adopt) == 65
     assert all(line.startswith("skidway agent: ") for line in capsys.readouterr().err.splitlines())
