@@ -93,7 +93,7 @@ def test_a_file_that_became_bad_changes_nothing(tmp_path: Path, content: str | N
     [
         "ada",
         "ada:geheim",
-        f":{Hash.of('x')}",
+        pytest.param(f":{Hash.of('x')}", id="nobody"),
         "ada:$scrypt$ln=30,r=8,p=1$c2FsdA$aGFzaA",
         "ada:$scrypt$ln=14,r=8,p=1$!$aGFzaA",
         "ada:$2y$05$abcdefghijklmnopqrstuv",
