@@ -137,6 +137,55 @@ def test_a_host_that_left_the_inventory_is_retired_and_can_come_back() -> None:
     assert fleet.roster(one, [app1, app2]) == both
 
 
+def many(count: int) -> list[dict[str, Any]]:
+    return [host(f"app{n:02}", agent_sources=[{"topic": "a"}]) for n in range(count)]
+
+
+def test_one_host_may_leave_a_small_inventory() -> None:
+    """A tenth of the roster, and at least one, is retired without a question."""
+    agents = many(12)
+    before = fleet.roster(None, agents)
+    assert fleet.retirement_problem(None, agents, "10%") == ""
+    assert fleet.retirement_problem(before, agents[1:], "10%") == ""
+    assert fleet.retirement_problem(fleet.roster(None, many(20)), many(18), "10%") == ""
+    assert fleet.retirement_problem(fleet.roster(None, many(20)), many(17), "10%") != ""
+    assert fleet.retirement_problem(fleet.roster(None, many(1)), [], "10%") == ""
+
+
+def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
+    """The sentence names hosts and how to say that it is meant; who is retired is not counted."""
+    before = fleet.roster(None, many(12))
+    said = fleet.retirement_problem(before, many(4), "10%")
+    assert "8 of the 12 hosts" in said
+    assert "app04, app05, app06, app07, app08 and 3 more" in said
+    assert "-e skidway_retire_max=8" in said
+    assert fleet.retirement_problem(before, many(4), 8) == ""
+    assert fleet.retirement_problem(before, many(4), "8") == ""
+    assert fleet.retirement_problem(before, many(11), 0) != ""
+    four = fleet.roster(before, many(4))
+    assert fleet.retirement_problem(four, many(3), "10%") == ""
+    assert "2 of the 4 hosts" in fleet.retirement_problem(four, many(2), "10%")
+
+
+MANIFEST = {"version": "1.0", "python": "3.11", "implementation": "CPython", "platform": "linux-x"}
+
+
+@pytest.mark.parametrize(
+    ("found", "good"),
+    [
+        ("3.11 CPython linux-x\n", True),
+        ("3.13 CPython linux-x", False),
+        ("3.11 PyPy linux-x", False),
+        ("3.11 CPython linux-aarch64", False),
+    ],
+)
+def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
+    """Before anything is changed, in place of what pip says when it finds no wheel."""
+    said = fleet.python_problem(found, MANIFEST, "/usr/bin/python3")
+    assert (said == "") is good
+    assert good or f"/usr/bin/python3 here is {found}" in said
+
+
 def status(state: str = "active") -> dict[str, str]:
     return {"ActiveState": state, "ExecMainStartTimestamp": "Fri 2026-11-20 20:44:43 UTC"}
 
@@ -182,6 +231,14 @@ def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
     assert fleet.superfluous(versions, ["../4", "../1"], 1) == ["/opt/skidway/3", "/opt/skidway/2"]
 
 
+@pytest.mark.parametrize("name", ["0.1.0", "0.2.0.dev3", "9.8.7rc1", "1.0+site.2"])
+def test_only_what_is_named_as_a_version_is_removed(name: str) -> None:
+    """What an operator has put beside the versions is not ours to delete."""
+    others = [{"path": f"/opt/skidway/{n}", "mtime": 1} for n in ("jdk-21", "backup", "1.0.old")]
+    version = {"path": f"/opt/skidway/{name}", "mtime": 0}
+    assert fleet.superfluous([*others, version], ["../2.0"], 1) == [version["path"]]
+
+
 def problems(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clusters: Any) -> str:
     by_name = {each["inventory_hostname"]: each for each in hosts}
     return " ".join(fleet.inventory_problems(clusters, groups, by_name))
@@ -192,6 +249,9 @@ def test_a_good_inventory_has_no_problems() -> None:
     brokers = [host("b1", skidway_cluster="dc1", broker_id=1)]
     brokers.append(host("b2", skidway_cluster="dc2", broker_id=1))
     assert problems({"brokers": ["b1", "b2"]}, brokers, dc1={}, dc2={"mirrors": ["dc1"]}) == ""
+    same = {"host.name": "a", "cluster.name": "dc1", "metrics.listener": "0.0.0.0:9999"}
+    agent = host("a", skidway_cluster="dc1", agent_settings=same, agent_sources=[{"topic": "t"}])
+    assert problems({"agents": ["a"], "audit": ["m"]}, [agent, host("m")], dc1={}) == ""
 
 
 @pytest.mark.parametrize(
@@ -216,6 +276,32 @@ def test_a_good_inventory_has_no_problems() -> None:
             "one or the other",
         ),
         ("zookeeper", [host("z1"), host("z2")], {"dc1": {}}, "zookeeper_id of its own"),
+        ("audit", [host("m1"), host("m2")], {"dc1": {}}, "audit has 2 hosts (m1, m2)"),
+        (
+            "brokers",
+            [
+                host(
+                    "b",
+                    skidway_cluster="dc1",
+                    broker_id=1,
+                    broker_settings={"metrics.listener": ""},
+                )
+            ],
+            {"dc1": {}},
+            "b: broker_settings sets metrics.listener to nothing",
+        ),
+        (
+            "agents",
+            [host("a", skidway_cluster="dc1", agent_settings={"host": {"name": "x"}})],
+            {"dc1": {}},
+            "a: agent_settings sets host.name to x",
+        ),
+        (
+            "agents",
+            [host("a", skidway_cluster="dc1", agent_settings={"cluster.name": "dc2"})],
+            {"dc1": {}},
+            "a: agent_settings sets cluster.name to dc2",
+        ),
         (
             "zookeeper",
             [host("z1", zookeeper_id=1), host("z2", zookeeper_id=1)],

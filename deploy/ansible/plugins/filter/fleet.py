@@ -24,10 +24,25 @@ METRICS_LISTENERS = {
     "zookeeper": "127.0.0.1:9106",
 }
 """Where the programs answer without being told (their settings' own defaults)."""
+NAMED = 5
+"""So many names are in a sentence."""
 WILDCARDS = frozenset({"", "*", "0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
+
+GROUPS = {
+    "zookeeper": "zookeeper",
+    "broker": "brokers",
+    "registry": "registry",
+    "agent": "agents",
+    "audit": "audit",
+}
+"""The groups of the inventory by the program that is asked for its health there."""
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 _SECRET = re.compile(r"password|secret|user\.info|credential|token", re.IGNORECASE)
+_VERSION = re.compile(
+    r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
+)
+"""A normalized version (PEP 440), as `make wheels` names its folders."""
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*([^\s;]+)")
 
 
@@ -49,7 +64,9 @@ class FilterModule:
             "of_cluster": of_cluster,
             "outside": outside,
             "over": over,
+            "python_problem": python_problem,
             "registry_url": registry_url,
+            "retirement_problem": retirement_problem,
             "roster": roster,
             "started_before": started_before,
             "superfluous": superfluous,
@@ -281,16 +298,33 @@ def _canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
+    """A sentence when the wheels are not for the host's Python, else "".
+
+    `found`: version, implementation and platform of the host's; `manifest`: wheels.json.
+    """
+    needed = " ".join(str(manifest[key]) for key in ("python", "implementation", "platform"))
+    if found.split() == needed.split():
+        return ""
+    return (
+        f"The wheels of {manifest['version']} are for {needed}, and {path} here is "
+        f"{found.strip()}: make wheels with the Python that the hosts have, or set skidway_python. "
+        "Nothing was changed."
+    )
+
+
 def superfluous(
     versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
 ) -> list[str]:
     """Directories of versions that may go: not in use, and not among the newest `kept`.
 
-    `versions`: results of find; `links`: what the links in use point at.
+    `versions`: results of find; what is not named as a version is somebody else's and stays.
+    `links`: what the links in use point at.
     """
     in_use = {link.rstrip("/").rsplit("/", 1)[-1] for link in links}
     newest_first = sorted(versions, key=lambda each: float(each["mtime"]), reverse=True)
-    idle = [each["path"] for each in newest_first if each["path"].rsplit("/", 1)[-1] not in in_use]
+    named = [(each["path"], each["path"].rsplit("/", 1)[-1]) for each in newest_first]
+    idle = [path for path, name in named if _VERSION.fullmatch(name) and name not in in_use]
     return idle[max(0, int(kept) - len(in_use)) :]
 
 
@@ -307,6 +341,37 @@ def roster(before: Mapping[str, Any] | None, agents: Iterable[HostVars]) -> Sett
             "topics": sorted({str(source["topic"]) for source in sources(agent)}),
         }
     return {"hosts": [hosts[name] for name in sorted(hosts)]}
+
+
+def retirement_problem(
+    before: Mapping[str, Any] | None, agents: Iterable[HostVars], most: int | str
+) -> str:
+    """A sentence when the inventory would retire more hosts of the roster than it may, else "".
+
+    `most`: a number, or "N%" of the hosts that are expected (then at least one): an inventory of
+    one datacenter, or one that was read by half, must not silence the audit for all the others.
+    """
+    after = roster(before, agents)["hosts"]
+    expected = {each["host"] for each in (before or {}).get("hosts") or [] if not _retired(each)}
+    gone = [each["host"] for each in after if each["host"] in expected and _retired(each)]
+    share = str(most).strip()
+    if share.endswith("%"):
+        allowed = max(1, int(len(expected) * float(share[:-1]) / 100))
+    else:
+        allowed = int(share)
+    if len(gone) <= allowed:
+        return ""
+    listed = ", ".join(gone[:NAMED]) + (f" and {len(gone) - NAMED} more" if gone[NAMED:] else "")
+    return (
+        f"{len(gone)} of the {len(expected)} hosts that the audit expects are not in the group "
+        f"agents of this inventory ({listed}); skidway_retire_max ({share}) allows {allowed} at "
+        "once. If the inventory is whole and they are gone for good, run again with "
+        f"-e skidway_retire_max={len(gone)}. The roster was not changed."
+    )
+
+
+def _retired(entry: Mapping[str, Any]) -> bool:
+    return bool(entry.get("retired"))
 
 
 def sources(agent: HostVars) -> Sequence[Mapping[str, Any]]:
@@ -328,6 +393,7 @@ def inventory_problems(
         *_cluster_problems(clusters),
         *_host_problems(clusters, groups, hosts),
         *_number_problems(groups, hosts),
+        *_settings_problems(groups, hosts),
     ]
 
 
@@ -365,6 +431,34 @@ def _host_problems(
                 f"{name} is a broker of {hosts[name].get('skidway_cluster')}, which has "
                 "bootstrap_servers of an existing Kafka: a cluster is one or the other."
             )
+
+
+def _settings_problems(
+    groups: Mapping[str, Sequence[str]], hosts: Mapping[str, HostVars]
+) -> Iterable[str]:
+    for program, group in GROUPS.items():
+        for name in groups.get(group, []):
+            settings = _flat(hosts[name].get(f"{program}_settings") or {})
+            if "metrics.listener" in settings and not settings["metrics.listener"]:
+                yield (
+                    f"{name}: {program}_settings sets metrics.listener to nothing, where its "
+                    "health is asked after each change: give it an address, as 127.0.0.1:PORT."
+                )
+    for name in groups.get("agents", []):
+        settings = _flat(hosts[name].get("agent_settings") or {})
+        cluster = hosts[name].get("skidway_cluster")
+        for key, ours in (("host.name", name), ("cluster.name", cluster)):
+            if settings.get(key, ours) != ours:
+                yield (
+                    f"{name}: agent_settings sets {key} to {settings[key]}, and roster and gate "
+                    f"know it as {ours}: leave {key} to the role (it is the host's name in the "
+                    "inventory, and its skidway_cluster)."
+                )
+    if len(groups.get("audit", [])) > 1:
+        yield (
+            f"The group audit has {len(groups['audit'])} hosts ({', '.join(groups['audit'])}): two "
+            "counters of one cluster would break each other's sums, so it takes one."
+        )
 
 
 def _number_problems(
