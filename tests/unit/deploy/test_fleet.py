@@ -16,6 +16,14 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
     return {"inventory_hostname": name, **variables}
 
 
+def test_filters_have_the_names_of_their_functions() -> None:
+    """A role asks for skidway.fleet.<name>, and a name that is missing stops a play half way."""
+    filters = fleet.FilterModule().filters()
+    assert {name: function.__name__ for name, function in filters.items()} == {
+        name: name for name in filters
+    }
+
+
 def test_brokers_are_found_by_cluster_and_reached_by_the_address_they_have() -> None:
     """An agent is told the brokers of its own cluster only, by the names that others reach them."""
     brokers = [
@@ -69,6 +77,21 @@ def test_every_cluster_has_a_counter_of_its_own() -> None:
     }
     assert len({each["metrics.listener"] for each in counters.values()}) == 3
     assert counters["dc2"]["state.dir"] == "/var/lib/skidway/audit-count-dc2"
+
+
+def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
+    """Else nobody would count what its own agents publish; other counters keep their ports."""
+    agents = [host("a", skidway_cluster="offline"), host("b", skidway_cluster="dc1")]
+    before, after = (fleet.counters(CLUSTERS, SERVERS, 9114, each) for each in ([], agents))
+    second = after.pop("offline.broker")
+    assert after == before
+    assert second == {
+        "bootstrap.servers": "b3:9092",
+        "cluster.name": "offline",
+        "tier": "broker",
+        "state.dir": "/var/lib/skidway/audit-count-offline.broker",
+        "metrics.listener": "127.0.0.1:9117",
+    }
 
 
 def test_given_settings_win_whichever_way_they_are_written() -> None:
@@ -222,6 +245,16 @@ def test_a_drop_in_has_what_the_role_derives_and_what_was_given_over_it() -> Non
         *("[Service]", "MemoryMax=1G", "PrivateTmp=no", ""),
         *("[Unit]", "After=a", "After=b"),
     ]
+
+
+def test_a_directory_is_made_once() -> None:
+    """One that the settings in use have, in whichever form, is never made again: where it is
+    missing its disk is not mounted, and records must not go to the disk below."""
+    given = ["/disk1", "/disk2/skidway"]
+    assert fleet.not_named_by(given, {}) == given
+    assert fleet.not_named_by(given, {"log.dirs": ["/disk1"], "broker.id": 1}) == given[1:]
+    assert fleet.not_named_by(given, {"log": {"dirs": "/disk1, /disk2/skidway"}}) == []
+    assert fleet.not_named_by(given, {"log.dirs": "/disk1/skidway"}) == given
 
 
 def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:

@@ -61,6 +61,7 @@ class FilterModule:
             "holds_secret": holds_secret,
             "inventory_problems": inventory_problems,
             "mirror_sources": mirror_sources,
+            "not_named_by": not_named_by,
             "of_cluster": of_cluster,
             "outside": outside,
             "over": over,
@@ -208,21 +209,39 @@ def mirror_sources(
 
 
 def counters(
-    clusters: Mapping[str, Mapping[str, Any] | None], servers: Mapping[str, str], first_port: int
+    clusters: Mapping[str, Mapping[str, Any] | None],
+    servers: Mapping[str, str],
+    first_port: int,
+    agents: Iterable[HostVars] = (),
 ) -> dict[str, Settings]:
-    """The audit's counters by the name of their cluster: what each counts, where it answers."""
-    found: dict[str, Settings] = {}
-    for number, (name, cluster) in enumerate(clusters.items()):
-        if name not in servers:
-            continue
-        found[name] = {
-            "bootstrap.servers": servers[name],
-            "cluster.name": name,
-            "tier": "mirror" if (cluster or {}).get("mirrors") else "broker",
+    """The audit's counters by name: what each counts, where it answers.
+
+    One for each cluster, which counts what it mirrors, or else what is published to it. A cluster
+    that mirrors and has agents of its own gets a second one, `<cluster>.broker`; ports of the
+    second ones come last, so that they move no others.
+    """
+    published = {str(agent.get("skidway_cluster", "")) for agent in agents}
+    mirrors = [name for name, cluster in clusters.items() if (cluster or {}).get("mirrors")]
+    places = [(name, name, "mirror" if name in mirrors else "broker") for name in clusters]
+    places += [(f"{name}.broker", name, "broker") for name in mirrors if name in published]
+    return {
+        name: {
+            "bootstrap.servers": servers[cluster],
+            "cluster.name": cluster,
+            "tier": tier,
             "state.dir": f"/var/lib/skidway/audit-count-{name}",
             "metrics.listener": f"{LOOPBACK}:{int(first_port) + number}",
         }
-    return found
+        for number, (name, cluster, tier) in enumerate(places)
+        if cluster in servers
+    }
+
+
+def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> list[str]:
+    """Those directories that these settings do not use yet."""
+    values = [value for value in _flat(settings).values() if isinstance(value, str | list)]
+    named = {path for value in values for path in texts(value)}
+    return [directory for directory in directories if directory not in named]
 
 
 def outside(directories: Iterable[str], folder: str) -> list[str]:
