@@ -227,6 +227,21 @@ def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
     assert not fleet.started_before(status("inactive"), files(BEGAN + 1))
 
 
+def test_a_service_that_cannot_come_up_is_restarted_from_newer_files() -> None:
+    """systemd's `start` does nothing while one is starting: the old program would stay."""
+    assert fleet.started_before(status("activating"), files(BEGAN + 1))
+    assert not fleet.started_before(status("activating"), files(BEGAN - 1))
+
+
+def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
+    """It is the version before still; where the others are sick, stopping it would end a quorum."""
+    assert fleet.runs_since_before(status(), BEGAN + 60.5)
+    assert not fleet.runs_since_before(status(), BEGAN)  # started since, from what is taken back
+    assert not fleet.runs_since_before(status("activating"), BEGAN + 60)
+    assert not fleet.runs_since_before(status("failed"), BEGAN + 60)
+    assert not fleet.runs_since_before({"ActiveState": "active"}, BEGAN)  # a timer
+
+
 def test_a_restart_that_was_done_is_not_done_again() -> None:
     """A rolling restart that is taken up leaves alone what was restarted since it began."""
     assert fleet.started_before(status(), files(), "2026-11-20T20:44:44Z")

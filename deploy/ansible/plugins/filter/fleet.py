@@ -26,6 +26,8 @@ METRICS_LISTENERS = {
 """Where the programs answer without being told (their settings' own defaults)."""
 NAMED = 5
 """So many names are in a sentence."""
+RUNS = frozenset({"active", "activating", "reloading"})
+"""States of a service in which systemd's `start` does nothing."""
 WILDCARDS = frozenset({"", "*", "0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
 
 GROUPS = {
@@ -69,6 +71,7 @@ class FilterModule:
             "registry_url": registry_url,
             "retirement_problem": retirement_problem,
             "roster": roster,
+            "runs_since_before": runs_since_before,
             "started_before": started_before,
             "superfluous": superfluous,
             "texts": texts,
@@ -510,13 +513,19 @@ def started_before(
 
     `status`: properties of systemd, times in UTC; `files`: results of stat; `moment`: RFC 3339.
     """
-    if status.get("ActiveState") != "active":
+    if status.get("ActiveState") not in RUNS:
         return False  # a start will read them
     began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
     times = [each["stat"]["mtime"] for each in files if each.get("stat", {}).get("exists")]
     if moment:
         times.append(datetime.fromisoformat(moment).timestamp())
     return began is not None and any(int(time) > began for time in times)
+
+
+def runs_since_before(status: Mapping[str, Any], moment: float) -> bool:
+    """Whether a service is up, and was started before the moment (seconds since 1970)."""
+    began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
+    return status.get("ActiveState") == "active" and began is not None and began < int(moment)
 
 
 def _seconds(timestamp: str) -> float | None:

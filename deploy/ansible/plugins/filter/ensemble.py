@@ -1,0 +1,91 @@
+"""In which order the servers of a ZooKeeper ensemble come up. Pure functions.
+
+A server of an ensemble serves only in a quorum, so the first ones are started without waiting for
+each to be healthy. What must never happen is a quorum of servers without data while another has
+the ensemble's data: they would elect a leader of nothing, and that server would follow it. So those
+that hold data come first, and of the new ones only as many as a quorum needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Seen = Mapping[str, Any]
+FIRST = "first"
+SECOND = "second"
+NEW = "new"
+REST = "rest"
+
+
+class FilterModule:
+    """The filters, as `skidway.fleet.<name>`."""
+
+    def filters(self) -> dict[str, Any]:
+        """By name."""
+        return {"ensemble": ensemble, "servers_in": servers_in}
+
+
+def servers_in(zoo_cfg: str) -> int:
+    """How many server.N keys a zoo.cfg has, which a server writes when it starts: 0 is alone."""
+    return sum(line.lstrip().startswith("server.") for line in zoo_cfg.splitlines())
+
+
+def ensemble(members: Sequence[str], hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """`steps`: by member, when it comes; `problem`: a sentence, where it would not be safe.
+
+    Members are judged by their variable `zookeeper_seen`: `runs`, `has_data`, and `servers` (those
+    that it was last started with). Who has none takes no part in this run, or cannot be reached.
+
+    Steps: first (holds data and does not run, or runs alone), second (new, needed for a quorum,
+    after those), new (the other new ones, once there is a quorum), rest (runs already).
+    """
+    seen: dict[str, Seen] = {
+        name: hosts[name]["zookeeper_seen"] for name in members if hosts[name].get("zookeeper_seen")
+    }
+    running = [name for name in seen if seen[name]["runs"]]
+    stopped = [name for name in seen if not seen[name]["runs"]]
+    quorum = len(members) // 2 + 1
+    first: list[str] = []
+    second: list[str] = []
+    problem = ""
+    alone = [name for name in seen if seen[name]["has_data"] and not seen[name]["servers"]]
+    if len(members) > 1 and (alone or stopped):
+        holders = [name for name in stopped if seen[name]["has_data"] and name not in alone]
+        keeping = [name for name in running if name not in alone] + holders
+        fresh = [name for name in stopped if not seen[name]["has_data"]]
+        first = alone + holders
+        second = fresh[: max(0, quorum - len(keeping) - len(alone))]
+        problem = _problem(members, seen, alone, keeping, fresh)
+    steps = dict.fromkeys(seen, REST)
+    if len(members) > 1:
+        steps |= dict.fromkeys(stopped, NEW)
+    steps |= dict.fromkeys(first, FIRST) | dict.fromkeys(second, SECOND)
+    return {"steps": steps, "problem": problem}
+
+
+def _problem(
+    members: Sequence[str],
+    seen: Mapping[str, Seen],
+    alone: Sequence[str],
+    others: Sequence[str],
+    fresh: Sequence[str],
+) -> str:
+    if len(alone) > 1 or (alone and others):
+        return (
+            f"{', '.join([*alone, *others])} have data, and {', '.join(alone)} was a server of its "
+            "own: only one server's data can become the ensemble's. Empty dataDir on the others."
+        )
+    missing = [name for name in members if name not in seen]
+    if missing and (alone or fresh):
+        return (
+            f"{', '.join(missing)}: not part of this run, or not reached. Where an ensemble gets "
+            "new servers, all of it has to be seen: new ones alone would elect an empty leader."
+        )
+    before = max((int(each["servers"]) for each in seen.values()), default=0)
+    if 1 < before < len(members) and len(others) < len(members) // 2 + 1:
+        return (
+            f"The ensemble has {before} servers, and {len(others)} of them hold data: too few for "
+            f"a quorum of {len(members)}. Add fewer at once, or bring the others up."
+        )
+    return ""
