@@ -194,7 +194,7 @@ def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
     with_the_same_name(loading)
     fill(loading, 0, 50)
     done = loading.run()
-    assert done.returncode == 1
+    assert done.returncode == 65
     assert "was made again" in done.stderr
     assert loading.state("**/*") == before
 
@@ -218,7 +218,7 @@ def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
     shutil.rmtree(loading.output)
     copy.rename(loading.output)
     done = loading.run()
-    assert done.returncode == 1
+    assert done.returncode == 65
     assert "older copy" in done.stderr
 
 
