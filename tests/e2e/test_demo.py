@@ -71,7 +71,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     )  # fmt: skip
     try:
         eventually(
-            lambda: any("load run" in line for line in processes_in(tmp_path)), within_s=60,
+            lambda: any("load run" in line for line in processes_in(tmp_path)), within_s=120,
             what="the first load to run",
         )  # fmt: skip
         os.killpg(demo.pid, signal.SIGINT)
