@@ -75,7 +75,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
             what="the first load to run",
         )  # fmt: skip
         os.killpg(demo.pid, signal.SIGINT)
-        _, said = demo.communicate(timeout=60)
+        _, said = demo.communicate(timeout=240)  # 20 s for each program at most
     finally:
         demo.kill()
     assert demo.returncode == 130
