@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from support import hosts
-from support.fleet import Fleet, make_wheels
+from support.fleet import Fleet, make_versions
 from support.fleet_inventory import HOSTS
 
 
@@ -19,6 +19,6 @@ def fleet() -> Iterator[Fleet]:
     Hosts that were kept have wheels of before, which are not made again.
     """
     if "SKIDWAY_HOSTS" not in os.environ:
-        make_wheels()
+        make_versions()
     with hosts.running(HOSTS) as run:
         yield Fleet(run)

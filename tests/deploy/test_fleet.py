@@ -1,4 +1,4 @@
-"""From three bare hosts to a running fleet: one ordered story.
+"""From three bare hosts to a running fleet, through two upgrades, and back: one ordered story.
 
 The hosts are Debian 12 under systemd, reached by ssh; what happens to them happens through the
 playbooks of the collection, as an operator runs them. The lines are those of sshd and sudo
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.fleet import OLD, Fleet, numbers
+from support.fleet import NEXT, OLD, PRESS, Fleet, numbers
 from support.fleet_inventory import SOURCES, TOPICS
 from support.hosts import Host
 from support.processes import eventually
@@ -83,6 +83,17 @@ def test_an_agent_is_held_by_its_limits(fleet: Fleet) -> None:
     host.run(f"{inside} test -w /var/lib/skidway/agent")
 
 
+def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
+    """site.yml changes nothing on hosts that are as it left them, as `--check --diff` says."""
+    again = fleet.control.succeed("site")
+    assert {name: counts["changed"] for name, counts in again.recap.items()} == dict.fromkeys(
+        again.recap, 0
+    ), again.changed
+    # the server's part of it was the same run but for the options: agents alone are enough
+    checked = fleet.control.succeed("site", "--check", "--diff", "--limit", "agents")
+    assert not checked.changed
+
+
 def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> None:
     """What sshd, the journal and nginx wrote is loaded by the timer's unit: every line once, in
     order; and the audit says complete for both hosts, in every topic and every tier."""
@@ -116,13 +127,9 @@ def loaded_to_the_end(fleet: Fleet) -> None:
 
 
 def unfinished(fleet: Fleet, until_ms: int) -> list[str]:
-    """Buckets of event time before the moment that are not complete for a host; AssertionError when
-    a topic or a host is missing altogether."""
-    past = [
-        each
-        for each in fleet.report("report")["buckets"]
-        if each["bucket"] + each["bucket_ms"] <= until_ms
-    ]
+    """Buckets of event time up to that of the moment that are not complete for a host;
+    AssertionError when a topic or a host is missing altogether."""
+    past = [each for each in fleet.report("report")["buckets"] if each["bucket"] <= until_ms]
     judged = [(each, agent) for each in past for agent in each["agents"]]
     assert {(each["topic"], agent["host"]) for each, agent in judged} >= {
         (topic, host.name) for topic in TOPICS for host in fleet.applications
@@ -147,6 +154,34 @@ def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> N
     assert "pattern" in played.output
     assert host.read(look) == before
     fleet.control.write(fleet.inventory)
+
+
+def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
+    """upgrade.yml brings servers, then agents in waves to the next version, each wave with the
+    audit's word for it, while lines are written and nginx's log is rotated."""
+    fleet.start_press("second-on-the-way")
+    fleet.inventory["all"]["vars"]["skidway_version"] = NEXT
+    fleet.control.write(fleet.inventory)
+    for host in fleet.applications:
+        host.run("logrotate --force /etc/logrotate.d/nginx")
+    fleet.control.succeed("upgrade", within_s=600)
+    for host in fleet.run.hosts.values():
+        assert set(fleet.versions(host).values()) == {NEXT}
+    for host in fleet.applications:
+        command = host.read(
+            "tr '\\0' ' ' </proc/$(systemctl show -P MainPID skidway-agent)/cmdline"
+        )
+        assert f"/opt/skidway/{NEXT}/bin/python" in command
+        assert host.read(f"systemctl is-active {PRESS}") == "active"
+
+
+def test_no_line_was_lost_and_none_doubled_on_the_way(fleet: Fleet) -> None:
+    """Each line written through the upgrade and a rotation is a row, once."""
+    last = fleet.stop_press()
+    loaded_to_the_end(fleet)
+    for host in fleet.applications:
+        found = numbers(fleet.rows()["nginx"][host.name], "second-on-the-way")
+        assert found == list(range(1, last[host.name] + 1))
 
 
 def test_a_failed_load_is_seen(fleet: Fleet) -> None:
