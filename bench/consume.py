@@ -67,8 +67,8 @@ def _compare(
     return found
 
 
-def fill(address: str, topic: str) -> None:
-    """FILLED messages, in batches of 4,000 at most.
+def fill(address: str, topic: str, count: int = FILLED) -> None:
+    """So many messages, in batches of 4,000 at most.
 
     Raises:
         RuntimeError: Not all of them arrived.
@@ -80,9 +80,9 @@ def fill(address: str, topic: str) -> None:
         "batch.num.messages": 4000,
     }
     with librdkafka.Producer(settings, topic) as producer:
-        producer.send(MESSAGE, FILLED)
+        producer.send(MESSAGE, count)
         producer.flush(300)
-    arrived(address, topic, FILLED)
+    arrived(address, topic, count)
 
 
 def stock(address: str, topic: str) -> float:

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import yaml
 
-from bench import librdkafka
+from bench.consume import fill
 from bench.machine import family_cpu_seconds, resident_mb
 from bench.measure import Row, Table
-from bench.produce import MESSAGE, arrived, create
+from bench.produce import MESSAGE
 from bench.scale import scaled
 from bench.sites import ApacheKafka, Program, ZooKeeper, answers, free_port, running, skidway
 from skidway.java import find
@@ -38,7 +38,7 @@ SOURCE, TARGET = "dc1", "offline"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of one round. cpu: seconds of the process that mirrors, and of all that copy and write."""
+    """Of one round; CPU of the process that mirrors, and of all processes that copy and write."""
 
     messages_a_second: float
     mirror_mb_a_cpu_second: float
@@ -56,7 +56,7 @@ def run() -> Table:
         folder = Path(name)
         with apache(folder / "source") as (source, _):
             topic = f"mirror-{time.time_ns()}"
-            fill(source, topic)
+            fill(source, topic, COUNT)
             for at in range(ROUNDS):
                 ours.append(skidway_mirror(folder / f"ours-{at}", source, topic))
                 theirs.append(mirror_maker(folder / f"peer-{at}", source, topic))
@@ -80,20 +80,6 @@ def rows(ours: Sequence[Figures], theirs: Sequence[Figures]) -> Iterator[Row]:
     )
     yield row("MB a CPU second, all that copies and writes", "MB", "whole_mb_a_cpu_second", both)
     yield row("memory", "MB", "resident_mb", both, "less is better")
-
-
-def fill(address: str, topic: str) -> None:
-    """COUNT messages, in batches of 4,000 at most. Raises RuntimeError if they do not arrive."""
-    create(address, topic)
-    settings: dict[str, str | int] = {
-        "bootstrap.servers": address,
-        "linger.ms": 20,
-        "batch.num.messages": 4000,
-    }
-    with librdkafka.Producer(settings, topic) as producer:
-        producer.send(MESSAGE, COUNT)
-        producer.flush(300)
-    arrived(address, topic, COUNT)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""From three bare hosts to a running fleet, through two upgrades, and back: one ordered story.
+"""From three bare hosts to a running fleet, through an upgrade and failures: one ordered story.
 
 The hosts are Debian 12 under systemd, reached by ssh; what happens to them happens through the
 playbooks of the collection, as an operator runs them. The lines are those of sshd and sudo
