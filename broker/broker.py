@@ -7,6 +7,7 @@ from typing import Protocol
 
 from broker.api import registry
 from broker.api.exchange import Exchange
+from broker.api.kept_answers import KeptAnswers
 from broker.api.produce_run import handle_alike
 from broker.coordination.producer_ids import ProducerIds
 from broker.groups.administration import GroupAdministration
@@ -68,6 +69,7 @@ class Broker:
         self.producer_ids = producer_ids
         self.groups = groups
         self.group_administration = group_administration
+        self.metadata_answers = KeptAnswers(lambda: (topics.catalog, logs.stopped))
         self.counts = Counts()
         self.api_ranges = registry.ranges()
         self.now_ms = clock.time_ms()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from broker.network.connection import Connection, Slot
 from broker.network.loop import Loop
 from skidway import log
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.fetch import Piece
-from skidway.kafka.protocol.frames import RequestHeader, response_frame
+from skidway.kafka.protocol.frames import response_head
 from skidway.kafka.protocol.messages import Request, Response, decode, encode
+
+SHARED_BYTES_MIN: Final = 4096
+"""Bodies from here on are sent as they are, behind their head; shorter ones together with it."""
 
 R = TypeVar("R", bound=Request)
 _log = log.get(__name__)
@@ -56,21 +59,26 @@ class Exchange:
         """The request. Raises ProtocolError."""
         return decode(kind, self.body, self.version, may_have_more=True)
 
-    def reply(self, response: Response) -> None:
-        """Answers with a message in the request's version; closes the connection if it cannot be
-        written in it. Answers come from timers, too, where a mistake would end the loop."""
+    def reply(self, response: Response) -> bytes | None:
+        """Answers with a message in the request's version; the body that it became.
+
+        Closes the connection, and returns None, if it cannot be written in that version: answers
+        come from timers, too, where a mistake would end the loop.
+        """
         try:
             body = encode(response, self.version)
         except (ValueError, TypeError, struct.error) as error:
             _log.error("answer_failed", exc=error, peer=self.connection.peer, api=self.key.name)
             self.close("failed")
-            return
+            return None
         self.reply_body(body)
+        return body
 
     def reply_body(self, body: bytes) -> None:
-        """Answers with a body that is encoded already."""
-        header = RequestHeader(self.key, self.version, self.correlation_id, None)
-        self.send([response_frame(header, body)])
+        """Answers with a body that is encoded already; a long one is not copied, so that clients
+        who get the same share its memory."""
+        head = response_head(self.key, self.version, self.correlation_id, len(body))
+        self.send([head + body] if len(body) < SHARED_BYTES_MIN else [head, body])
 
     def send(self, pieces: Sequence[Piece]) -> None:
         """Answers with a whole frame, in pieces. Nothing happens if the client is gone."""

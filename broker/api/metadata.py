@@ -1,9 +1,11 @@
 """Metadata (3). Versions 0-11: brokers, topics, who leads what.
 
-Answered from the catalog, so also while ZooKeeper is away. A topic that is asked for by name and
-unknown is created if `auto.create.topics.enable` and the request both allow it; the answer says
-LEADER_NOT_AVAILABLE until it is there, and clients ask again. Names that belong to a mirror source
-are left to the mirror.
+Answered from the catalog, so also while ZooKeeper is away, and with the bytes of the last answer to
+the same request as long as it holds: after a restart all clients ask at once.
+
+A topic that is asked for by name and unknown is created if `auto.create.topics.enable` and the
+request both allow it; the answer says LEADER_NOT_AVAILABLE until it is there, and clients ask
+again. Names that belong to a mirror source are left to the mirror.
 
 Left out: authorized operations (never computed), topics by id (version 12).
 """
@@ -37,11 +39,22 @@ _log = log.get(__name__)
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers from the catalog."""
-    request = exchange.decode(MetadataRequest)
+    """Answers from the catalog, or with what was answered from it before."""
+    answers = broker.metadata_answers
+    kept = answers.get(exchange.version, exchange.body)
+    if kept is not None:
+        exchange.reply_body(kept)
+        return
+    response = _response(broker, exchange.decode(MetadataRequest), exchange.version)
+    body = exchange.reply(response)
+    # Whether a topic is made that is not there is decided anew at each request.
+    if body is not None and all(each.error_code == 0 for each in response.topics):
+        answers.keep(exchange.version, exchange.body, body)
+
+
+def _response(broker: Broker, request: MetadataRequest, version: int) -> MetadataResponse:
     catalog = broker.topics.catalog
-    everything = request.topics is None or (exchange.version == 0 and not request.topics)
-    if everything:
+    if request.wants_all(version):
         topics = [_topic(broker, each) for each in catalog.topics.values()]
     else:
         asked = dict.fromkeys(each.name or "" for each in request.topics or ())
@@ -50,13 +63,11 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         MetadataResponseBroker(node_id=each.broker_id, host=each.host, port=each.port)
         for each in catalog.brokers.values()
     )
-    exchange.reply(
-        MetadataResponse(
-            brokers=brokers,
-            cluster_id=catalog.cluster_id,
-            controller_id=catalog.controller_id,
-            topics=tuple(topics),
-        )
+    return MetadataResponse(
+        brokers=brokers,
+        cluster_id=catalog.cluster_id,
+        controller_id=catalog.controller_id,
+        topics=tuple(topics),
     )
 
 

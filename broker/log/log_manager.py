@@ -11,7 +11,7 @@ import contextlib
 import errno
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +72,9 @@ class LogManager:
         self._worker = worker
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
-        self.stopped: dict[TopicPartition, str] = {}
+        self.stopped: Mapping[TopicPartition, str] = {}
+        """Partitions that are not served, and why. Replaced whenever it changes, never changed:
+        who made something of it sees by the object whether that still holds."""
         self.unclean: set[TopicPartition] = set()
         """Partitions whose logs had to be read again because the last stop was not clean."""
         self.report: Callable[[StorageFailed], object] = self.fail
@@ -176,7 +178,7 @@ class LogManager:
             log_start_offset=0 if fresh else home.log_start_offsets.get(partition, 0),
         )
         if home.offline is not None:
-            self.stopped[partition] = home.offline
+            self.stopped = {**self.stopped, partition: home.offline}
             return
         try:
             recovered = open_log(opening)
@@ -258,7 +260,8 @@ class LogManager:
         """
         home = self._homes.pop(partition, None)
         self.logs.pop(partition, None)
-        self.stopped.pop(partition, None)
+        if partition in self.stopped:
+            self.stopped = {tp: why for tp, why in self.stopped.items() if tp != partition}
         if home is None:
             return
         path = home.path / names.partition_directory(partition)
@@ -279,7 +282,7 @@ class LogManager:
     def stop(self, partition: TopicPartition, reason: str) -> None:
         """Serves a partition no longer, because of what was found in its log."""
         self.logs.pop(partition, None)
-        self.stopped[partition] = reason
+        self.stopped = {**self.stopped, partition: reason}
         _log.error("partition_stopped", partition=str(partition), reason=reason)
 
     def fail(self, failure: StorageFailed) -> list[TopicPartition]:
@@ -291,7 +294,7 @@ class LogManager:
         gone = [tp for tp in self.logs if self._homes[tp] is home]
         for partition in gone:
             del self.logs[partition]
-            self.stopped[partition] = str(failure)
+        self.stopped = {**self.stopped, **dict.fromkeys(gone, str(failure))}
         return gone
 
     def moved(self, partition: TopicPartition) -> Path | None:

@@ -1,0 +1,276 @@
+"""Metadata with answers that are kept: nobody can tell, but by the time that they take."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.api import metadata
+from broker.api.exchange import SHARED_BYTES_MIN, Exchange
+from broker.api.kept_answers import KeptAnswers
+from broker.settings import BrokerSettings
+from broker.topics.catalog import (
+    BrokerAddress,
+    Catalog,
+    PartitionState,
+    Topic,
+    TopicPartitionInfo,
+)
+from skidway.errors import SkidwayError
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.apis import APIS, ApiKey
+from skidway.kafka.protocol.frames import request_frame, response_body
+from skidway.kafka.protocol.messages import decode, encode
+from skidway.kafka.protocol.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
+from skidway.kafka.types import TopicPartition
+from support.broker_core import BrokerCore, CoreClient, broker_core
+
+VERSIONS = list(range(APIS[ApiKey.METADATA].broker.highest + 1))
+NAMES = ("a", "b", "c", "not there", "offline.a")
+
+
+class Answers:
+    """The loop as an exchange sees it."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def fill(self, _connection: object, _slot: object, pieces: Any) -> None:
+        self.sent.append(pieces)
+
+
+class World:
+    """What the handler wants of a broker; the test replaces catalog and stopped partitions."""
+
+    def __init__(self, catalog: Catalog, stopped: Mapping[TopicPartition, str]) -> None:
+        self.created: list[str] = []
+        self.is_connected = True
+        session = SimpleNamespace(is_connected=True)
+        self.broker: Any = SimpleNamespace(
+            settings=BrokerSettings(),
+            topics=SimpleNamespace(
+                catalog=catalog,
+                session=session,
+                is_creating=lambda _name: False,
+                create=lambda name, *_: self.created.append(name),
+            ),
+            logs=SimpleNamespace(stopped=stopped),
+        )
+        self.forget()
+
+    def forget(self) -> None:
+        """Keeps no answer."""
+        broker = self.broker
+        broker.metadata_answers = KeptAnswers(lambda: (broker.topics.catalog, broker.logs.stopped))
+
+    def ask(self, request: bytes, version: int) -> bytes:
+        loop: Any = Answers()
+        connection: Any = SimpleNamespace(reserve=object)
+        body = memoryview(request)
+        metadata.handle(self.broker, Exchange(loop, connection, ApiKey.METADATA, version, 7, body))
+        (pieces,) = loop.sent
+        return b"".join(pieces)
+
+
+IDS = st.integers(1, 3)
+STATES = st.none() | st.builds(PartitionState, IDS, st.integers(0, 3), st.tuples(IDS))
+INFOS = st.builds(TopicPartitionInfo, st.tuples(IDS), STATES)
+PARTITIONS = st.lists(INFOS, max_size=3).map(lambda infos: dict(enumerate(infos)))
+BROKERS = st.sets(IDS).map(
+    lambda ids: {each: BrokerAddress(each, f"host{each}", 9092) for each in sorted({1, *ids})}
+)
+TOPICS = st.dictionaries(
+    st.sampled_from("abc"), st.tuples(st.integers(1, 3), PARTITIONS), max_size=3
+).map(
+    lambda found: {
+        name: Topic(name, uuid.UUID(int=number), partitions)
+        for name, (number, partitions) in found.items()
+    }
+)
+CATALOGS = st.builds(
+    Catalog, cluster_id=st.just("cluster"), brokers=BROKERS, topics=TOPICS, controller_id=IDS
+)
+STOPPED = st.dictionaries(
+    st.builds(TopicPartition, st.sampled_from("abc"), st.integers(0, 2)), st.just("broken")
+)
+ASKED = st.none() | st.lists(st.sampled_from(NAMES), max_size=4).map(tuple)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> tuple[bytes, int]:
+    version = draw(st.sampled_from(VERSIONS))
+    names = draw(ASKED)
+    topics = tuple(MetadataRequestTopic(name=each) for each in names or ())
+    request = MetadataRequest(
+        topics=None if names is None and version else topics,
+        allow_auto_topic_creation=draw(st.booleans()) if version >= 4 else True,
+        include_topic_authorized_operations=draw(st.booleans()) if version >= 8 else False,
+    )
+    return encode(request, version), version
+
+
+@given(
+    pictures=st.lists(st.tuples(CATALOGS, STOPPED), min_size=1, max_size=4),
+    asked=st.lists(requests(), min_size=1, max_size=4),
+)
+def test_a_kept_answer_is_the_fresh_one(
+    pictures: list[tuple[Catalog, dict[TopicPartition, str]]], asked: list[tuple[bytes, int]]
+) -> None:
+    """Byte for byte, in every version, for any topics, whatever changed before and between; and a
+    topic that is not there is made as often as without."""
+    kept, fresh = World(*pictures[0]), World(*pictures[0])
+    for catalog, stopped in pictures:
+        for world in (kept, fresh):
+            world.broker.topics.catalog = catalog
+            world.broker.logs.stopped = stopped
+        for request, version in asked * 2:
+            fresh.forget()
+            assert kept.ask(request, version) == fresh.ask(request, version)
+    assert kept.created == fresh.created
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second client that asks for the same gets the bytes of the first, not a copy of them."""
+    infos = {number: TopicPartitionInfo((1,), PartitionState(1, 0, (1,))) for number in range(300)}
+    topic = Topic("a", uuid.uuid4(), infos)
+    own = BrokerAddress(1, "host", 9092)
+    world = World(Catalog("cluster", {1: own}, {"a": topic}, 1), {})
+    request = encode(MetadataRequest(topics=(MetadataRequestTopic(name="a"),)), version)
+    first = world.ask(request, version)
+    assert len(first) > SHARED_BYTES_MIN
+    monkeypatch.setattr(Exchange, "decode", None)
+    monkeypatch.setattr(Exchange, "reply", None)
+    assert world.ask(request, version) == first
+
+
+def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
+    """Each request for it may make it: one that came while ZooKeeper was away is no answer to the
+    next, although nothing has changed that the answer is made from."""
+    world = World(Catalog("cluster", {1: BrokerAddress(1, "host", 9092)}), {})
+    request = encode(MetadataRequest(topics=(MetadataRequestTopic(name="wanted"),)), 5)
+    world.broker.topics.session.is_connected = False
+    world.ask(request, 5)
+    assert not world.created
+    world.broker.topics.session.is_connected = True
+    world.ask(request, 5)
+    world.ask(request, 5)
+    assert world.created == ["wanted", "wanted"]
+    assert len(world.broker.metadata_answers) == 0
+
+
+# Changes as the broker makes them.
+
+
+class Asking:
+    """One client of a broker in this process, which asks for one topic and for all."""
+
+    def __init__(self, core: BrokerCore) -> None:
+        self.core = core
+        self.topics = core.broker.topics
+        self._client: CoreClient = core.connect()
+
+    def ask(self, *names: str) -> MetadataResponse:
+        topics = tuple(MetadataRequestTopic(name=each) for each in names) or None
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        body = encode(request, 7)
+        frame = self._client.ask(request_frame(ApiKey.METADATA, 7, 1, "test", body))
+        assert frame is not None
+        return decode(MetadataResponse, response_body(memoryview(frame), ApiKey.METADATA, 7), 7)
+
+    def both(self) -> tuple[MetadataResponseTopic, MetadataResponseTopic | None]:
+        """`logs` when it is asked for, and as one of all."""
+        (named,) = self.ask("logs").topics
+        return named, next((each for each in self.ask().topics if each.name == "logs"), None)
+
+    def do(self, action: Callable[..., object], *arguments: Any) -> None:
+        """Something that tells when it is done; by then clients may know."""
+        outcomes: list[SkidwayError | None] = []
+        action(*arguments, outcomes.append)
+        while not outcomes:
+            self.core.turn()
+        assert outcomes == [None]
+
+    def make(self) -> None:
+        self.do(self.topics.create, "logs", {0: (self.core.broker.settings.broker_id,)}, {})
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Iterator[Asking]:
+    with broker_core(tmp_path) as core:
+        yield Asking(core)
+
+
+def leaders(topic: MetadataResponseTopic | None) -> list[int]:
+    assert topic is not None
+    assert topic.error_code == 0
+    return [each.leader_id for each in topic.partitions]
+
+
+def test_a_topic_is_seen_as_soon_as_it_is_there(asking: Asking) -> None:
+    """Made, deleted, and made again under its name: each answer says what is then."""
+    for _ in range(2):
+        named, listed = asking.both()
+        assert (named.error_code, listed) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
+        asking.make()
+        assert [leaders(each) for each in asking.both()] == [[1], [1]]
+        asking.do(asking.topics.delete, asking.topics.catalog.topics["logs"])
+
+
+def test_more_partitions_are_seen_as_soon_as_they_are_there(asking: Asking) -> None:
+    """With their leader."""
+    asking.make()
+    assert [leaders(each) for each in asking.both()] == [[1], [1]]
+    topic = asking.topics.catalog.topics["logs"]
+    asking.do(asking.topics.extend, topic, {0: (1,), 1: (1,), 2: (1,)})
+    assert [leaders(each) for each in asking.both()] == [[1, 1, 1], [1, 1, 1]]
+
+
+def test_brokers_are_seen_as_they_come_and_go(asking: Asking) -> None:
+    """With a picture of ZooKeeper that says so; so is who leads."""
+    asking.make()
+    asking.both()
+    catalog = asking.topics.catalog
+    topic = catalog.topics["logs"]
+    theirs = TopicPartitionInfo((2,), PartitionState(2, 4, (2,)))
+    there = replace(
+        catalog,
+        brokers={**catalog.brokers, 2: BrokerAddress(2, "there", 9092)},
+        topics={"logs": replace(topic, partitions={**topic.partitions, 1: theirs})},
+    )
+    asking.topics.apply(there)
+    assert [each.node_id for each in asking.ask("logs").brokers] == [1, 2]
+    assert [leaders(each) for each in asking.both()] == [[1, 2], [1, 2]]
+    asking.topics.apply(replace(there, brokers=catalog.brokers, controller_id=3))
+    answer = asking.ask("logs")
+    assert ([each.node_id for each in answer.brokers], answer.controller_id) == ([1], 3)
+    assert [leaders(each) for each in asking.both()] == [[1, -1], [1, -1]]
+
+
+def test_a_partition_that_stops_is_seen(asking: Asking) -> None:
+    """As offline, whether its log is damaged or its directory fails, and no more when it goes."""
+    asking.make()
+    partition, logs = TopicPartition("logs", 0), asking.core.broker.logs
+
+    def offline() -> list[tuple[int, ...]]:
+        topics = [each for each in asking.both() if each is not None]
+        return [each.offline_replicas for topic in topics for each in topic.partitions]
+
+    assert offline() == [(), ()]
+    logs.stop(partition, "damaged")
+    assert offline() == [(1,), (1,)]
+    logs.delete(partition)
+    assert offline() == [(), ()]
