@@ -53,7 +53,9 @@ def _register_report(verbs: Any) -> None:
     asking.add_where(parser)
     asking.add_topic(parser)
     parser.add_argument("--since", metavar="TIME", help="2026-01-31T10:00:00Z, 90m, 24h, 7d")
-    parser.add_argument("--tiers", metavar="LIST", help=f"which must agree ({','.join(TIERS)})")
+    parser.add_argument(
+        "--tiers", metavar="LIST", help=f"which must agree, without exemptions ({','.join(TIERS)})"
+    )
     parser.add_argument(
         "--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end"
     )

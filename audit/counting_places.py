@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from audit import reasons
 from audit.evidence import Evidence, SenderKey, TopicEvidence
 from audit.messages import Tier
-from audit.verdict import Finding, Place, Policy, Status
+from audit.verdict import Finding, Place, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +20,14 @@ class Counting:
     findings: tuple[Finding, ...]
 
 
-def counting_places(evidence: Evidence, topic: TopicEvidence, policy: Policy) -> Iterator[Counting]:
-    """Per place the senders of the highest epoch of each partition: they replace all others."""
+def counting_places(
+    evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier]
+) -> Iterator[Counting]:
+    """Per place of these tiers the senders of the highest epoch of each partition: they replace
+    all others."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
-        if key.tier in policy.tiers and key in evidence.senders:
+        if key.tier in tiers and key in evidence.senders:
             name = evidence.senders[key].cluster if key.tier is not Tier.HDFS else key.producer
             places.setdefault(Place(key.tier, name), []).append(key)
     for place, keys in places.items():

@@ -8,8 +8,7 @@ from typing import Any
 
 from audit import report
 from audit.hosts import HostState, HostStatus
-from audit.messages import Tier
-from audit.verdict import Status
+from audit.verdict import Policy, Status
 from audit.waiting import Proof
 
 COLUMNS = ["host", "cluster", "state", "last_heard", "sealed_to", "agent", "topics"]
@@ -115,26 +114,30 @@ def host_document(state: HostState) -> dict[str, Any]:
     }
 
 
-def wait_sentences(found: Sequence[Proof], since_ms: int, tiers: Sequence[Tier]) -> list[str]:
+def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
     """One sentence for each host that is short, or one for all."""
     short = [proof for proof in found if proof.is_short]
     if short:
         return [f"{_who(proof.state)}: {report.reasons_text(proof.reasons)}." for proof in short]
-    names = ", ".join(tier.value.lower() for tier in tiers)
+    exempt = {each.tier for each in policy.exemptions}
+    names = ", ".join(
+        tier.value.lower() + (" (but for exempt topics)" if tier in exempt else "")
+        for tier in policy.tiers
+    )
     hosts = f"{len(found)} host{'s' if len(found) != 1 else ''}"
     since = report.time_text(since_ms)
     return [f"{hosts} sealed past the bucket of {since}, and complete since then in {names}."]
 
 
 def wait_document(
-    found: Sequence[Proof], since_ms: int, tiers: Sequence[Tier], waited_s: float
+    found: Sequence[Proof], since_ms: int, policy: Policy, waited_s: float
 ) -> dict[str, Any]:
     """The same for programs, with every reason."""
     return {
         "ok": not any(proof.is_short for proof in found),
         "since": report.time_text(since_ms),
         "since_ms": since_ms,
-        "tiers": [tier.value.lower() for tier in tiers],
+        "tiers": [tier.value.lower() for tier in policy.tiers],
         "seconds_waited": round(waited_s, 1),
         "hosts": [
             host_document(x.state) | {"ok": not x.is_short, "reasons": list(x.reasons)}

@@ -10,7 +10,7 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
     seal      the agent's newest seal was made behind the bucket's end plus lateness, and no delta
               touched the bucket after that seal's `at`
     clock     ours, too, is behind the bucket's end plus lateness
-    equation  every expected tier counted, and all counted the same records
+    equation  every tier that the topic must have counted, and all counted the same records
 
 Records without origin have no seal; instead the counter that sees them first must have been heard
 since the bucket was due.
@@ -69,11 +69,12 @@ class TopicJudgement:
         self._evidence = evidence
         self._source = source
         self._policy = policy
+        self._tiers = policy.tiers_of(source)
         self._now_ms = now_ms
         self._topic = evidence.topic(source)
         self._expectation = Expectation(evidence, source, policy)
         self._related = self._expectation.topics
-        self._places = list(counting_places(evidence, self._topic, policy))
+        self._places = list(counting_places(evidence, self._topic, self._tiers))
         self._epochs = self._epochs_by_agent()
         self._seals = {
             agent: usable_seals(evidence, self._related, agent) for agent in self._expectation.known
@@ -113,7 +114,7 @@ class TopicJudgement:
     def _agent(self, agent: int, bucket: BucketId, tallies: Tallies) -> AgentVerdict:
         sums = self._sums(tallies)
         findings = [*self._number_findings(agent, bucket, tallies), *_chain_findings(tallies)]
-        if agent == NO_AGENT or Tier.AGENT not in self._policy.tiers:
+        if agent == NO_AGENT or Tier.AGENT not in self._tiers:
             findings += self._unsealed_findings(bucket)
         else:
             findings += self._agent_findings(agent, bucket, tallies)
@@ -301,7 +302,7 @@ class TopicJudgement:
     def _first_counters(self) -> tuple[SenderKey, ...]:
         """Who counts first what no agent seals: equal sums prove nothing while they stand still."""
         for tier in (Tier.BROKER, Tier.MIRROR):
-            if tier in self._policy.tiers:
+            if tier in self._tiers:
                 return tuple(x for p in self._places if p.place.tier is tier for x in p.senders)
         return ()
 
@@ -309,7 +310,7 @@ class TopicJudgement:
 
     def _sums(self, tallies: Tallies) -> dict[Place, Sums | None]:
         sums: dict[Place, Sums | None] = {}
-        for tier in self._policy.tiers:
+        for tier in self._tiers:
             if tier is Tier.AGENT:
                 keys = [key for key in tallies if key.tier is Tier.AGENT]
                 sums[Place(tier, "")] = _added(tallies, keys)

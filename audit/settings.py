@@ -10,7 +10,7 @@ from audit import topics
 from audit.bucket import DEFAULT_BUCKET_MS
 from audit.messages import Tier
 from audit.roster import Entry, Roster
-from audit.verdict import DEFAULT_LATENESS_MS, DEFAULT_SILENCE_MS, Policy
+from audit.verdict import DEFAULT_LATENESS_MS, DEFAULT_SILENCE_MS, Exemption, Policy
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
@@ -116,6 +116,18 @@ class AuditSettings:
         list(TIERS),
         help="Tiers that must agree: agent, broker, mirror, hdfs; leave out what a site lacks.",
     )
+    exempt_mirror: list[str] = setting(
+        "exempt.mirror",
+        [],
+        help="Topics that need not be in tier mirror, because nobody mirrors them: names"
+        " <cluster>.<topic>, or regular expressions that match whole names.",
+        example=[r"dc3\..+"],
+    )
+    exempt_hdfs: list[str] = setting(
+        "exempt.hdfs",
+        [],
+        help="Topics that need not be in tier hdfs, because nobody loads them; as exempt.mirror.",
+    )
     lateness_ms: int = setting(
         "lateness.ms",
         DEFAULT_LATENESS_MS,
@@ -153,6 +165,14 @@ class AuditSettings:
     def check(self) -> None:
         """ConfigurationRefused for combinations that cannot work."""
         check_tiers(self.tiers)
+        exempt = {each.tier.value.lower(): each.topics for each in self._exemptions()}
+        for tier, texts in exempt.items():
+            topics.check(texts, f"exempt.{tier}")
+        if exempt and len(set(self.tiers) - set(exempt)) < 2:
+            raise ConfigurationRefused(
+                f"exempt.{', exempt.'.join(exempt)}: of tiers ({', '.join(self.tiers)}) at least"
+                " two must be left to compare"
+            )
 
     def policy(self, listed: Iterable[Entry] = ()) -> Policy:
         """What the judgement expects; listed: the entries of the roster's file."""
@@ -161,7 +181,12 @@ class AuditSettings:
             lateness_ms=self.lateness_ms,
             silence_ms=self.silence_ms,
             roster=Roster([*listed, *self._entries()], self.retired),
+            exemptions=self._exemptions(),
         )
+
+    def _exemptions(self) -> tuple[Exemption, ...]:
+        given = ((Tier.MIRROR, self.exempt_mirror), (Tier.HDFS, self.exempt_hdfs))
+        return tuple(Exemption(tier, tuple(texts)) for tier, texts in given if texts)
 
     def _entries(self) -> Iterator[Entry]:
         for topic, hosts in self.roster.items():

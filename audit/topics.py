@@ -16,14 +16,15 @@ from skidway.errors import ConfigurationRefused
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def check(texts: Iterable[str]) -> None:
-    """ConfigurationRefused for what can never be a topic's name or a regular expression."""
+def check(texts: Iterable[str], key: str = "topics") -> None:
+    """ConfigurationRefused, with the setting's key, for what can never be a topic's name or a
+    regular expression."""
     for text in texts:
         try:
             re.compile(text)
         except re.error as error:
             raise ConfigurationRefused(
-                f"topics: {text!r} is neither a topic's name nor a regular expression: {error}"
+                f"{key}: {text!r} is neither a topic's name nor a regular expression: {error}"
             ) from error
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from audit import topics
 from audit.counts import Sums
 from audit.messages import Tier
 from audit.roster import Roster
@@ -42,11 +43,24 @@ class Status(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Exemption:
+    """Topics that a tier never has, as `<cluster>.<topic>`: names, or patterns of whole names."""
+
+    tier: Tier
+    topics: tuple[str, ...]
+
+    def holds(self, source: Source) -> bool:
+        """Whether the source topic is one of them."""
+        return bool(topics.choose(self.topics, [f"{source.cluster}.{source.topic}"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """What is expected, and how long is waited.
 
-    tiers: where each record must be counted. roster: the hosts whose agents must seal, and those
-    that nobody waits for any more. silence_ms: an agent unheard for so long is dead.
+    tiers: where each record must be counted, but for the exemptions. roster: the hosts whose agents
+    must seal, and those that nobody waits for any more. silence_ms: an agent unheard for so long is
+    dead.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
@@ -54,6 +68,12 @@ class Policy:
     silence_ms: int = DEFAULT_SILENCE_MS
     ahead_ms: int = AHEAD_MS
     roster: Roster = field(default_factory=Roster)
+    exemptions: tuple[Exemption, ...] = ()
+
+    def tiers_of(self, source: Source) -> tuple[Tier, ...]:
+        """Where the records of this source topic must be counted."""
+        exempt = {each.tier for each in self.exemptions if each.holds(source)}
+        return tuple(tier for tier in self.tiers if tier not in exempt)
 
 
 @dataclass(frozen=True, slots=True)

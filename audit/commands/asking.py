@@ -58,7 +58,7 @@ def policy_of(args: argparse.Namespace, settings: AuditSettings | None) -> Polic
     """What is expected by settings, roster and options. Raises ConfigurationRefused, UsageError."""
     policy = settings.policy(listed(settings)) if settings is not None else Policy()
     if args.tiers is not None:
-        policy = replace(policy, tiers=tiers_of(args.tiers))
+        policy = replace(policy, tiers=tiers_of(args.tiers), exemptions=())
     if args.lateness_ms is not None:
         if args.lateness_ms < 0:
             raise UsageError("--lateness-ms must not be negative.")

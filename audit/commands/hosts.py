@@ -51,7 +51,8 @@ def register(verbs: Any) -> None:
     wait.add_argument(
         "--tiers",
         metavar="LIST",
-        help="which must agree, agent among them; default those of the settings without hdfs",
+        help="which must agree, agent among them, without exemptions; default: as the settings say,"
+        " without hdfs",
     )
     wait.add_argument("--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end")
     wait.add_argument(
@@ -99,9 +100,9 @@ def _wait(args: argparse.Namespace) -> int:
             print(f"note: the collector last read something {stale_s} s ago", file=sys.stderr)
     waited_s = clock.monotonic() - begun
     if args.json:
-        print_json(host_report.wait_document(found, since_ms, policy.tiers, waited_s))
+        print_json(host_report.wait_document(found, since_ms, policy, waited_s))
     else:
-        print("\n".join(host_report.wait_sentences(found, since_ms, policy.tiers)))
+        print("\n".join(host_report.wait_sentences(found, since_ms, policy)))
     return int(any(proof.is_short for proof in found))
 
 

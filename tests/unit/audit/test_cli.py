@@ -151,10 +151,15 @@ def test_waiting_for_a_host_that_is_proven_ends_at_once(
     assert main([*arguments, "--since", "90s", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["ok"], found["hosts"][0]["sealed_to_ms"]) == (True, SEALED_MS)
+    exempt = ["--set", "tiers=agent,broker,mirror", "--set", "exempt.mirror=dc1.logs"]
+    assert main([*arguments, "--since", "90s", *exempt]) == 0
+    assert "agent, broker, mirror (but for exempt topics)." in capsys.readouterr().out
     clock.set_time_ms(150_000)
     more = ["--since", "1970-01-01T00:00:10Z", "--timeout-s", "0"]
     assert main([*arguments, *more, "--tiers", "agent,broker,hdfs"]) == 1
     assert "tier hdfs never reported this topic" in capsys.readouterr().out
+    assert main([*arguments, *more, *exempt, "--tiers", "agent,broker,mirror"]) == 1
+    assert "tier mirror never reported this topic" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from audit.messages import (
 )
 from audit.reconcile import judge
 from audit.roster import Entry, Roster
-from audit.verdict import BucketVerdict, Policy, Status
+from audit.verdict import BucketVerdict, Exemption, Policy, Status
 from skidway.kafka.source import Source
 
 LOGS = Source("dc1", "cid", "logs", "tid")
@@ -86,6 +86,49 @@ def test_equal_counts_and_a_seal_make_a_bucket_complete() -> None:
     found = verdict(good())
     assert (found.status, found.reasons, found.due) == (Status.COMPLETE, (), True)
     assert found.count(Tier.HDFS) == 5
+
+
+UNMIRRORED = [*good()[:2], good()[4]]
+"""The good bucket of a topic that nobody mirrors, and so nobody loads."""
+
+
+@pytest.mark.parametrize("topics", [("dc1.logs",), ("dc1\\..+",), ("dc9.logs", "dc1\\.l.*")])
+def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[str, ...]) -> None:
+    """The exemptions say so, by name or pattern; with one of the tiers alone exempted the other is
+    still asked for."""
+    exempt = tuple(Exemption(tier, topics) for tier in (Tier.MIRROR, Tier.HDFS))
+    found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
+    assert (found.status, found.reasons) == (Status.COMPLETE, ())
+    assert found.count(Tier.MIRROR) is None
+    found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt[:1]))
+    assert found.reasons == ("web1: tier hdfs never reported this topic",)
+
+
+def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
+    """Between agent and broker a line may be missing as anywhere."""
+    exempt = tuple(Exemption(tier, ("dc1.logs",)) for tier in (Tier.MIRROR, Tier.HDFS))
+    short = [UNMIRRORED[0], delta(BROKER, 1, count(4)), UNMIRRORED[2]]
+    found = verdict(short, replace(POLICY, exemptions=exempt))
+    assert (found.status, found.reasons) == (
+        Status.INCOMPLETE,
+        ("web1: broker dc1 is short by 1 of 5",),
+    )
+
+
+@pytest.mark.parametrize("topics", ["dc2.logs", "dc1.log", "logs", "dc1.logs.+", "dc2\\..+"])
+def test_other_topics_are_not_exempt(topics: str) -> None:
+    """Names and patterns are of whole names, with the cluster: what is not named must be in every
+    tier, or a topic that should be mirrored and is not would be called complete."""
+    exempt = tuple(Exemption(tier, (topics,)) for tier in (Tier.MIRROR, Tier.HDFS))
+    found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
+    assert found.status is Status.INCOMPLETE
+    assert any("tier mirror never reported this topic" in reason for reason in found.reasons)
+
+
+def test_what_was_rejected_of_an_exempt_topic_is_exempt() -> None:
+    """Whoever names a topic means its rejects too, as in other lists of topics."""
+    assert Exemption(Tier.MIRROR, ("dc1.logs",)).holds(REJECTED)
+    assert not Exemption(Tier.MIRROR, ("dc1.logs",)).holds(replace(LOGS, topic="logs2"))
 
 
 @given(st.permutations(range(5)), st.lists(st.integers(0, 4), max_size=5))

@@ -8,6 +8,7 @@ from audit.messages import Tier
 from audit.settings import AuditSettings, CounterSettings
 from skidway import settings
 from skidway.errors import ConfigurationRefused
+from skidway.kafka.source import Source
 
 AUDIT = ["bootstrap.servers=a:1"]
 COUNT = ["bootstrap.servers=a:1", "state.dir=/x"]
@@ -27,6 +28,22 @@ def test_the_policy_follows_the_settings() -> None:
     assert policy.roster.is_retired("dc1", "web3")
 
 
+def test_topics_are_exempt_from_a_tier_by_name_or_pattern() -> None:
+    """exempt.mirror and exempt.hdfs: what nobody mirrors or loads."""
+    loaded = settings.load(
+        AuditSettings, None, [*AUDIT, "exempt.mirror=dc3\\..+", "exempt.hdfs=dc1.debug,dc3\\..+"]
+    )
+    policy = loaded.policy()
+    expected = {
+        ("dc1", "logs"): (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS),
+        ("dc1", "debug"): (Tier.AGENT, Tier.BROKER, Tier.MIRROR),
+        ("dc3", "logs"): (Tier.AGENT, Tier.BROKER),
+    }
+    found = {key: policy.tiers_of(Source(key[0], "", key[1], "")) for key in expected}
+    assert found == expected
+    assert settings.load(AuditSettings, None, AUDIT).policy().exemptions == ()
+
+
 def test_without_a_roster_every_agent_is_expected() -> None:
     """A roster that names nobody says nothing."""
     assert settings.load(AuditSettings, None, AUDIT).policy().roster.is_silent
@@ -38,12 +55,21 @@ def test_without_a_roster_every_agent_is_expected() -> None:
         ("tiers=agent", "at least two"),
         ("tiers=agent,agent", "at least two"),
         ("tiers=agent,kafka", "'kafka' is none of"),
+        ("exempt.mirror=dc1(", r"exempt\.mirror: 'dc1\(' is neither"),
     ],
 )
 def test_what_cannot_work_is_refused(override: str, words: str) -> None:
     """One sentence before anything starts."""
     with pytest.raises(ConfigurationRefused, match=words):
         settings.load(AuditSettings, None, [*AUDIT, override])
+
+
+def test_exemptions_leave_two_tiers_to_compare() -> None:
+    """Else such a topic would be complete on the agent's word alone."""
+    given = [*AUDIT, "tiers=agent,mirror,hdfs", "exempt.mirror=a.b", "exempt.hdfs=a.b"]
+    with pytest.raises(ConfigurationRefused, match=r"exempt\.mirror, exempt\.hdfs: .*two"):
+        settings.load(AuditSettings, None, given)
+    settings.load(AuditSettings, None, given[:-1])
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from audit.messages import (
 )
 from audit.reconcile import verdicts
 from audit.roster import Entry, Roster
-from audit.verdict import Policy, Status
+from audit.verdict import Exemption, Policy, Status
 from audit.waiting import Proof, proofs
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
@@ -209,6 +209,21 @@ def test_nobody_waits_for_a_retired_host() -> None:
     roster = Roster([Entry("app1", "dc1", retired=True)])
     with pytest.raises(UsageError, match="--host app1: it is retired"):
         asked(good(), replace(POLICY, roster=roster))
+
+
+def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
+    """One agent writes a topic that is mirrored and one that is not: a gate that asks for mirror
+    waits for the first, and not for ever for the second."""
+    policy = replace(POLICY, tiers=(*TIERS, Tier.MIRROR))
+    auth = count(agent=1, source=AUTH)
+    broker = delta(BROKER, 1, count(), auth, ranges=(Range(NGINX, 0, 0, 10), Range(AUTH, 0, 0, 10)))
+    messages = [delta(APP1, 1, count(), auth), broker, seal(APP1, 2, END + 1, 1, NGINX, AUTH)]
+    assert reasons(messages, policy).count("tier mirror never reported this topic") == 2
+    policy = replace(policy, exemptions=(Exemption(Tier.MIRROR, ("dc1.auth",)),))
+    assert "topic nginx is incomplete: tier mirror never" in reasons(messages, policy)
+    assert "auth" not in reasons(messages, policy)
+    mirror = Sender(Tier.MIRROR, "offline", "mirror-offline", "c2", 1)
+    assert reasons([*messages, delta(mirror, 1, count())], policy) == ""
 
 
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
