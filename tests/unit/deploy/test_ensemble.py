@@ -1,4 +1,4 @@
-"""The order in which the servers of an ensemble come up (plugins/filter/ensemble.py)."""
+"""The order in which the servers of an ensemble come up (plugins/plugin_utils/ensemble.py)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from deploy.ansible.plugins.filter.ensemble import ensemble, servers_in
+from deploy.ansible.plugins.plugin_utils.ensemble import ensemble, servers_in
 
 NEVER = {"runs": False, "has_data": False, "servers": 0}
 ALONE = {"runs": True, "has_data": True, "servers": 0}

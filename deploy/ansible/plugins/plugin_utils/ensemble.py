@@ -18,14 +18,6 @@ NEW = "new"
 REST = "rest"
 
 
-class FilterModule:
-    """The filters, as `skidway.fleet.<name>`."""
-
-    def filters(self) -> dict[str, Any]:
-        """By name."""
-        return {"ensemble": ensemble, "servers_in": servers_in}
-
-
 def servers_in(zoo_cfg: str) -> int:
     """How many server.N keys a zoo.cfg has, which a server writes when it starts: 0 is alone."""
     return sum(line.lstrip().startswith("server.") for line in zoo_cfg.splitlines())

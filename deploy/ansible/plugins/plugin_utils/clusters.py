@@ -1,0 +1,58 @@
+"""Clusters: who belongs to one, what it mirrors, and who counts its records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .addresses import LOOPBACK
+from .inventory import Clusters, HostVars
+from .settings import Settings
+
+
+def of_cluster(names: Iterable[str], hosts: Mapping[str, HostVars], cluster: str) -> list[str]:
+    """Those of these hosts that belong to the cluster."""
+    return [name for name in names if hosts[name].get("skidway_cluster") == cluster]
+
+
+def mirror_sources(clusters: Clusters, cluster: str, servers: Mapping[str, str]) -> list[Settings]:
+    """`mirror.sources` of a cluster's brokers: every cluster that it mirrors."""
+    own = clusters.get(cluster) or {}
+    found = []
+    for source in own.get("mirrors", []):
+        if source not in servers:
+            raise ValueError(f"{cluster} mirrors {source}, which has no brokers")
+        each: Settings = {"cluster": source, "bootstrap.servers": servers[source]}
+        topics = (clusters.get(source) or {}).get("mirrored_topics")
+        if topics:
+            each["topics"] = list(topics)
+        found.append(each)
+    return found
+
+
+def counters(
+    clusters: Clusters,
+    servers: Mapping[str, str],
+    first_port: int,
+    agents: Iterable[HostVars] = (),
+) -> dict[str, Settings]:
+    """The audit's counters by name: what each counts, where it answers.
+
+    One for each cluster, which counts what it mirrors, or else what is published to it. A cluster
+    that mirrors and has agents of its own gets a second one, `<cluster>.broker`; ports of the
+    second ones come last, so that they move no others.
+    """
+    published = {str(agent.get("skidway_cluster", "")) for agent in agents}
+    mirrors = [name for name, cluster in clusters.items() if (cluster or {}).get("mirrors")]
+    places = [(name, name, "mirror" if name in mirrors else "broker") for name in clusters]
+    places += [(f"{name}.broker", name, "broker") for name in mirrors if name in published]
+    return {
+        name: {
+            "bootstrap.servers": servers[cluster],
+            "cluster.name": cluster,
+            "tier": tier,
+            "state.dir": f"/var/lib/skidway/audit-count-{name}",
+            "metrics.listener": f"{LOOPBACK}:{int(first_port) + number}",
+        }
+        for number, (name, cluster, tier) in enumerate(places)
+        if cluster in servers
+    }

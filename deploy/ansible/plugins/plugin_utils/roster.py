@@ -1,0 +1,64 @@
+"""The audit's roster: the agents of the inventory, and who was one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .inventory import HostVars
+from .settings import Settings
+
+NAMED = 5
+"""So many names are in a sentence."""
+
+
+def roster(before: Mapping[str, Any] | None, agents: Iterable[HostVars]) -> Settings:
+    """The audit's roster: the inventory's agents; who was in it `before` stays, as retired."""
+    hosts: dict[str, Settings] = {}
+    for each in (before or {}).get("hosts") or []:
+        hosts[each["host"]] = {**each, "retired": True}
+    for agent in agents:
+        name = str(agent["inventory_hostname"])
+        hosts[name] = {
+            "host": name,
+            "cluster": str(agent.get("skidway_cluster", "")),
+            "topics": sorted({str(source["topic"]) for source in sources(agent)}),
+        }
+    return {"hosts": [hosts[name] for name in sorted(hosts)]}
+
+
+def retirement_problem(
+    before: Mapping[str, Any] | None, agents: Iterable[HostVars], most: int | str
+) -> str:
+    """A sentence when the inventory would retire more hosts of the roster than it may, else "".
+
+    `most`: a number, or "N%" of the hosts that are expected (then at least one): an inventory of
+    one datacenter, or one that was read by half, must not silence the audit for all the others.
+    """
+    after = roster(before, agents)["hosts"]
+    expected = {each["host"] for each in (before or {}).get("hosts") or [] if not _retired(each)}
+    gone = [each["host"] for each in after if each["host"] in expected and _retired(each)]
+    share = str(most).strip()
+    if share.endswith("%"):
+        allowed = max(1, int(len(expected) * float(share[:-1]) / 100))
+    else:
+        allowed = int(share)
+    if len(gone) <= allowed:
+        return ""
+    listed = ", ".join(gone[:NAMED]) + (f" and {len(gone) - NAMED} more" if gone[NAMED:] else "")
+    return (
+        f"{len(gone)} of the {len(expected)} hosts that the audit expects are not in the group "
+        f"agents of this inventory ({listed}); skidway_retire_max ({share}) allows {allowed} at "
+        "once. If the inventory is whole and they are gone for good, run again with "
+        f"-e skidway_retire_max={len(gone)}. The roster was not changed."
+    )
+
+
+def _retired(entry: Mapping[str, Any]) -> bool:
+    return bool(entry.get("retired"))
+
+
+def sources(agent: HostVars) -> Sequence[Mapping[str, Any]]:
+    """What an agent tails, by its variables."""
+    given = agent.get("agent_settings") or {}
+    return list(given.get("sources") or agent.get("agent_sources") or [])

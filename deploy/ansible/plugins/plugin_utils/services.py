@@ -1,0 +1,40 @@
+"""Services of systemd: since when they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+RUNS = frozenset({"active", "activating", "reloading"})
+"""States of a service in which systemd's `start` does nothing."""
+
+
+def started_before(
+    status: Mapping[str, Any], files: Iterable[Mapping[str, Any]], moment: str = ""
+) -> bool:
+    """Whether a service runs since before the moment, or before one of these files was written.
+
+    `status`: properties of systemd, times in UTC; `files`: results of stat; `moment`: RFC 3339.
+    """
+    if status.get("ActiveState") not in RUNS:
+        return False  # a start will read them
+    began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
+    times = [each["stat"]["mtime"] for each in files if each.get("stat", {}).get("exists")]
+    if moment:
+        times.append(datetime.fromisoformat(moment).timestamp())
+    return began is not None and any(int(time) > began for time in times)
+
+
+def runs_since_before(status: Mapping[str, Any], moment: float) -> bool:
+    """Whether a service is up, and was started before the moment (seconds since 1970)."""
+    began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
+    return status.get("ActiveState") == "active" and began is not None and began < int(moment)
+
+
+def _seconds(timestamp: str) -> float | None:
+    """ "Fri 2026-11-20 20:44:43 UTC" in seconds since 1970."""
+    try:
+        return datetime.strptime(f"{timestamp} +0000", "%a %Y-%m-%d %H:%M:%S UTC %z").timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,55 @@
+"""Settings of programs: flat or nested alike, those of the inventory over those of the role."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Settings = dict[str, Any]
+
+_SECRET = re.compile(r"password|secret|user\.info|credential|token", re.IGNORECASE)
+
+
+def over(given: Mapping[str, Any], derived: Mapping[str, Any]) -> Settings:
+    """The settings of a program: those given over those derived, keys flat or nested alike.
+
+    Sections become flat keys, as the programs read them; lists are taken whole.
+    """
+    return dict(sorted((flat(derived) | flat(given)).items()))
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
+    """Sections become flat keys."""
+    found: Settings = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
+
+
+def texts(value: Any) -> list[str]:
+    """A list, or the comma-separated text that the programs take in its place."""
+    if isinstance(value, str):
+        return [each.strip() for each in value.split(",")]
+    return [str(each) for each in value]
+
+
+def holds_secret(settings: Mapping[str, Any]) -> bool:
+    """Whether a key of these settings is one that nobody should read in Ansible's output."""
+    return any(_SECRET.search(key) for key in flat(settings))
+
+
+def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> list[str]:
+    """Those directories that these settings do not use yet."""
+    values = [value for value in flat(settings).values() if isinstance(value, str | list)]
+    named = {path for value in values for path in texts(value)}
+    return [directory for directory in directories if directory not in named]
+
+
+def outside(directories: Iterable[str], folder: str) -> list[str]:
+    """Those directories that do not lie in `folder`: the unit must be allowed to write there."""
+    inside = folder.rstrip("/") + "/"
+    return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})

@@ -1,0 +1,82 @@
+"""Versions on a host: which wheels one needs, for which Python, and which may go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_VERSION = re.compile(
+    r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
+)
+"""A normalized version (PEP 440), as `make wheels` names its folders."""
+_REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*([^\s;]+)")
+
+
+def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str] = ()) -> list[str]:
+    """Those wheels that a requirements file asks for, and pip's own.
+
+    `installed`: the requirements that the virtual environment has been given before; their wheels
+    are left out. Raises ValueError if one is missing, or was of the same version but other content.
+    """
+    by_release: dict[tuple[str, str], list[str]] = {}
+    for path in files:
+        name, version = path.rsplit("/", 1)[-1].split("-")[:2]
+        by_release.setdefault((_canonical(name), version), []).append(path)
+    there = {release: line for text in installed for release, line in _releases(text).items()}
+    wanted = {release for release in by_release if release[0] == "pip"}
+    for release, line in _releases(requirements).items():
+        title = "==".join(release)
+        if there.get(release, line) != line:
+            raise ValueError(
+                f"{title} on this host was made of another wheel: new wheels need a new version"
+            )
+        if release not in by_release:
+            raise ValueError(f"there is no wheel of {title}")
+        if release not in there:
+            wanted.add(release)
+    return sorted(path for release in wanted for path in by_release[release])
+
+
+def _releases(requirements: str) -> dict[tuple[str, str], str]:
+    """A requirements file by package and version: the lines, with their hashes."""
+    lines = requirements.replace("\\\n", " ").splitlines()
+    return {
+        (_canonical(found[1]), found[2]): " ".join(line.split())
+        for line in lines
+        if (found := _REQUIREMENT.match(line))
+    }
+
+
+def _canonical(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
+    """A sentence when the wheels are not for the host's Python, else "".
+
+    `found`: version, implementation and platform of the host's; `manifest`: wheels.json.
+    """
+    needed = " ".join(str(manifest[key]) for key in ("python", "implementation", "platform"))
+    if found.split() == needed.split():
+        return ""
+    return (
+        f"The wheels of {manifest['version']} are for {needed}, and {path} here is "
+        f"{found.strip()}: make wheels with the Python that the hosts have, or set skidway_python. "
+        "Nothing was changed."
+    )
+
+
+def superfluous(
+    versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
+) -> list[str]:
+    """Directories of versions that may go: not in use, and not among the newest `kept`.
+
+    `versions`: results of find; what is not named as a version is somebody else's and stays.
+    `links`: what the links in use point at.
+    """
+    in_use = {link.rstrip("/").rsplit("/", 1)[-1] for link in links}
+    newest_first = sorted(versions, key=lambda each: float(each["mtime"]), reverse=True)
+    named = [(each["path"], each["path"].rsplit("/", 1)[-1]) for each in newest_first]
+    idle = [path for path, name in named if _VERSION.fullmatch(name) and name not in in_use]
+    return idle[max(0, int(kept) - len(in_use)) :]

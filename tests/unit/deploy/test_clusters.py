@@ -1,0 +1,58 @@
+"""What clusters mirror, and who counts their records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deploy.ansible.plugins.plugin_utils import clusters
+
+CLUSTERS: dict[str, Any] = {"dc1": {}, "dc2": None, "offline": {"mirrors": ["dc1", "dc2"]}}
+SERVERS = {"dc1": "b1:9092", "dc2": "b2:9092", "offline": "b3:9092"}
+
+
+def host(name: str, **variables: Any) -> dict[str, Any]:
+    return {"inventory_hostname": name, **variables}
+
+
+def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
+    """mirror.sources come from skidway_clusters, one for each cluster that is mirrored."""
+    assert clusters.mirror_sources(CLUSTERS, "offline", SERVERS) == [
+        {"cluster": "dc1", "bootstrap.servers": "b1:9092"},
+        {"cluster": "dc2", "bootstrap.servers": "b2:9092"},
+    ]
+    assert clusters.mirror_sources(CLUSTERS, "dc1", SERVERS) == []
+
+
+def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
+    """A mirror of nothing would be silence."""
+    with pytest.raises(ValueError, match="dc2"):
+        clusters.mirror_sources(CLUSTERS, "offline", {"dc1": "b1:9092"})
+
+
+def test_every_cluster_has_a_counter_of_its_own() -> None:
+    """What was mirrored is counted where it was mirrored to; ports and directories differ."""
+    counters = clusters.counters(CLUSTERS, SERVERS, 9114)
+    assert {name: each["tier"] for name, each in counters.items()} == {
+        "dc1": "broker",
+        "dc2": "broker",
+        "offline": "mirror",
+    }
+    assert len({each["metrics.listener"] for each in counters.values()}) == 3
+    assert counters["dc2"]["state.dir"] == "/var/lib/skidway/audit-count-dc2"
+
+
+def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
+    """Else nobody would count what its own agents publish; other counters keep their ports."""
+    agents = [host("a", skidway_cluster="offline"), host("b", skidway_cluster="dc1")]
+    before, after = (clusters.counters(CLUSTERS, SERVERS, 9114, each) for each in ([], agents))
+    second = after.pop("offline.broker")
+    assert after == before
+    assert second == {
+        "bootstrap.servers": "b3:9092",
+        "cluster.name": "offline",
+        "tier": "broker",
+        "state.dir": "/var/lib/skidway/audit-count-offline.broker",
+        "metrics.listener": "127.0.0.1:9117",
+    }

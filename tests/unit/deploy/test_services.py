@@ -1,0 +1,46 @@
+"""When a service has to be restarted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deploy.ansible.plugins.plugin_utils import services
+
+
+def status(state: str = "active") -> dict[str, str]:
+    return {"ActiveState": state, "ExecMainStartTimestamp": "Fri 2026-11-20 20:44:43 UTC"}
+
+
+BEGAN = 1795207483.0
+
+
+def files(*times: float) -> list[dict[str, Any]]:
+    return [{"stat": {"exists": True, "mtime": t}} for t in times] + [{"stat": {"exists": False}}]
+
+
+def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
+    """By times, so that a run that broke off between writing and restarting is made up for."""
+    assert services.started_before(status(), files(BEGAN - 60, BEGAN + 1))
+    assert not services.started_before(status(), files(BEGAN - 60, BEGAN))
+    assert not services.started_before(status("inactive"), files(BEGAN + 1))
+
+
+def test_a_service_that_cannot_come_up_is_restarted_from_newer_files() -> None:
+    """systemd's `start` does nothing while one is starting: the old program would stay."""
+    assert services.started_before(status("activating"), files(BEGAN + 1))
+    assert not services.started_before(status("activating"), files(BEGAN - 1))
+
+
+def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
+    """It is the version before still; where the others are sick, stopping it would end a quorum."""
+    assert services.runs_since_before(status(), BEGAN + 60.5)
+    assert not services.runs_since_before(status(), BEGAN)  # started since, from what is taken back
+    assert not services.runs_since_before(status("activating"), BEGAN + 60)
+    assert not services.runs_since_before(status("failed"), BEGAN + 60)
+    assert not services.runs_since_before({"ActiveState": "active"}, BEGAN)  # a timer
+
+
+def test_a_restart_that_was_done_is_not_done_again() -> None:
+    """A rolling restart that is taken up leaves alone what was restarted since it began."""
+    assert services.started_before(status(), files(), "2026-11-20T20:44:44Z")
+    assert not services.started_before(status(), files(), "2026-11-20T20:44:43Z")

@@ -1,0 +1,38 @@
+"""Settings of the inventory over those of a role."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deploy.ansible.plugins.plugin_utils import settings
+
+
+def test_given_settings_win_whichever_way_they_are_written() -> None:
+    """`log: {dirs: x}` replaces a derived `log.dirs`; a program would refuse the key twice."""
+    derived = {"log.dirs": ["/a"], "broker.id": 1}
+    assert settings.over({"log": {"dirs": ["/b"]}}, derived) == {"broker.id": 1, "log.dirs": ["/b"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "secret"),
+    [
+        ({"schema.registry.basic.auth.user.info": "u:p"}, True),
+        ({"schema": {"registry": {"basic": {"auth": {"user": {"info": "u:p"}}}}}}, True),
+        ({"sources": [{"topic": "a", "key": "user"}], "state.dir": "/x"}, False),
+    ],
+)
+def test_settings_with_a_password_are_known_as_such(given: Any, secret: bool) -> None:
+    """Only they are kept out of Ansible's output: the difference of all others can be read."""
+    assert settings.holds_secret(given) is secret
+
+
+def test_a_directory_is_made_once() -> None:
+    """One that the settings in use have, in whichever form, is never made again: where it is
+    missing its disk is not mounted, and records must not go to the disk below."""
+    given = ["/disk1", "/disk2/skidway"]
+    assert settings.not_named_by(given, {}) == given
+    assert settings.not_named_by(given, {"log.dirs": ["/disk1"], "broker.id": 1}) == given[1:]
+    assert settings.not_named_by(given, {"log": {"dirs": "/disk1, /disk2/skidway"}}) == []
+    assert settings.not_named_by(given, {"log.dirs": "/disk1/skidway"}) == given

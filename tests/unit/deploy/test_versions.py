@@ -1,0 +1,71 @@
+"""Wheels, and the versions on a host."""
+
+from __future__ import annotations
+
+import pytest
+
+from deploy.ansible.plugins.plugin_utils import versions
+
+WHEELS = ["/w/skidway-0.2.0-py3-none-any.whl", "/w/PyYAML-6.0.3-cp311-x.whl", "/w/pip-26.3-x.whl"]
+REQUIREMENTS = (
+    "# what an agent needs\nskidway==0.2.0 --hash=sha256:aa\npyyaml==6.0.3 \\\n  --hash=sha256:bb\n"
+)
+
+
+def test_only_the_wheels_that_are_missing_are_carried() -> None:
+    """What another program of the host has brought, is there; pip itself always comes along."""
+    assert versions.wheels_for(REQUIREMENTS, [*WHEELS, "/w/numpy-2-x.whl"]) == sorted(WHEELS)
+    there = ["pyyaml==6.0.3 --hash=sha256:bb\n"]
+    assert versions.wheels_for(REQUIREMENTS, WHEELS, there) == [WHEELS[2], WHEELS[0]]
+
+
+def test_a_wheel_that_is_not_there_is_named() -> None:
+    """A folder of wheels that is not whole is found out before anything is copied."""
+    with pytest.raises(ValueError, match=r"pyyaml==6\.0\.3"):
+        versions.wheels_for(REQUIREMENTS, WHEELS[::2])
+
+
+def test_other_content_under_the_same_version_is_refused() -> None:
+    """pip would take it for installed and leave the old code there."""
+    with pytest.raises(ValueError, match=r"skidway==0\.2\.0 .* new version"):
+        versions.wheels_for(REQUIREMENTS, WHEELS, ["skidway==0.2.0 --hash=sha256:cc\n"])
+
+
+MANIFEST = {"version": "1.0", "python": "3.11", "implementation": "CPython", "platform": "linux-x"}
+
+
+@pytest.mark.parametrize(
+    ("found", "good"),
+    [
+        ("3.11 CPython linux-x\n", True),
+        ("3.13 CPython linux-x", False),
+        ("3.11 PyPy linux-x", False),
+        ("3.11 CPython linux-aarch64", False),
+    ],
+)
+def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
+    """Before anything is changed, in place of what pip says when it finds no wheel."""
+    said = versions.python_problem(found, MANIFEST, "/usr/bin/python3")
+    assert (said == "") is good
+    assert good or f"/usr/bin/python3 here is {found}" in said
+
+
+def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
+    """A roll-back by hand needs no wheels: the version before is kept, older ones go."""
+    there = [{"path": f"/opt/skidway/{v}", "mtime": v} for v in ("1", "2", "3", "4")]
+    assert versions.superfluous(there, ["../4", "../4"], 2) == [
+        "/opt/skidway/2",
+        "/opt/skidway/1",
+    ]
+    assert versions.superfluous(there, ["../4", "../1"], 1) == [
+        "/opt/skidway/3",
+        "/opt/skidway/2",
+    ]
+
+
+@pytest.mark.parametrize("name", ["0.1.0", "0.2.0.dev3", "9.8.7rc1", "1.0+site.2"])
+def test_only_what_is_named_as_a_version_is_removed(name: str) -> None:
+    """What an operator has put beside the versions is not ours to delete."""
+    others = [{"path": f"/opt/skidway/{n}", "mtime": 1} for n in ("jdk-21", "backup", "1.0.old")]
+    version = {"path": f"/opt/skidway/{name}", "mtime": 0}
+    assert versions.superfluous([*others, version], ["../2.0"], 1) == [version["path"]]
