@@ -16,6 +16,7 @@ from ..plugin_utils import (
     roster,
     services,
     settings,
+    tiers,
     units,
     versions,
 )
@@ -43,6 +44,8 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     settings.outside,
     settings.over,
     settings.texts,
+    tiers.exempt_topics,
+    tiers.topics_to_load,
     units.drop_in,
     units.unit_text,
     versions.python_problem,

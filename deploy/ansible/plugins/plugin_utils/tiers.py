@@ -1,0 +1,105 @@
+"""Which topics the audit cannot expect in every tier: those that nobody mirrors, or loads.
+
+Said as patterns of `<cluster>.<topic>`, whole names; of the clusters, and not of the topics that
+agents have just now: what an agent wrote before its source was taken away is judged as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from .inventory import Clusters, Groups, HostVars
+from .settings import texts
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+"""A text that the loader takes for the name of a topic; others are patterns."""
+
+
+def exempt_topics(
+    clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
+) -> dict[str, list[str]]:
+    """By tier (`mirror`, `hdfs`): patterns for the audit's `exempt.<tier>`. A tier that has every
+    topic is left out, and one that is not there at all.
+
+    A cluster that mirrors others counts as one that is published to only if it has agents.
+    """
+    published = {str(hosts[name].get("skidway_cluster", "")) for name in groups.get("agents", [])}
+    loaders = [hosts[name] for name in groups.get("loaders", [])]
+    exempt: dict[str, list[str]] = {"mirror": [], "hdfs": []}
+    for name in clusters:
+        if name in published or not _mirrors(clusters, name):
+            exempt["mirror"] += _unmirrored(clusters, name)
+            exempt["hdfs"] += _unloaded(clusters, name, loaders)
+    there = {"mirror": any(_mirrors(clusters, name) for name in clusters), "hdfs": bool(loaders)}
+    return {tier: patterns for tier, patterns in exempt.items() if patterns and there[tier]}
+
+
+def topics_to_load(clusters: Clusters, cluster: str) -> list[str]:
+    """What a loader at this cluster loads without saying: all that it mirrors, or else all."""
+    return [rf"{source}\..*" for source in _mirrors(clusters, cluster)] or [".*"]
+
+
+def _mirrors(clusters: Clusters, cluster: str) -> list[str]:
+    return list((clusters.get(cluster) or {}).get("mirrors") or [])
+
+
+def _unmirrored(clusters: Clusters, name: str) -> list[str]:
+    """The topics of a cluster that no other cluster has."""
+    if not any(name in _mirrors(clusters, other) for other in clusters):
+        return [_everything(name)]
+    topics = (clusters.get(name) or {}).get("mirrored_topics") or [".*"]
+    return _all_but(name, [rf"{name}\.(?:{topic})" for topic in topics])
+
+
+def _unloaded(clusters: Clusters, name: str, loaders: Iterable[HostVars]) -> list[str]:
+    """The topics of a cluster that no loader takes, neither there nor where they are mirrored."""
+    by_loader = []
+    for loader in loaders:
+        here = str(loader.get("skidway_cluster", ""))
+        given = [_pattern(text) for text in _given(loader)]
+        if here == name:
+            own = given or ([] if _mirrors(clusters, here) else [".*"])
+            by_loader.append(_all_but(name, [rf"{name}\.(?:{topic})" for topic in own]))
+        elif name in _mirrors(clusters, here):
+            taken = given or topics_to_load(clusters, here)
+            by_loader.append([*_unmirrored(clusters, name), *_all_but(name, taken)])
+    return _in_each(name, by_loader)
+
+
+def _given(loader: HostVars) -> list[str]:
+    settings = loader.get("loader_settings") or {}
+    return texts(settings.get("topics") or loader.get("loader_topics") or [])
+
+
+def _pattern(text: str) -> str:
+    """What a loader means by it; with the name of a topic come its rejects."""
+    return text.replace(".", r"\.") + r"(?:\.rejected)?" if _NAME.fullmatch(text) else text
+
+
+def _everything(name: str) -> str:
+    return rf"{name}\..+"
+
+
+def _all_but(name: str, patterns: Sequence[str]) -> list[str]:
+    whole = {".*", ".+"}
+    whole |= {name + rest for rest in (".*", "..*", r"\..*", r"\..+", r"\.(?:.*)", r"\.(?:.+)")}
+    if whole & set(patterns):
+        return []
+    return (
+        [f"(?!(?:{'|'.join(patterns)})$){_everything(name)}"] if patterns else [_everything(name)]
+    )
+
+
+def _in_each(name: str, lists: Iterable[Sequence[str]]) -> list[str]:
+    """The topics that every one of these lists means; all, where there is no list."""
+    narrow = [each for each in dict.fromkeys(map(tuple, lists)) if _everything(name) not in each]
+    if () in narrow:
+        return []
+    if not narrow:
+        return [_everything(name)]
+    *others, last = narrow
+    if not others:
+        return list(last)
+    both = "".join(f"(?=(?:{'|'.join(each)})$)" for each in others)
+    return [f"{both}(?:{'|'.join(last)})"]

@@ -1,0 +1,134 @@
+"""Which topics the audit does not expect in every tier, by the inventory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from audit.settings import AuditSettings
+from deploy.ansible.plugins.plugin_utils import settings, tiers
+from skidway.kafka.source import Source
+from skidway.settings import load
+
+OFFLINE: dict[str, Any] = {"mirrors": ["dc1", "dc2"]}
+
+
+def exempt(
+    clusters: dict[str, Any], loaders: list[dict[str, Any]] | None = None, agents: str = ""
+) -> dict[str, list[str]]:
+    """agents: their clusters."""
+    hosts: dict[str, Any] = {f"a{n}": {"skidway_cluster": c} for n, c in enumerate(agents.split())}
+    groups = {"agents": list(hosts)}
+    if loaders is not None:
+        groups["loaders"] = [f"l{n}" for n in range(len(loaders))]
+        hosts |= dict(zip(groups["loaders"], loaders, strict=True))
+    return tiers.exempt_topics(clusters, groups, hosts)
+
+
+def expected(topic: str, found: dict[str, list[str]]) -> str:
+    """In which tiers the audit itself expects <cluster>.<topic> with these exemptions: its letters
+    are those of agent, broker, mirror, hdfs."""
+    derived = settings.over({}, {"exempt": found})
+    given = [f"{key}={','.join(patterns)}" for key, patterns in derived.items()]
+    policy = load(AuditSettings, None, ["bootstrap.servers=a:1", *given]).policy()
+    cluster, _, name = topic.partition(".")
+    return "".join(tier.value[0].lower() for tier in policy.tiers_of(Source(cluster, "", name, "")))
+
+
+def at(cluster: str, **variables: Any) -> dict[str, Any]:
+    return {"skidway_cluster": cluster, **variables}
+
+
+def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
+    """The example's inventory: nothing new stands in audit.yml. Nor where a tier is not at all."""
+    clusters = {"dc1": {}, "dc2": None, "offline": OFFLINE}
+    assert exempt(clusters, [at("offline")], "dc1 dc2") == {}
+    assert exempt({"dc1": {}}, [at("dc1")], "dc1") == {}
+    assert exempt({"dc1": {}, "dc2": {}}, None, "dc1") == {}
+
+
+def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() -> None:
+    """As soon as one cluster mirrored another, all agents had to be complete there: a wave with one
+    of an unmirrored cluster never passed, and the report never called it complete."""
+    clusters = {"dc1": {}, "dc2": {}, "dc3": {}, "offline": OFFLINE}
+    found = exempt(clusters, [at("offline")], "dc1 dc3")
+    assert found == {"mirror": [r"dc3\..+"], "hdfs": [r"dc3\..+"]}
+    assert expected("dc3.nginx", found) == "ab"
+    assert expected("dc3.nginx.rejected", found) == "ab"
+    assert expected("dc1.nginx", found) == expected("dc31.nginx", found) == "abmh"
+
+
+def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
+    """mirrored_topics are patterns of whole names: rejects belong to them only if they match. What
+    is not mirrored cannot be loaded from the mirror either."""
+    clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
+    found = exempt(clusters, [at("offline")], "dc1")
+    for topic in ("nginx", "auth", "auth.rejected"):
+        assert expected(f"dc1.{topic}", found) == "abmh", topic
+    for topic in ("nginx.rejected", "nginx2", "debug", "x.nginx"):
+        assert expected(f"dc1.{topic}", found) == "ab", topic
+
+
+def test_a_mirroring_cluster_has_what_its_own_agents_publish_only_at_the_broker() -> None:
+    """Nobody mirrors it, and its loader loads what it mirrors. Without agents it is not counted."""
+    clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
+    found = exempt(clusters, [at("offline")], "dc1 offline")
+    assert expected("offline.nginx", found) == "ab"
+    assert expected("dc1.nginx", found) == "abmh"
+    assert exempt(clusters, [at("offline")], "dc1") == {}
+    found = exempt(clusters, [at("offline", loader_topics=[".*"])], "dc1 offline")
+    assert expected("offline.nginx", found) == "abh"
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"loader_topics": ["dc1.nginx", r"dc1\.a.*"]},
+        {"loader_settings": {"topics": r"dc1.nginx, dc1\.a.*"}, "loader_topics": [".*"]},
+    ],
+)
+def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]) -> None:
+    """Whichever way the loader is told; with the name of a topic come its rejects."""
+    clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
+    found = exempt(clusters, [at("offline", **variables)], "dc1")
+    assert found.keys() == {"hdfs"}
+    for topic in ("nginx", "nginx.rejected", "auth", "auth.rejected"):
+        assert expected(f"dc1.{topic}", found) == "abmh", topic
+    for topic in ("nginx2", "debug", "nginx-rejected"):
+        assert expected(f"dc1.{topic}", found) == "abm", topic
+
+
+def test_what_one_of_two_loaders_loads_is_loaded() -> None:
+    """One at the cluster itself, one at its mirror, each with topics of its own."""
+    clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
+    loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
+    found = exempt(clusters, loaders, "dc1")
+    assert [expected(f"dc1.{t}", found) for t in "abc"] == ["abmh", "abmh", "abm"]
+    assert exempt(clusters, [*loaders, at("dc1")], "dc1") == {}
+    assert exempt(clusters, [*loaders[:1], at("offline")], "dc1") == {}
+    elsewhere = {**clusters, "dc9": {}}
+    found = exempt(elsewhere, [at("dc9"), *loaders], "dc1")
+    assert [expected(f"dc1.{t}", found) for t in "abc"] == ["abmh", "abmh", "abm"]
+
+
+def test_clusters_that_mirror_each_other_have_all_tiers() -> None:
+    """Each is published to, and each is mirrored."""
+    both = {"dc1": {"mirrors": ["dc2"]}, "dc2": {"mirrors": ["dc1"]}}
+    assert exempt(both, None, "dc1 dc2") == {}
+    found = exempt(both, [at("dc1")], "dc1 dc2")
+    assert found == {"hdfs": [r"dc1\..+"]}  # its loader takes what it mirrors
+
+
+@pytest.mark.parametrize("groups", [{}, {"agents": [], "loaders": []}])
+def test_empty_groups_are_as_those_that_are_not_there(groups: dict[str, list[str]]) -> None:
+    """An inventory may name a group before it has hosts."""
+    clusters = {"dc1": {}, "dc3": {}, "offline": {"mirrors": ["dc1"]}}
+    assert tiers.exempt_topics(clusters, groups, {}) == {"mirror": [r"dc3\..+"]}
+
+
+def test_a_loader_loads_what_its_cluster_mirrors_or_else_all() -> None:
+    """The default of loader_topics."""
+    clusters = {"dc1": {}, "offline": OFFLINE}
+    assert tiers.topics_to_load(clusters, "offline") == [r"dc1\..*", r"dc2\..*"]
+    assert tiers.topics_to_load(clusters, "dc1") == [".*"]
