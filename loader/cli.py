@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -13,7 +14,8 @@ from skidway import log
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import Progress, print_json, print_rows
 from skidway.clock import SystemClock
-from skidway.errors import SkidwayError
+from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.settings import peek
 from skidway.telemetry import Health, TelemetryServer
 
 PROGRAM = "loader"
@@ -51,7 +53,12 @@ def _run(args: argparse.Namespace) -> int:
     from loader.run import load
     from loader.textfile import Recorded
 
-    settings = _settings(args)
+    try:
+        settings = _settings(args)
+    except ConfigurationRefused:
+        textfile = peek("metrics.textfile", args.config, args.set, program=PROGRAM)
+        with Recorded(Path(textfile) if textfile else None, SystemClock()):
+            raise
     interrupt = _Interrupt()
     with Recorded(settings.metrics_textfile, SystemClock()) as recorded:
         telemetry = _telemetry(settings)

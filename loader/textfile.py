@@ -4,8 +4,9 @@ A run is over before anybody scrapes it, so it leaves its metrics behind (`metri
 file is replaced as a whole, when a run begins and when it ends, however it ends: a start that is
 younger than the end means a run that goes on, or one that was killed. The last success stays in
 the file through runs that fail; how many loads and rows a run made is not said of one that was
-stopped by an error as a whole. Alert on the age of the last success: it also sees a timer that
-never started, and a configuration that is refused before this file's name is known.
+stopped by an error as a whole. A configuration that is refused is a run with status 78, if it can
+be read as far as this file's name. Alert on the age of the last success: it also sees a timer that
+never started, and a configuration that is no YAML or may not be read.
 
 What keeps the file from being written is a warning: nothing is loaded worse for it.
 """

@@ -28,17 +28,19 @@ conversion (keys to an instance), document (tables and example files for people)
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from skidway.errors import ConfigurationRefused
 from skidway.settings.conversion import build
 from skidway.settings.document import SettingDoc, documented, example
 from skidway.settings.gathering import Tree, gather, merge
-from skidway.settings.source import read_file, read_override
+from skidway.settings.source import read_file, read_override, text_of
 from skidway.settings.spec import REQUIRED, setting
 
-__all__ = ["REQUIRED", "SettingDoc", "documented", "example", "load", "setting"]
+__all__ = ["REQUIRED", "SettingDoc", "documented", "example", "load", "peek", "setting"]
 
 DEFAULT_DIRECTORY = Path("/etc/skidway")
 
@@ -58,10 +60,35 @@ def load(
     Without `config` the file is `<directory>/<program>.yml`, if `program` is given and the file
     exists; a `config` that is named must exist.
     """
-    path = config
-    if path is None and program is not None and (directory / f"{program}.yml").exists():
-        path = directory / f"{program}.yml"
+    path = _path(config, program, directory)
     tree: Tree = {} if path is None else gather(cls, read_file(path))
     for override in overrides:
         merge(tree, gather(cls, read_override(override)))
     return build(cls, tree, where=str(path) if path is not None else "the settings")
+
+
+def peek(
+    key: str,
+    config: Path | None,
+    overrides: Sequence[str] = (),
+    *,
+    program: str | None = None,
+    directory: Path = DEFAULT_DIRECTORY,
+) -> str | None:
+    """One scalar as it is written, whatever the other keys are worth; None if it is not there, or
+    is in nothing that can be read. For telling somebody that a configuration was refused."""
+    found = None
+    path = _path(config, program, directory)
+    if path is not None:
+        with contextlib.suppress(ConfigurationRefused):
+            found = text_of(read_file(path), key)
+    for override in overrides:
+        with contextlib.suppress(ConfigurationRefused):
+            found = text_of(read_override(override), key) or found
+    return found
+
+
+def _path(config: Path | None, program: str | None, directory: Path) -> Path | None:
+    if config is None and program is not None and (directory / f"{program}.yml").exists():
+        return directory / f"{program}.yml"
+    return config

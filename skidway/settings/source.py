@@ -73,6 +73,18 @@ def read_file(path: Path) -> Section:
     return node
 
 
+def text_of(section: Section, key: str) -> str | None:
+    """The text of one key, written flat or nested; None if it is not there or no scalar."""
+    found = None
+    for name, node in section.entries:
+        if name.text == key and isinstance(node, Scalar) and not node.is_null:
+            found = node.text
+        elif isinstance(node, Section) and key.startswith(f"{name.text}."):
+            below = text_of(node, key.removeprefix(f"{name.text}."))
+            found = found if below is None else below
+    return found
+
+
 def read_override(override: str) -> Section:
     """Reads one KEY=VALUE; the value as it stands, or as YAML if it is [..], {..} or quoted."""
     key, equals, value = override.partition("=")

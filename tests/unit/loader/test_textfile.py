@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from loader.run import Report
 from loader.textfile import LastRun, Recorded
 from loader.topic_load import Outcome
+from skidway.cli.commands import main
 from skidway.errors import SkidwayError, Unreachable
 from support.clock import ManualClock
 
@@ -100,3 +101,28 @@ def test_a_file_that_cannot_be_written_fails_no_run(tmp_path: Path, clock: Manua
     run(tmp_path / "nowhere" / "x.prom", clock, GOOD)
     run(None, clock, GOOD)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("mistake", ["topcs: [a]", "slice.records: none", "topics: ['(']", ""])
+def test_a_refused_configuration_is_a_run_with_its_status(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mistake: str
+) -> None:
+    """An unknown key, a bad value, a missing one: else a monitor would go on seeing the last run,
+    which was good."""
+    good = run(path, ManualClock(), GOOD)
+    config = tmp_path / "loader.yml"
+    config.write_text(f"metrics: {{textfile: {path}}}\n{mistake}\n")
+    assert main(["load", "run", "--config", str(config)]) == 78
+    assert str(config) in capsys.readouterr().err
+    said = LastRun.read(path)
+    assert (said.status, said.success, said.rows) == (78, good, None)
+
+
+def test_only_a_run_is_recorded(path: Path, tmp_path: Path) -> None:
+    """Looking at a refused configuration is no run; one that cannot be read names no file."""
+    config = tmp_path / "loader.yml"
+    config.write_text(f"metrics.textfile: {path}\n")
+    assert main(["load", "validate", "--config", str(config)]) == 78
+    config.write_text(f"metrics.textfile: {path}\n- nonsense: {{\n")
+    assert main(["load", "run", "--config", str(config)]) == 78
+    assert not path.exists()

@@ -249,6 +249,35 @@ def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
     assert default.exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "overrides", "found"),
+    [
+        ("a.b.c: x\nunknown: 1\n", [], "x"),
+        ("a: {b: {c: x, d: }}\nnumber: many\n", [], "x"),
+        ("a.b:\n  c: x\na:\n  other: 1\n", [], "x"),
+        ("a.b.c: x\n", ["a.b.c=y", "nonsense", "a.b.d=z"], "y"),
+        ("a.b.c: [x]\n", [], None),
+        ("a.b.c:\n", [], None),
+        ("a.b.cc: x\nb.c: x\n", [], None),
+        ("- {\n", [], None),
+        ("- {\n", ["a.b.c=y"], "y"),
+    ],
+)
+def test_one_key_is_read_whatever_the_others_are_worth(
+    tmp_path: Path, text: str, overrides: list[str], found: str | None
+) -> None:
+    """Where a configuration is refused somebody may have to be told, at a place that it names."""
+    assert settings.peek("a.b.c", given_file(tmp_path, text), overrides) == found
+
+
+def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """Nothing, and the program's own file where none is named."""
+    assert settings.peek("a", tmp_path / "nowhere.yml") is None
+    assert settings.peek("a", None, program="x", directory=tmp_path) is None
+    (tmp_path / "x.yml").write_text("a: 1\n")
+    assert settings.peek("a", None, program="x", directory=tmp_path) == "1"
+
+
 def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
     """A refused combination names the file, and for an item of a list its line."""
     text = "state.dir: /s\nsources:\n  - topic: t\n    paths: a\n    parser.type: regex"
@@ -367,4 +396,4 @@ def test_settings_are_immutable() -> None:
 
 def test_public_names_are_those_of_the_package() -> None:
     """Programs need nothing but what the package offers."""
-    assert {"load", "setting", "documented", "example"} <= set(settings.__all__)
+    assert {"load", "peek", "setting", "documented", "example"} <= set(settings.__all__)
