@@ -73,6 +73,18 @@ def test_every_program_has_a_role_and_every_unit_is_installed_by_one() -> None:
     assert sorted(installed) == units.names()
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: str) -> None:
+    """The first step of a role sees to it, whichever tag of the others is asked for; and for none
+    else: while hosts wait for their upgrade the roster can be written."""
+    path = COLLECTION / "roles" / program / "tasks" / "main.yml"
+    first, *others = yaml.safe_load(path.read_text())
+    assert first["ansible.builtin.import_role"]["tasks_from"] == "version"
+    tags = {tag for task in others for tag in task["tags"]}
+    assert set(first["tags"]) == tags - {"audit_roster"}
+    assert ("audit_roster" in tags) == (program == "audit")
+
+
 def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> None:
     """No other collection has to be fetched; nothing goes on behind an error."""
     allowed = re.compile(r"ansible\.builtin\.\w+")
