@@ -10,9 +10,9 @@ from broker.network.connection import Connection, Slot
 from broker.network.loop import Loop
 from skidway import log
 from skidway.kafka.protocol.apis import ApiKey
-from skidway.kafka.protocol.fetch import Piece
 from skidway.kafka.protocol.frames import response_head
 from skidway.kafka.protocol.messages import Request, Response, decode, encode
+from skidway.kafka.protocol.pieces import Piece
 
 SHARED_BYTES_MIN: Final = 4096
 """Bodies from here on are sent as they are, behind their head; shorter ones together with it."""

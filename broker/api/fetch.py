@@ -24,15 +24,10 @@ from broker.log.partition_log import OffsetOutside
 from broker.partitions.replica import Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
-from skidway.kafka.protocol.fetch import (
-    SESSIONLESS,
-    Fetch,
-    FetchResult,
-    FetchTarget,
-    FileSlice,
-    parse_request,
-    write_response,
-)
+from skidway.kafka.protocol.fetch import SESSIONLESS
+from skidway.kafka.protocol.fetch_request import Fetch, FetchTarget, parse_request
+from skidway.kafka.protocol.fetch_response import FetchResult, write_response
+from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from broker.log.scan import InvalidBatch
 from broker.log.segment import RELATIVE_OFFSET_MAX, Boundary, Segment
 from skidway.files import write_atomically
 from skidway.kafka.batch import BatchHeader, stamp, stamp_append_time
-from skidway.kafka.protocol.fetch import FileSlice
+from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 
 POSITIONS_REMEMBERED = 16

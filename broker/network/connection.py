@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from broker.log.files import DEVICE_ERRORS, DamagedLog, StorageFailed
 from broker.network.inbound import Inbound
-from skidway.kafka.protocol.fetch import FileSlice, Piece
+from skidway.kafka.protocol.pieces import FileSlice, Piece
 
 OUTBOX_BYTES_MAX = 1 << 20
 """Answers in memory (slices of files do not count) above which a connection is not read from."""

@@ -27,7 +27,7 @@ from broker.network.timers import Timers
 from skidway import log
 from skidway.clock import Clock
 from skidway.kafka.errors import ProtocolError
-from skidway.kafka.protocol.fetch import Piece
+from skidway.kafka.protocol.pieces import Piece
 
 EVENTS_MAX = 256
 IDLE_CHECKS = 4

@@ -51,7 +51,7 @@ from skidway.kafka.protocol.describe_configs import (
     DescribeConfigsResult,
     ResourceType,
 )
-from skidway.kafka.protocol.fetch import FetchAnswer, FetchedPartition
+from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.protocol.find_coordinator import FindCoordinatorResponse
 from skidway.kafka.protocol.list_offsets import (
     ListOffsetsPartitionResponse,

@@ -7,7 +7,7 @@ import socket
 import struct
 from types import TracebackType
 
-from skidway.kafka.protocol import fetch, produce
+from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import request_frame, response_body
 from skidway.kafka.protocol.messages import Request, Response, decode, encode
@@ -81,17 +81,17 @@ class RawClient:
     ) -> int:  # fmt: skip
         """A Fetch request; its correlation id."""
         number = next(self._ids)
-        wanted = [fetch.FetchTarget(topic, partition, offset, max_bytes)]
-        request = fetch.Fetch(wanted, max_wait_ms, min_bytes, max_bytes)
-        self.send(fetch.write_request(number, "raw", version, request))
+        wanted = [fetch_request.FetchTarget(topic, partition, offset, max_bytes)]
+        request = fetch_request.Fetch(wanted, max_wait_ms, min_bytes, max_bytes)
+        self.send(fetch_request.write_request(number, "raw", version, request))
         return number
 
-    def fetched(self, version: int = 11) -> fetch.FetchedPartition:
+    def fetched(self, version: int = 11) -> fetch_response.FetchedPartition:
         """The answer to a Fetch request with one partition."""
         body = response_body(memoryview(self.receive()), ApiKey.FETCH, version)
-        return fetch.parse_response(body, version).partitions[0]
+        return fetch_response.parse_response(body, version).partitions[0]
 
-    def fetch(self, topic: str, offset: int, **options: int) -> fetch.FetchedPartition:
+    def fetch(self, topic: str, offset: int, **options: int) -> fetch_response.FetchedPartition:
         """A Fetch request and its answer."""
         self.send_fetch(topic, offset, **options)
         return self.fetched(options.get("version", 11))

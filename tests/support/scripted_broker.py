@@ -20,7 +20,8 @@ from skidway.kafka.batch import BatchHeader, headers, read_header, stamp
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import (
     api_versions,
-    fetch,
+    fetch_request,
+    fetch_response,
     init_producer_id,
     list_offsets,
     metadata,
@@ -34,6 +35,7 @@ from skidway.kafka.protocol.frames import (
     response_frame,
 )
 from skidway.kafka.protocol.messages import Response, decode, encode
+from skidway.kafka.protocol.pieces import FileSlice
 
 SERVED = (
     ApiKey.PRODUCE,
@@ -248,7 +250,7 @@ class ScriptedBroker:
         return produce.write_response(header.correlation_id, header.api_version, results)
 
     def _fetch(self, header: RequestHeader, body: memoryview, error: ErrorCode) -> bytes:
-        request = fetch.parse_request(body, header.api_version)
+        request = fetch_request.parse_request(body, header.api_version)
         results, used = [], 0
         for target in request.wanted:
             log = self.logs[target.topic, target.partition]
@@ -259,12 +261,12 @@ class ScriptedBroker:
             records = [] if code or (used and room <= 0) else log.read(target.offset, room)
             used += sum(map(len, records))
             results.append(
-                fetch.FetchResult(
+                fetch_response.FetchResult(
                     target.topic, target.partition, code, log.end, log.end, log.start, records
                 )
             )
-        pieces = fetch.write_response(header.correlation_id, header.api_version, results)
-        return b"".join(bytes(piece) for piece in pieces if not isinstance(piece, fetch.FileSlice))
+        pieces = fetch_response.write_response(header.correlation_id, header.api_version, results)
+        return b"".join(bytes(piece) for piece in pieces if not isinstance(piece, FileSlice))
 
 
 def _message(header: RequestHeader, response: Response) -> bytes:

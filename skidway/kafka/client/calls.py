@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from skidway.kafka.protocol import fetch, produce
+from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import request_frame
 from skidway.kafka.protocol.messages import Request, Response, decode, encode
@@ -89,7 +89,7 @@ class ProduceCall:
 class FetchCall:
     """A fetch from partitions of one leader."""
 
-    request: fetch.Fetch
+    request: fetch_request.Fetch
     is_answered: bool = True
 
     @property
@@ -99,8 +99,8 @@ class FetchCall:
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
         """Length, header and body in one piece."""
-        return [fetch.write_request(correlation_id, client_id, version, self.request)]
+        return [fetch_request.write_request(correlation_id, client_id, version, self.request)]
 
-    def read(self, body: memoryview, version: int) -> fetch.FetchAnswer:
+    def read(self, body: memoryview, version: int) -> fetch_response.FetchAnswer:
         """Batches as views of the response."""
-        return fetch.parse_response(body, version)
+        return fetch_response.parse_response(body, version)

@@ -23,7 +23,8 @@ from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch, headers
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.cluster import Address, code_of
 from skidway.kafka.errors import RETRIABLE, ErrorCode, OffsetOutOfRange, error_for
-from skidway.kafka.protocol.fetch import Fetch, FetchAnswer, FetchedPartition, FetchTarget
+from skidway.kafka.protocol.fetch_request import Fetch, FetchTarget
+from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.types import TopicPartition
 
 PARTITIONS_AT_ONCE = 100

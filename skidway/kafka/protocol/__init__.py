@@ -13,6 +13,7 @@ Reading order::
     apis.py          ApiKey, VersionRange, which versions a broker offers and a client wants, choose
     messages.py      how a class with typed fields becomes a decoder and an encoder per version
     frames.py        length prefix, request and response headers, FrameReader
+    pieces.py        what a response is sent in: bytes, and slices of files
     api_versions.py metadata.py produce.py fetch.py list_offsets.py create_topics.py
     delete_topics.py create_partitions.py init_producer_id.py find_coordinator.py join_group.py
     sync_group.py heartbeat.py leave_group.py offset_commit.py offset_fetch.py list_groups.py
@@ -20,6 +21,8 @@ Reading order::
     incremental_alter_configs.py delete_records.py offset_for_leader_epoch.py describe_log_dirs.py
     describe_cluster.py
                      one file per API: the request and the response as frozen dataclasses
+    fetch_request.py fetch_response.py
+                     Fetch's hot path; Produce's is in produce.py
 
 Messages
 --------
@@ -50,9 +53,10 @@ A broker
     request = produce.parse_request(body, version)
     # .transactional_id .acks .timeout_ms .data = [TopicRecords(topic, partition, records), ...]
     frame = produce.write_response(correlation_id, version, [ProduceResult(...)])
-    request = fetch.parse_request(body, version)
+    request = fetch_request.parse_request(body, version)
     # .replica_id .max_wait_ms .min_bytes .max_bytes ... .wanted = [FetchTarget(...)]
-    pieces = fetch.write_response(correlation_id, version, [FetchResult(..., records=(slice_,))])
+    results = [FetchResult(..., records=(slice_,))]
+    pieces = fetch_response.write_response(correlation_id, version, results)
     # list of bytes | memoryview | FileSlice: bytes are sent, a FileSlice goes to os.sendfile
 
 ``api_versions.answer(version, ranges)`` makes the ApiVersions body, the one for an unsupported
@@ -79,8 +83,8 @@ A client
     buffers = produce.write_request(correlation_id, client_id, version, acks, timeout_ms,
                                     [TopicBuffers("logs", 0, (batch,))])   # for sendmsg, no join
     response = produce.parse_response(body, version)    # .results = [ProduceResult(...)]
-    frame = fetch.write_request(correlation_id, client_id, version, Fetch(...))
-    response = fetch.parse_response(body, version)      # .partitions = [FetchedPartition(...)]
+    frame = fetch_request.write_request(correlation_id, client_id, version, Fetch(...))
+    response = fetch_response.parse_response(body, version)     # .partitions = [FetchedPartition]
                                                         # .records is a memoryview, not a copy
 
 Errors

@@ -15,7 +15,7 @@ import pytest
 
 from broker.network.listener import Listener
 from skidway.kafka.errors import ErrorCode
-from skidway.kafka.protocol import RESPONSES, fetch, produce
+from skidway.kafka.protocol import RESPONSES, fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
@@ -106,13 +106,15 @@ def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
     """Twenty thousand times the same partition is read once, as the last one says."""
     for value in (b"first", b"second"):
         assert produced(core, batch(value)).error_code == 0
-    wanted = [fetch.FetchTarget("logs", 0, 0, 1 << 20)] * 20_000
-    wanted.append(fetch.FetchTarget("logs", 0, 1, 1 << 20))
+    wanted = [fetch_request.FetchTarget("logs", 0, 0, 1 << 20)] * 20_000
+    wanted.append(fetch_request.FetchTarget("logs", 0, 1, 1 << 20))
     client = core.connect()
-    answer = client.ask(fetch.write_request(1, "test", 11, fetch.Fetch(wanted, 0, 1, 1 << 20)))
+    answer = client.ask(
+        fetch_request.write_request(1, "test", 11, fetch_request.Fetch(wanted, 0, 1, 1 << 20))
+    )
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.FETCH, 11)
-    [found] = fetch.parse_response(body, 11).partitions
+    [found] = fetch_response.parse_response(body, 11).partitions
     assert b"second" in bytes(found.records)
     assert b"first" not in bytes(found.records)
     client.close()

@@ -17,7 +17,7 @@ import pytest
 
 from broker.api import create_partitions, create_topics
 from skidway.kafka.batch import CRC_START, HEADER_BYTES, headers
-from skidway.kafka.protocol import fetch, produce
+from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import request_frame, response_body
 from skidway.kafka.protocol.list_offsets import (
@@ -119,14 +119,16 @@ def contiguous(core: BrokerCore) -> int:
     """Fetches all that there is; the offset behind it."""
     offset = 0
     while True:
-        wanted = [fetch.FetchTarget("recorded", 0, offset, 1 << 20)]
+        wanted = [fetch_request.FetchTarget("recorded", 0, offset, 1 << 20)]
         client = core.connect()
-        frame = fetch.write_request(1, "test", 11, fetch.Fetch(wanted, 0, 1, 1 << 20))
+        frame = fetch_request.write_request(
+            1, "test", 11, fetch_request.Fetch(wanted, 0, 1, 1 << 20)
+        )
         answer = client.ask(frame)
         client.close()
         assert answer is not None
         body = response_body(memoryview(answer), ApiKey.FETCH, 11)
-        found = fetch.parse_response(body, 11).partitions[0]
+        found = fetch_response.parse_response(body, 11).partitions[0]
         assert found.error_code == 0
         if not found.records:
             return offset

@@ -13,7 +13,7 @@ import pytest
 from broker.api import registry
 from skidway.kafka.batch import CRC_START, Codec, EncodedBatch, headers, seal
 from skidway.kafka.errors import ErrorCode
-from skidway.kafka.protocol import RESPONSES, fetch, produce
+from skidway.kafka.protocol import RESPONSES, fetch_request, fetch_response, produce
 from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
@@ -70,12 +70,12 @@ def produced(
 
 
 def fetched(client: CoreClient, offset: int, version: int, isolation: int = 0) -> Any:
-    wanted = [fetch.FetchTarget("logs", 0, offset, 1 << 20)]
-    request = fetch.Fetch(wanted, 0, 1, 1 << 20, isolation_level=isolation)
-    answer = client.ask(fetch.write_request(1, "test", version, request))
+    wanted = [fetch_request.FetchTarget("logs", 0, offset, 1 << 20)]
+    request = fetch_request.Fetch(wanted, 0, 1, 1 << 20, isolation_level=isolation)
+    answer = client.ask(fetch_request.write_request(1, "test", version, request))
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.FETCH, version)
-    return fetch.parse_response(body, version).partitions[0]
+    return fetch_response.parse_response(body, version).partitions[0]
 
 
 @pytest.mark.parametrize("version", [4, 5, 99, 32767])

@@ -9,7 +9,7 @@ import pytest
 
 from skidway.kafka.batch import headers
 from skidway.kafka.errors import ErrorCode
-from skidway.kafka.protocol import fetch
+from skidway.kafka.protocol import fetch_request, fetch_response
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_topics import (
     BROKER_DEFAULT,
@@ -17,7 +17,8 @@ from skidway.kafka.protocol.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-from skidway.kafka.protocol.fetch import FetchAnswer, FetchTarget
+from skidway.kafka.protocol.fetch_request import FetchTarget
+from skidway.kafka.protocol.fetch_response import FetchAnswer
 from skidway.kafka.protocol.frames import response_body
 from skidway.kafka.protocol.list_offsets import (
     LATEST,
@@ -56,10 +57,10 @@ def create(broker: SkidwayBroker, partitions: int = 1) -> str:
     return name
 
 
-def fetched(client: RawClient, version: int, request: fetch.Fetch) -> FetchAnswer:
+def fetched(client: RawClient, version: int, request: fetch_request.Fetch) -> FetchAnswer:
     """A Fetch request as it is, and its whole answer."""
-    client.send(fetch.write_request(1, "raw", version, request))
-    return fetch.parse_response(
+    client.send(fetch_request.write_request(1, "raw", version, request))
+    return fetch_response.parse_response(
         response_body(memoryview(client.receive()), ApiKey.FETCH, version), version
     )
 
@@ -74,7 +75,7 @@ def test_a_new_fetch_session_is_answered_without_one(
         assert client.produce(topic, batch(b"x")).error_code == 0
         wanted = [FetchTarget(topic, 0, 0, 1_000)]
         answer = fetched(
-            client, version, fetch.Fetch(wanted, 0, 1, 1_000, session_id=0, session_epoch=0)
+            client, version, fetch_request.Fetch(wanted, 0, 1, 1_000, session_id=0, session_epoch=0)
         )
         assert (answer.error_code, answer.session_id) == (0, 0)
         assert [len(list(headers(each.records))) for each in answer.partitions] == [1]
@@ -88,7 +89,7 @@ def test_a_session_of_another_broker_is_unknown(
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for epoch, code in ((5, ErrorCode.FETCH_SESSION_ID_NOT_FOUND), (-1, ErrorCode.NONE)):
-            request = fetch.Fetch(
+            request = fetch_request.Fetch(
                 [FetchTarget(topic, 0, 0, 1_000)], 0, 1, 1_000,
                 session_id=NOBODYS_SESSION, session_epoch=epoch,
             )  # fmt: skip
@@ -108,7 +109,7 @@ def test_the_first_partition_with_data_gives_one_batch(
                 client.produce(topic, sized(5_000), partition=partition)
         for order, first in (((1, 2, 0), 2), ((0, 1, 2), 0)):
             wanted = [FetchTarget(topic, partition, 0, 100) for partition in order]
-            answer = fetched(client, version, fetch.Fetch(wanted, 0, 1, 100))
+            answer = fetched(client, version, fetch_request.Fetch(wanted, 0, 1, 100))
             found = {each.partition: len(each.records) for each in answer.partitions}
             assert found == {0: 0, 1: 0, 2: 0, first: 5_000}
 
@@ -124,7 +125,7 @@ def test_leader_epochs_are_compared(
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         wanted = [FetchTarget(topic, 0, 0, 1_000, current_leader_epoch=epoch)]
-        answer = fetched(client, 12, fetch.Fetch(wanted, 0, 1, 1_000))
+        answer = fetched(client, 12, fetch_request.Fetch(wanted, 0, 1, 1_000))
         assert [each.error_code for each in answer.partitions] == [code]
         listed = _listed(client, topic, epoch)
         assert listed.error_code == code
@@ -139,7 +140,7 @@ def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> N
         now = _metadata(client, topic).topics[0].partitions[0].leader_epoch
         assert now > 0
         wanted = [FetchTarget(topic, 0, 0, 1_000, current_leader_epoch=now - 1)]
-        answer = fetched(client, 12, fetch.Fetch(wanted, 0, 1, 1_000))
+        answer = fetched(client, 12, fetch_request.Fetch(wanted, 0, 1, 1_000))
         assert [each.error_code for each in answer.partitions] == [ErrorCode.FENCED_LEADER_EPOCH]
         assert _listed(client, topic, now - 1).error_code == ErrorCode.FENCED_LEADER_EPOCH
 

@@ -11,7 +11,7 @@ import uuid
 import pytest
 
 from skidway.kafka.errors import ProtocolError, TrailingBytes
-from skidway.kafka.protocol import Message, decode, encode, fetch, produce
+from skidway.kafka.protocol import Message, decode, encode, fetch_request, fetch_response, produce
 from skidway.kafka.protocol.alter_configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -1908,8 +1908,8 @@ def test_read(version: int, message: Message, body: bytes) -> None:
 HOT = {
     ProduceRequest: produce.parse_request,
     ProduceResponse: produce.parse_response,
-    FetchRequest: fetch.parse_request,
-    FetchResponse: fetch.parse_response,
+    FetchRequest: fetch_request.parse_request,
+    FetchResponse: fetch_response.parse_response,
 }
 
 

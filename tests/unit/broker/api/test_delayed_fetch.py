@@ -8,7 +8,7 @@ import pytest
 
 from broker.api.fetch import DelayedFetch, enough
 from broker.partitions.replica import Replica
-from skidway.kafka.protocol.fetch import Fetch, FetchTarget
+from skidway.kafka.protocol.fetch_request import Fetch, FetchTarget
 from skidway.kafka.types import TopicPartition
 from support.batches import PARTITION, batch, open_in, put
 from support.hosting import World

@@ -14,8 +14,8 @@ from broker.metrics import Counts
 from broker.network.connection import Connection, Slot
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import produce
-from skidway.kafka.protocol.fetch import Piece
 from skidway.kafka.protocol.frames import read_request_header
+from skidway.kafka.protocol.pieces import Piece
 from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers
 from support.batches import NOW_MS, PARTITION, batch
 from support.hosting import World

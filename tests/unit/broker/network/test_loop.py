@@ -10,7 +10,7 @@ from broker.api import fetch as fetch_api
 from broker.api import produce_run
 from broker.log.partition_log import PartitionLog
 from skidway.kafka.errors import ErrorCode
-from skidway.kafka.protocol import fetch, produce
+from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
 from skidway.kafka.protocol.frames import request_frame, response_body
@@ -46,14 +46,16 @@ def produce_frame(acks: int, data: bytes | bytearray | None = None) -> bytes:
 
 
 def fetch_frame(offset: int, max_wait_ms: int = 0) -> bytes:
-    wanted = [fetch.FetchTarget("logs", 0, offset, 1 << 20)]
-    return fetch.write_request(1, "t", 11, fetch.Fetch(wanted, max_wait_ms, 1, 1 << 20))
+    wanted = [fetch_request.FetchTarget("logs", 0, offset, 1 << 20)]
+    return fetch_request.write_request(
+        1, "t", 11, fetch_request.Fetch(wanted, max_wait_ms, 1, 1 << 20)
+    )
 
 
 def code_of(answer: bytes | None) -> int:
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.FETCH, 11)
-    return fetch.parse_response(body, 11).partitions[0].error_code
+    return fetch_response.parse_response(body, 11).partitions[0].error_code
 
 
 def stored(client: CoreClient) -> bool:

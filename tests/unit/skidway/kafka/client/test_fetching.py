@@ -11,7 +11,7 @@ from skidway.kafka.batch import Codec, CorruptBatch, EncodedBatch, read_header, 
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.fetching import Fetched, Fetching, PlannedFetch, whole_batches
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
-from skidway.kafka.protocol.fetch import FetchAnswer, FetchedPartition
+from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.types import TopicPartition
 
 A, B = Address("a", 1), Address("b", 1)

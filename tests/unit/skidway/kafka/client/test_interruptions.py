@@ -7,7 +7,7 @@ from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.fetching import Fetching, PlannedFetch
 from skidway.kafka.client.following import LoopClient
 from skidway.kafka.errors import ErrorCode
-from skidway.kafka.protocol.fetch import FetchAnswer, FetchedPartition
+from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 

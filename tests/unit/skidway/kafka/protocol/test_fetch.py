@@ -14,20 +14,15 @@ from skidway.kafka.protocol import (
     ApiKey,
     decode,
     encode,
-    fetch,
+    fetch_request,
+    fetch_response,
     read_request_header,
     response_body,
 )
-from skidway.kafka.protocol.fetch import (
-    Fetch,
-    FetchAnswer,
-    FetchRequest,
-    FetchResponse,
-    FetchResult,
-    FetchTarget,
-    FileSlice,
-    Piece,
-)
+from skidway.kafka.protocol.fetch import FetchRequest, FetchResponse
+from skidway.kafka.protocol.fetch_request import Fetch, FetchTarget
+from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchResult
+from skidway.kafka.protocol.pieces import FileSlice, Piece
 from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX, put_uvarint
 from support.messages import messages, wire
 
@@ -98,7 +93,7 @@ def flat_response(response: FetchResponse) -> tuple[object, ...]:
 
 
 def parsed_response(body: bytes, version: int) -> tuple[object, ...]:
-    answer = fetch.parse_response(memoryview(body), version)
+    answer = fetch_response.parse_response(memoryview(body), version)
     partitions = [tuple(one._replace(records=bytes(one.records))) for one in answer.partitions]  # type: ignore[arg-type]
     return answer.throttle_time_ms, answer.error_code, answer.session_id, partitions
 
@@ -125,13 +120,13 @@ def damaged(data: st.DataObject, body: bytes) -> list[bytes]:
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
     """Both read the same and refuse the same, of sound, damaged and arbitrary bodies."""
     body = encode(data.draw(messages(FetchRequest, version)), version)
-    assert fetch.parse_request(memoryview(body), version) == flat(
+    assert fetch_request.parse_request(memoryview(body), version) == flat(
         decode(FetchRequest, body, version)
     )
     for noise in damaged(data, body):
         found: list[Fetch | None] = []
         for read in (
-            lambda noise: fetch.parse_request(memoryview(noise), version),
+            lambda noise: fetch_request.parse_request(memoryview(noise), version),
             lambda noise: flat(decode(FetchRequest, noise, version)),
         ):
             try:
@@ -167,11 +162,11 @@ def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None
 def test_write_request(version: int, data: st.DataObject) -> None:
     """A request by hand is read, by hand and by the table, as what was meant."""
     meant = flat(data.draw(messages(FetchRequest, version)))
-    frame = fetch.write_request(7, "me", version, meant)
+    frame = fetch_request.write_request(7, "me", version, meant)
     assert int.from_bytes(frame[:4]) == len(frame) - 4
     header, body = read_request_header(memoryview(frame)[4:])
     assert header == (ApiKey.FETCH, version, 7, "me")
-    assert fetch.parse_request(body, version) == meant
+    assert fetch_request.parse_request(body, version) == meant
     assert flat(decode(FetchRequest, body, version)) == meant
 
 
@@ -205,7 +200,7 @@ results = st.lists(
 def test_write_response(version: int, results: list[FetchResult]) -> None:
     """A response in pieces, joined, is read as what was meant, and the table writes the same."""
     told = (3, 70, 5) if version >= 7 else (3, 0, 0)
-    frame = joined(fetch.write_response(7, version, results, *told))
+    frame = joined(fetch_response.write_response(7, version, results, *told))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
     body = bytes(response_body(memoryview(frame)[4:], ApiKey.FETCH, version))
     expected = [
@@ -226,7 +221,7 @@ def test_write_response(version: int, results: list[FetchResult]) -> None:
 def test_file_slices_pass_through(version: int) -> None:
     """A slice of a file stands in the response as it is, in its place."""
     part = FileSlice(File(), 4096, 1000)
-    sent = fetch.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (part,))])
+    sent = fetch_response.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (part,))])
     assert sent[1] is part
     assert all(isinstance(piece, bytes) for piece in (sent[0], *sent[2:]))
     assert part.behind(300) == FileSlice(part.file, 4396, 700)
@@ -237,10 +232,12 @@ def test_file_slices_pass_through(version: int) -> None:
 def test_received_records_are_not_copied(version: int) -> None:
     """The client's records are views of the frame."""
     frame = bytearray(
-        joined(fetch.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (b"abc",))]))
+        joined(
+            fetch_response.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (b"abc",))])
+        )
     )
     body = response_body(memoryview(frame)[4:], ApiKey.FETCH, version)
-    answer = fetch.parse_response(body, version)
+    answer = fetch_response.parse_response(body, version)
     assert isinstance(answer, FetchAnswer)
     assert answer.partitions[0].records.obj is frame
 
@@ -248,26 +245,26 @@ def test_received_records_are_not_copied(version: int) -> None:
 def test_order_is_kept() -> None:
     """Partitions are answered and asked for in the order given: it decides who gets the bytes."""
     wanted = [FetchTarget(topic, p, 0, 100) for topic, p in [("b", 1), ("a", 2), ("b", 0)]]
-    frame = fetch.write_request(7, "me", 11, Fetch(wanted, 500, 1, 1000))
+    frame = fetch_request.write_request(7, "me", 11, Fetch(wanted, 500, 1, 1000))
     _, body = read_request_header(memoryview(frame)[4:])
-    assert fetch.parse_request(body, 11).wanted == wanted
+    assert fetch_request.parse_request(body, 11).wanted == wanted
 
 
 def test_sessionless_by_default() -> None:
     """A fetch has no session unless it says so, and an answer's session is 0."""
     request = Fetch([], 500, 1, 1000)
     assert (request.session_id, request.session_epoch) == (0, -1)
-    frame = joined(fetch.write_response(7, 7, []))
+    frame = joined(fetch_response.write_response(7, 7, []))
     body = response_body(memoryview(frame)[4:], ApiKey.FETCH, 7)
-    assert fetch.parse_response(body, 7).session_id == 0
+    assert fetch_response.parse_response(body, 7).session_id == 0
 
 
 def test_what_a_version_cannot_say() -> None:
     """Versions that are unknown, or too old for sessions, are refused."""
     with pytest.raises(UnsupportedVersion):
-        fetch.parse_request(memoryview(b""), 13)
+        fetch_request.parse_request(memoryview(b""), 13)
     with pytest.raises(ValueError, match="forget"):
-        fetch.write_request(7, "me", 6, Fetch([], 500, 1, 1000, forgotten=(("a", (1,)),)))
+        fetch_request.write_request(7, "me", 6, Fetch([], 500, 1, 1000, forgotten=(("a", (1,)),)))
 
 
 def test_partitions_are_bounded() -> None:
@@ -276,7 +273,7 @@ def test_partitions_are_bounded() -> None:
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + struct.pack(">i", 2)
     topic = b"\0\x01t" + struct.pack(">i", each) + bytes(16 * each)
     with pytest.raises(BadValue):
-        fetch.parse_request(memoryview(front + topic * 2), 4)
+        fetch_request.parse_request(memoryview(front + topic * 2), 4)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +288,9 @@ def test_empty_topics_are_bounded(version: int, least: bytes) -> None:
     else:
         count += struct.pack(">i", REQUEST_ELEMENTS_MAX + 1)
     with pytest.raises(BadValue):
-        fetch.parse_request(memoryview(front + count + least * (REQUEST_ELEMENTS_MAX + 1)), version)
+        fetch_request.parse_request(
+            memoryview(front + count + least * (REQUEST_ELEMENTS_MAX + 1)), version
+        )
 
 
 def test_forgotten_partitions_are_bounded() -> None:
@@ -301,7 +300,7 @@ def test_forgotten_partitions_are_bounded() -> None:
     topic = b"\0\x01t" + struct.pack(">i", each) + bytes(4 * each)
     body = front + struct.pack(">i", 2) + topic * 2
     with pytest.raises(BadValue):
-        fetch.parse_request(memoryview(body), 7)
+        fetch_request.parse_request(memoryview(body), 7)
 
 
 FRONT = "ffffffff 000001f4 00000001 03200000 00"
@@ -327,7 +326,7 @@ PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
 def test_hostile_requests(version: int, body: str) -> None:
     """Bodies that are wrong in one place are refused by both readers, for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
-        fetch.parse_request(memoryview(wire(body)), version)
+        fetch_request.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
         decode(FetchRequest, wire(body), version)
     assert by_hand.type is by_table.type
@@ -353,7 +352,7 @@ def test_hostile_requests(version: int, body: str) -> None:
 def test_hostile_responses(version: int, body: str) -> None:
     """Bodies that are wrong in one place are refused by both readers, for the same reason."""
     with pytest.raises(ProtocolError) as by_hand:
-        fetch.parse_response(memoryview(wire(body)), version)
+        fetch_response.parse_response(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
         decode(FetchResponse, wire(body), version)
     assert by_hand.type is by_table.type
