@@ -7,7 +7,7 @@ from typing import Final
 
 from broker.coordination.store import TopicExists, TopicGone
 from broker.log.files import DamagedLog, StorageFailed
-from broker.log.partition_log import OffsetOutside
+from broker.log.offset_lookup import OffsetOutside
 from broker.log.producer_state import InvalidProducerEpoch, OutOfOrderSequence
 from broker.log.validation import (
     BatchCorrupt,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from broker.api.exchange import Exchange
 from broker.api.registration import Api
 from broker.log.files import DamagedLog, StorageFailed
-from broker.log.partition_log import OffsetOutside
+from broker.log.offset_lookup import OffsetOutside
 from broker.partitions.replica import Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey

@@ -38,7 +38,9 @@ Layers, none looks up::
     producer_state   what each idempotent producer sent last: its window of five
     validation       what a batch from a producer must look like
     leader_epochs    where each leader epoch began
-    partition_log    segments in order: append, roll, read, flush
+    offset_lookup    from an offset to whole batches: segment, position, bytes
+    undo             what a log was before appends that could not be written
+    partition_log    segments in order: append, write, roll, flush, delete
     opening          how a log is to be opened, and what that took
     state_recovery   producers and leader epochs from files
     recovery         from files to a PartitionLog, after a stop of any kind

@@ -16,7 +16,6 @@ on appending. This class starts no thread and knows no connection.
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,27 +23,19 @@ from typing import NamedTuple
 
 from broker.log import names
 from broker.log.config import LogConfig
-from broker.log.files import DamagedLog, OpenFile, StorageFailed, write_all_at
+from broker.log.files import OpenFile, StorageFailed, write_all_at
 from broker.log.leader_epochs import LeaderEpochs
-from broker.log.producer_state import Producer, ProducerState, encode_snapshot
-from broker.log.scan import InvalidBatch
-from broker.log.segment import RELATIVE_OFFSET_MAX, Boundary, Segment
+from broker.log.offset_lookup import OffsetLookup, OffsetOutside
+from broker.log.producer_state import ProducerState, encode_snapshot
+from broker.log.segment import RELATIVE_OFFSET_MAX, LogPosition, Segment
+from broker.log.undo import Undo
 from skidway.files import write_atomically
 from skidway.kafka.batch import BatchHeader, stamp, stamp_append_time
 from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 
-POSITIONS_REMEMBERED = 16
 INDEX_CHECKED_EVERY = 100
 """Entries after which the sizes of the indexes are looked at again: the limit may have changed."""
-
-
-class LogPosition(NamedTuple):
-    """An offset, and where it lies: the segment's base offset and the position in its file."""
-
-    offset: int
-    segment: int
-    position: int
 
 
 class Appended(NamedTuple):
@@ -65,21 +56,6 @@ class Flush:
     end: LogPosition
     epochs: tuple[Path, bytes] | None = None
     """The file of leader epochs and its new content, if it is to be written."""
-
-
-class OffsetOutside(Exception):
-    """A read below the log start offset or above the log end offset."""
-
-
-class _Undo(NamedTuple):
-    """The state before the first append since the last write."""
-
-    end: LogPosition
-    timestamps: tuple[int, int]
-    first_append_ms: int | None
-    last_append_ms: int
-    highest_id: int
-    producers: dict[int, Producer | None]
 
 
 class PartitionLog:
@@ -114,13 +90,13 @@ class PartitionLog:
         self.closed_at: int | None = None
         """The log end of the last clean stop if nothing but appends has changed files since."""
         self._pending: list[memoryview] = []
-        self._undo: _Undo | None = None
+        self._undo: Undo | None = None
         self._refusal: StorageFailed | None = None
         self._index_full = False
         self._index_room = 0
         self._unflushed: list[Segment] = []
         self._new_names = False
-        self._positions: dict[int, tuple[int, int]] = {log_end_offset: end[1:]}
+        self._lookup = OffsetLookup(self.segments, end)
 
     @property
     def active(self) -> Segment:
@@ -201,40 +177,17 @@ class PartitionLog:
             raise OffsetOutside
         if offset >= end.offset:
             return None
-        segment, position = self._locate(offset)
-        try:
-            limit = end.position if segment.base_offset == end.segment else segment.size
-            if limit - position > max_bytes:
-                limit, following = self._whole_batches(
-                    segment, position, max_bytes, at_least_one=at_least_one
-                )
-                self._remember(LogPosition(following, segment.base_offset, limit))
-            if limit <= position:
-                return None
-            return FileSlice(segment.file, position, limit - position)
-        except OSError as error:
-            raise StorageFailed("read", segment.path, error) from error
-        except InvalidBatch as error:
-            raise DamagedLog(segment.path, error.position, error.reason) from error
+        return self._lookup.batches(offset, max_bytes, end, at_least_one=at_least_one)
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
         """Bytes from an offset to an end, or any number above `enough`: what a fetch waits for."""
         if offset >= end.offset or offset < self.log_start_offset:
             return 0
-        segment, position = self._locate(offset)
-        if segment.base_offset == end.segment:
-            return end.position - position
-        total = segment.size - position
-        for later in self.segments[self.segments.index(segment) + 1 :]:
-            if total > enough or later.base_offset > end.segment:
-                break
-            total += end.position if later.base_offset == end.segment else later.size
-        return total
+        return self._lookup.bytes_between(offset, end, enough)
 
     def segment_of(self, offset: int) -> Segment:
         """The segment that holds an offset, or would."""
-        at = bisect_right(self.segments, offset, key=_base_offset) - 1
-        return self.segments[max(at, 0)]
+        return self._lookup.segment_of(offset)
 
     def begin_flush(self) -> Flush | None:
         """What to fsync now; None if all is flushed or a flush is running. Raises StorageFailed."""
@@ -263,7 +216,7 @@ class PartitionLog:
         self.flush_running = False
         assert self.flushed.offset <= flush.end.offset <= self.written.offset
         self.flushed = flush.end
-        self._remember(flush.end)
+        self._lookup.remember(flush.end)
 
     def roll(self, now_ms: int) -> None:
         """Closes the active segment if it holds anything. Raises StorageFailed."""
@@ -278,7 +231,8 @@ class PartitionLog:
         """
         assert 0 < count < len(self.segments)
         assert self.segments[count].base_offset <= self.flushed.offset
-        gone, self.segments = self.segments[:count], self.segments[count:]
+        gone = self.segments[:count]
+        del self.segments[:count]
         self._unflushed = [each for each in self._unflushed if each not in gone]
         self.start_at(max(self.log_start_offset, self.segments[0].base_offset))
         return gone
@@ -288,7 +242,7 @@ class PartitionLog:
         assert self.log_start_offset <= offset <= self.flushed.offset
         self.log_start_offset = offset
         self.epochs.cut_front(offset)
-        self._positions = {at: place for at, place in self._positions.items() if at >= offset}
+        self._lookup.forget_below(offset)
 
     def save_producers(self, offset: int, first_append_ms: int) -> None:
         """Writes the snapshot of the producers before an offset. Raises OSError."""
@@ -357,18 +311,11 @@ class PartitionLog:
         self._index_room = 0
         self._new_names = True
         self.written = LogPosition(self.log_end_offset, new.base_offset, 0)
-        self._remember(self.written)
+        self._lookup.remember(self.written)
         return new
 
-    def _begin_writing(self, segment: Segment, now_ms: int) -> _Undo:
-        undo = _Undo(
-            self.written,
-            (segment.max_timestamp, segment.max_timestamp_offset),
-            segment.first_append_ms,
-            segment.last_append_ms,
-            self.producers.highest_id,
-            {},
-        )
+    def _begin_writing(self, segment: Segment, now_ms: int) -> Undo:
+        undo = Undo(self.written, segment, self.producers, self.epochs)
         if not segment.size:
             try:
                 self.save_producers(segment.base_offset, now_ms)
@@ -380,11 +327,8 @@ class PartitionLog:
         return undo
 
     def _update_producer(self, header: BatchHeader, base: int, now_ms: int) -> None:
-        undo = self._undo
-        assert undo is not None
-        producer_id = header.producer_id
-        if producer_id not in undo.producers:
-            undo.producers[producer_id] = self.producers.producers.get(producer_id)
+        assert self._undo is not None
+        self._undo.keep(header.producer_id)
         self.producers.update(header, base, now_ms)
 
     def _write_pending(self) -> None:
@@ -409,16 +353,7 @@ class PartitionLog:
         self._undo = None
         self._pending = []
         self.log_end_offset = undo.end.offset
-        self.epochs.cut_tail(undo.end.offset)
-        segment.cut_unwritten(undo.end.offset, undo.end.position, undo.timestamps)
-        segment.first_append_ms = undo.first_append_ms
-        segment.last_append_ms = undo.last_append_ms
-        for producer_id, before in undo.producers.items():
-            if before is None:
-                self.producers.producers.pop(producer_id, None)
-            else:
-                self.producers.producers[producer_id] = before
-        self.producers.highest_id = undo.highest_id
+        undo.take_back()
         if file is None:
             return
         try:
@@ -435,42 +370,3 @@ class PartitionLog:
             failure = StorageFailed("write the index of", segment.path, error)
             if not failure.is_passing:
                 raise failure from error
-
-    def _locate(self, offset: int) -> tuple[Segment, int]:
-        """Segment and position of the batch that holds an offset, or of the next one (a gap)."""
-        segment = self.segment_of(offset)
-        if offset == segment.base_offset and segment.size:
-            return segment, 0
-        place = self._positions.get(offset)
-        # At the end of a closed segment a gap follows: the search goes on behind it.
-        grows = segment is self.active
-        if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
-            return segment, place[1]
-        try:
-            position = segment.find(offset)
-        except OSError as error:
-            raise StorageFailed("read", segment.path, error) from error
-        except InvalidBatch as error:
-            raise DamagedLog(segment.path, error.position, error.reason) from error
-        if position is None:
-            return self.segments[self.segments.index(segment) + 1], 0
-        return segment, position
-
-    def _whole_batches(
-        self, segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
-    ) -> Boundary:
-        """Where the last batch ends that ends within `max_bytes`, by the index if that knows."""
-        boundary = segment.boundary_before(position + max_bytes)
-        if boundary.position > position:
-            return boundary
-        return segment.end_of_batches(position, max_bytes, at_least_one=at_least_one)
-
-    def _remember(self, place: LogPosition) -> None:
-        """Where somebody will ask next, who then needs no search."""
-        self._positions[place.offset] = place[1:]
-        if len(self._positions) > POSITIONS_REMEMBERED:
-            del self._positions[next(iter(self._positions))]
-
-
-def _base_offset(segment: Segment) -> int:
-    return segment.base_offset

@@ -20,6 +20,14 @@ from skidway.kafka.batch import HEADER_BYTES, BatchHeader
 RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
 
+class LogPosition(NamedTuple):
+    """An offset, and where it lies: the segment's base offset and the position in its file."""
+
+    offset: int
+    segment: int
+    position: int
+
+
 class Boundary(NamedTuple):
     """A position between two batches, and the offset with which it goes on behind it."""
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from broker.log.files import DamagedLog, StorageFailed
-from broker.log.partition_log import LogPosition, PartitionLog
+from broker.log.partition_log import PartitionLog
 from broker.log.scan import InvalidBatch, Window
-from broker.log.segment import Segment
+from broker.log.segment import LogPosition, Segment
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch
 from skidway.kafka.compression import decompress
 from skidway.kafka.errors import ProtocolError

@@ -9,7 +9,7 @@ import pytest
 from broker.log import partition_log
 from broker.log.config import LogConfig
 from broker.log.files import StorageFailed
-from broker.log.partition_log import OffsetOutside
+from broker.log.offset_lookup import OffsetOutside
 from broker.log.producer_state import OutOfOrderSequence
 from broker.log.segment import Segment
 from skidway.kafka.batch import read_header

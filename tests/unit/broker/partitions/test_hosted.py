@@ -8,7 +8,7 @@ import pytest
 from broker.log.config import LogConfig
 from broker.log.files import StorageFailed
 from broker.log.flusher import NothingSynced
-from broker.log.partition_log import LogPosition
+from broker.log.segment import LogPosition
 from broker.partitions.flush_policy import Flushing, must_flush
 from skidway.kafka.types import TopicPartition
 from support.batches import PARTITION

@@ -1,0 +1,56 @@
+"""What a log was before the first append since its last write: a failed one is taken back."""
+
+from __future__ import annotations
+
+from broker.log.leader_epochs import LeaderEpochs
+from broker.log.producer_state import Producer, ProducerState
+from broker.log.segment import LogPosition, Segment
+
+
+class Undo:
+    """Made in front of the first append; `keep` in front of each change of a producer."""
+
+    __slots__ = (
+        "_epochs",
+        "_first_append_ms",
+        "_highest_id",
+        "_kept",
+        "_last_append_ms",
+        "_producers",
+        "_segment",
+        "_timestamps",
+        "end",
+    )
+
+    def __init__(
+        self, end: LogPosition, segment: Segment, producers: ProducerState, epochs: LeaderEpochs
+    ) -> None:
+        """end: the log's; segment: the one that grows."""
+        self.end = end
+        self._segment = segment
+        self._producers = producers
+        self._epochs = epochs
+        self._timestamps = segment.max_timestamp, segment.max_timestamp_offset
+        self._first_append_ms = segment.first_append_ms
+        self._last_append_ms = segment.last_append_ms
+        self._highest_id = producers.highest_id
+        self._kept: dict[int, Producer | None] = {}
+
+    def keep(self, producer_id: int) -> None:
+        """Remembers a producer as it was before."""
+        if producer_id not in self._kept:
+            self._kept[producer_id] = self._producers.producers.get(producer_id)
+
+    def take_back(self) -> None:
+        """Segment, producers and leader epochs are again what they were."""
+        end, segment = self.end, self._segment
+        self._epochs.cut_tail(end.offset)
+        segment.cut_unwritten(end.offset, end.position, self._timestamps)
+        segment.first_append_ms = self._first_append_ms
+        segment.last_append_ms = self._last_append_ms
+        for producer_id, before in self._kept.items():
+            if before is None:
+                self._producers.producers.pop(producer_id, None)
+            else:
+                self._producers.producers[producer_id] = before
+        self._producers.highest_id = self._highest_id
