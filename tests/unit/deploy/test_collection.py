@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,22 @@ def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> No
             modules = [key for key in task if "." in key]
             assert all(allowed.fullmatch(module) for module in modules), path
             assert not {"ansible.builtin.shell", "ansible.builtin.raw"} & set(modules), path
+
+
+def test_one_oldest_ansible_is_named_everywhere() -> None:
+    """What checks use (pyproject.toml), what Ansible itself refuses below (requires_ansible), what
+    roles say, and what operators are told to install."""
+    runtime = yaml.safe_load((COLLECTION / "meta" / "runtime.yml").read_text())
+    oldest = runtime["requires_ansible"].removeprefix(">=").removesuffix(".0")
+    extra = tomllib.loads((COLLECTION.parents[1] / "pyproject.toml").read_text())
+    assert any(
+        each.startswith(f"ansible-core>={oldest},")
+        for each in extra["project"]["optional-dependencies"]["deploy"]
+    )
+    for role in variables.ROLES:
+        meta = yaml.safe_load((COLLECTION / "roles" / role / "meta" / "main.yml").read_text())
+        assert meta["galaxy_info"]["min_ansible_version"] == oldest, role
+    assert f"pip install 'ansible-core>={oldest}'" in variables.README.read_text()
 
 
 def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
