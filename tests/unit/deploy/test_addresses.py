@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from kazoo.hosts import collect_hosts
+
+from broker.settings import parse_endpoint
 from deploy.ansible.plugins.plugin_utils import addresses
+from skidway.coordination import check_connect
+from skidway.kafka.client.cluster import parse_bootstrap
 
 CLUSTERS: dict[str, Any] = {"dc1": {}, "dc2": None, "offline": {"mirrors": ["dc1", "dc2"]}}
 SERVERS = {"dc1": "b1:9092", "dc2": "b2:9092", "offline": "b3:9092"}
@@ -47,3 +53,80 @@ def test_health_is_asked_where_the_settings_say() -> None:
     assert addresses.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
     moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
     assert addresses.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
+
+
+@pytest.mark.parametrize("brokers", [[], [host("b", skidway_cluster="elsewhere")]])
+def test_a_cluster_without_brokers_has_no_addresses(brokers: list[dict[str, Any]]) -> None:
+    """An empty group is as one that is not there; nobody is told an empty address."""
+    assert addresses.bootstrap_servers(CLUSTERS, brokers) == {}
+    assert addresses.zookeeper_connect([]) == addresses.registry_url([]) == ""
+    assert addresses.zookeeper_servers([]) == {}
+
+
+def test_a_broker_without_a_cluster_is_of_the_first_one() -> None:
+    """skidway_cluster has that default, which is no variable of other hosts."""
+    assert addresses.bootstrap_servers(CLUSTERS, [host("b1")]) == {"dc1": "b1:9092"}
+
+
+V6 = {"ansible_host": "fd00::1"}
+
+
+def test_an_ipv6_address_stands_in_brackets() -> None:
+    """So that the programs find its end: what is derived is read by them."""
+    brokers = [host("b1", **V6), host("b2", skidway_address="[fd00::2]")]
+    servers = addresses.bootstrap_servers(CLUSTERS, brokers)["dc1"]
+    assert servers == "[fd00::1]:9092,[fd00::2]:9092"
+    assert [str(each.host) for each in parse_bootstrap(servers)] == ["fd00::1", "fd00::2"]
+    told = parse_endpoint(f"PLAINTEXT://{addresses.broker_address(brokers[0])}", "x")
+    assert (told.host, told.port) == ("fd00::1", 9092)
+    servers = [host("z1", zookeeper_id=1, **V6), host("z2", zookeeper_id=2)]
+    connect = addresses.zookeeper_connect(servers)
+    assert collect_hosts(check_connect(f"{connect}/dc1")[0])[0] == [("fd00::1", 2181), ("z2", 2181)]
+    assert addresses.zookeeper_servers(servers)["server.1"] == "[fd00::1]:2888:3888"
+    assert addresses.registry_url([host("r1", **V6)]) == "http://[fd00::1]:8081"
+
+
+@pytest.mark.parametrize(
+    ("listener", "url"),
+    [
+        ("[::]:9102", "http://[::1]:9102/health"),
+        (":::9102", "http://[::1]:9102/health"),
+        ("[fd00::1]:9102", "http://[fd00::1]:9102/health"),
+        (":9102", "http://127.0.0.1:9102/health"),
+        ("9102", "http://127.0.0.1:9102/health"),
+        ("*:9102", "http://127.0.0.1:9102/health"),
+    ],
+)
+def test_health_is_asked_at_a_listener_of_any_form(listener: str, url: str) -> None:
+    """Whoever listens everywhere is asked on loopback, of the same family."""
+    assert addresses.health_url(listener) == url
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"listeners": ["PLAINTEXT://0.0.0.0:19092"]}, "b1.dc1.example.com:19092"),
+        ({"listeners": "PLAINTEXT://0.0.0.0:19092"}, "b1.dc1.example.com:19092"),
+        ({"advertised": {"listeners": ["PLAINTEXT://public:29092"]}}, "public:29092"),
+        (
+            {"listeners": ["PLAINTEXT://:1"], "advertised.listeners": "PLAINTEXT://p:2"},
+            "p:2",
+        ),
+        ({"log.retention.hours": 1}, "b1.dc1.example.com:9192"),
+    ],
+)
+def test_who_moves_a_broker_by_its_settings_moves_what_others_are_told(
+    settings: dict[str, Any], told: str
+) -> None:
+    """broker_settings go over broker_port; agents, mirrors and the broker itself follow."""
+    moved = host("b1.dc1.example.com", broker_port=9192, broker_settings=settings)
+    assert addresses.broker_address(moved) == told
+    assert addresses.bootstrap_servers(CLUSTERS, [moved]) == {"dc1": told}
+
+
+def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are_told() -> None:
+    """clientPort of zookeeper_settings, listeners of registry_settings."""
+    moved = host("z1", zookeeper_port=1, zookeeper_settings={"clientPort": 12181})
+    assert addresses.zookeeper_connect([moved, host("z2")]) == "z1:12181,z2:2181"
+    moved = host("r1", registry_settings={"listeners": ["https://0.0.0.0:8443"]})
+    assert addresses.registry_url([moved, host("r2")]) == "https://r1:8443,http://r2:8081"

@@ -56,3 +56,19 @@ def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
         "state.dir": "/var/lib/skidway/audit-count-offline.broker",
         "metrics.listener": "127.0.0.1:9117",
     }
+
+
+def test_only_servers_of_the_same_cluster_are_waited_for() -> None:
+    """A host that names none is of the first cluster."""
+    hosts = {"b1": host("b1"), "b2": host("b2", skidway_cluster="dc1"), "b3": host("b3")}
+    hosts["b3"]["skidway_cluster"] = "dc2"
+    assert clusters.of_cluster(hosts, hosts, "dc1", CLUSTERS) == ["b1", "b2"]
+    assert clusters.of_cluster([], hosts, "dc1", CLUSTERS) == []
+
+
+def test_an_empty_list_of_mirrors_mirrors_nothing() -> None:
+    """`mirrors:` without a value is as `mirrors: []`."""
+    for nothing in (None, []):
+        found = clusters.counters({"dc1": {"mirrors": nothing}}, SERVERS, 9114)
+        assert found["dc1"]["tier"] == "broker"
+        assert clusters.mirror_sources({"dc1": {"mirrors": nothing}}, "dc1", SERVERS) == []

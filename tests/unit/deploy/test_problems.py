@@ -25,7 +25,48 @@ def test_a_good_inventory_has_no_problems() -> None:
     assert problems({"brokers": ["b1", "b2"]}, brokers, dc1={}, dc2={"mirrors": ["dc1"]}) == ""
     same = {"host.name": "a", "cluster.name": "dc1", "metrics.listener": "0.0.0.0:9999"}
     agent = host("a", skidway_cluster="dc1", agent_settings=same, agent_sources=[{"topic": "t"}])
-    assert problems({"agents": ["a"], "audit": ["m"]}, [agent, host("m")], dc1={}) == ""
+    groups = {"agents": ["a"], "audit": ["m"], "loaders": [], "cluster_dc1": ["a", "b1"]}
+    kafka = {"bootstrap_servers": "k:9092"}
+    assert problems(groups, [agent, host("m")], dc1=kafka) == ""
+    assert problems({**groups, "brokers": ["b1"]}, [agent, host("m"), brokers[0]], dc1={}) == ""
+
+
+def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
+    """That is the default of skidway_cluster; with one cluster nobody has to name it."""
+    hosts = [host("a", agent_sources=[{"topic": "t"}]), host("b", broker_id=1), host("c")]
+    hosts[2] |= {"broker_id": 1, "skidway_cluster": "dc2"}
+    groups = {"agents": ["a"], "brokers": ["b", "c"], "loaders": ["b"]}
+    assert problems(groups, hosts, dc1={}, dc2={}) == ""
+    assert "given to 2 brokers of dc1" in problems(
+        groups, [*hosts[:2], host("c", broker_id=1)], dc1={}
+    )
+
+
+def test_a_host_is_of_one_cluster() -> None:
+    """In two of the groups cluster_<name> it is of the one whose name comes last, unseen."""
+    hosts = [host("a.b", skidway_cluster="dc2", agent_sources=[{"topic": "t"}])]
+    hosts += [host("b1", skidway_cluster="dc1", broker_id=1)]
+    groups = {"agents": ["a.b"], "cluster_dc1": ["a.b", "b1"], "cluster_dc2": ["a.b"]}
+    said = problems({**groups, "brokers": ["b1"]}, hosts, dc1={}, dc2={"bootstrap_servers": "k:1"})
+    assert said.count("a.b is in the groups cluster_dc1 and cluster_dc2") == 1
+    assert "would be of dc2" in said
+    assert "b1" not in said
+
+
+def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
+    """Two on one port, or in one directory, and one of them never runs."""
+    monitor = host("m", audit_counter_settings={"metrics": {"listener": "0.0.0.0:1"}, "tier": "x"})
+    said = problems({"audit": ["m"]}, [monitor], dc1={}, dc2={})
+    assert "audit_counter_settings sets metrics.listener, tier for all counters" in said
+    assert problems({"audit": ["m"]}, [monitor], dc1={}) == ""  # there is one
+    two = {**monitor, "audit_counters": {"a": {}, "b": {}}}
+    assert problems({"audit": ["m"]}, [two], dc1={}) != ""
+    assert (
+        problems(
+            {"audit": ["m"]}, [host("m", audit_counter_settings={"bucket.ms": 1})], dc1={}, dc2={}
+        )
+        == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,6 +78,9 @@ def test_a_good_inventory_has_no_problems() -> None:
         ("agents", [host("a", skidway_cluster="dcl")], {"dc1": {}}, "must be one of dc1"),
         ("agents", [host("a", skidway_cluster="dc1")], {"dc1": {}}, "no agent_sources"),
         ("brokers", [host("b", skidway_cluster="dc1")], {"dc1": {}}, "no broker_id"),
+        ("agents", [host("a")], {"dc1": {}}, "a of the group agents needs the cluster dc1"),
+        ("loaders", [host("l")], {"dc1": {}}, "l of the group loaders needs the cluster dc1"),
+        ("audit", [], {"dc1": {}, "dc2": {"mirrors": ["dc1"]}}, "dc2, which mirrors it, needs"),
         (
             "brokers",
             [host(n, skidway_cluster="dc1", broker_id=1) for n in ("b1", "b2")],

@@ -22,8 +22,8 @@ from ..plugin_utils import (
 )
 
 FILTERS: tuple[Callable[..., Any], ...] = (
-    addresses.address,
     addresses.bootstrap_servers,
+    addresses.broker_address,
     addresses.health_of,
     addresses.health_url,
     addresses.registry_url,

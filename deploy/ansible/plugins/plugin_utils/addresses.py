@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from .inventory import Clusters, HostVars
-from .settings import Settings, flat
+from .inventory import Clusters, HostVars, cluster_of
+from .settings import Settings, flat, texts
 
 BROKER_PORT = 9092
 REGISTRY_PORT = 8081
@@ -20,7 +21,8 @@ METRICS_LISTENERS = {
     "zookeeper": "127.0.0.1:9106",
 }
 """Where the programs answer without being told (their settings' own defaults)."""
-WILDCARDS = frozenset({"", "*", "0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
+WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
+"""Where one asks who listens everywhere."""
 
 
 def address(host: HostVars) -> str:
@@ -31,6 +33,14 @@ def address(host: HostVars) -> str:
     raise ValueError("a host without a name")
 
 
+def broker_address(host: HostVars) -> str:
+    """What clients are told of a broker, host:port, by its variables or its settings."""
+    settings = flat(host.get("broker_settings") or {})
+    for told in texts(settings.get("advertised.listeners") or []):
+        return told.partition("://")[2]
+    return _at(host, _port(settings.get("listeners")) or host.get("broker_port", BROKER_PORT))
+
+
 def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[str, str]:
     """By cluster: the brokers' addresses, or those of an existing Kafka that the inventory names.
 
@@ -38,8 +48,7 @@ def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[s
     """
     ours: dict[str, list[str]] = {}
     for host in brokers:
-        where = f"{address(host)}:{host.get('broker_port', BROKER_PORT)}"
-        ours.setdefault(str(host.get("skidway_cluster", "")), []).append(where)
+        ours.setdefault(cluster_of(host, clusters), []).append(broker_address(host))
     found = {}
     for name, cluster in clusters.items():
         servers = (cluster or {}).get("bootstrap_servers") or ",".join(ours.get(name, []))
@@ -50,9 +59,7 @@ def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[s
 
 def zookeeper_connect(hosts: Iterable[HostVars]) -> str:
     """The ensemble's addresses for clients, without chroot."""
-    return ",".join(
-        f"{address(host)}:{host.get('zookeeper_port', ZOOKEEPER_PORT)}" for host in hosts
-    )
+    return ",".join(_at(host, _client_port(host)) for host in hosts)
 
 
 def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
@@ -60,12 +67,9 @@ def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
     if len(hosts) < 2:
         return {}
     return {
-        f"server.{host['zookeeper_id']}": ":".join(
-            (
-                address(host),
-                str(host.get("zookeeper_peer_port", 2888)),
-                str(host.get("zookeeper_election_port", 3888)),
-            )
+        f"server.{host['zookeeper_id']}": (
+            f"{_at(host, host.get('zookeeper_peer_port', 2888))}"
+            f":{host.get('zookeeper_election_port', 3888)}"
         )
         for host in hosts
     }
@@ -73,20 +77,40 @@ def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
 
 def registry_url(hosts: Iterable[HostVars]) -> str:
     """The registry's URLs, comma-separated."""
-    return ",".join(
-        f"{host.get('registry_scheme', 'http')}://{address(host)}"
-        f":{host.get('registry_port', REGISTRY_PORT)}"
-        for host in hosts
-    )
+    return ",".join(_registry_url(host) for host in hosts)
 
 
 def health_url(listener: str) -> str:
     """Where a program with this metrics.listener answers on its own host."""
     host, _, port = str(listener).rpartition(":")
-    return f"http://{LOOPBACK if host in WILDCARDS else host}:{port}/health"
+    return f"http://{WILDCARDS.get(host.strip('[]'), host)}:{port}/health"
 
 
 def health_of(host: HostVars, program: str) -> str:
     """The same, by the variables of the host."""
     settings = flat(host.get(f"{program}_settings") or {})
     return health_url(settings.get("metrics.listener") or METRICS_LISTENERS[program])
+
+
+def _at(host: HostVars, port: Any) -> str:
+    """host:port, with an IPv6 address in brackets."""
+    name = address(host)
+    return f"[{name}]:{port}" if ":" in name and not name.startswith("[") else f"{name}:{port}"
+
+
+def _port(listeners: Any) -> str:
+    """The port of the first listener, PROTOCOL://host:port; "" for none."""
+    return texts(listeners)[0].rpartition(":")[2] if listeners else ""
+
+
+def _client_port(host: HostVars) -> Any:
+    settings = flat(host.get("zookeeper_settings") or {})
+    return settings.get("clientPort") or host.get("zookeeper_port", ZOOKEEPER_PORT)
+
+
+def _registry_url(host: HostVars) -> str:
+    listeners = flat(host.get("registry_settings") or {}).get("listeners")
+    if listeners:
+        return f"{texts(listeners)[0].partition('://')[0]}://{_at(host, _port(listeners))}"
+    scheme, port = host.get("registry_scheme", "http"), host.get("registry_port", REGISTRY_PORT)
+    return f"{scheme}://{_at(host, port)}"

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .addresses import LOOPBACK
-from .inventory import Clusters, HostVars
+from .inventory import Clusters, HostVars, cluster_of
 from .settings import Settings
 
 
-def of_cluster(names: Iterable[str], hosts: Mapping[str, HostVars], cluster: str) -> list[str]:
+def of_cluster(
+    names: Iterable[str], hosts: Mapping[str, HostVars], cluster: str, clusters: Clusters
+) -> list[str]:
     """Those of these hosts that belong to the cluster."""
-    return [name for name in names if hosts[name].get("skidway_cluster") == cluster]
+    return [name for name in names if cluster_of(hosts[name], clusters) == cluster]
 
 
 def mirror_sources(clusters: Clusters, cluster: str, servers: Mapping[str, str]) -> list[Settings]:
     """`mirror.sources` of a cluster's brokers: every cluster that it mirrors."""
     own = clusters.get(cluster) or {}
     found = []
-    for source in own.get("mirrors", []):
+    for source in own.get("mirrors") or []:
         if source not in servers:
             raise ValueError(f"{cluster} mirrors {source}, which has no brokers")
         each: Settings = {"cluster": source, "bootstrap.servers": servers[source]}
@@ -41,7 +43,7 @@ def counters(
     that mirrors and has agents of its own gets a second one, `<cluster>.broker`; ports of the
     second ones come last, so that they move no others.
     """
-    published = {str(agent.get("skidway_cluster", "")) for agent in agents}
+    published = {cluster_of(agent, clusters) for agent in agents}
     mirrors = [name for name, cluster in clusters.items() if (cluster or {}).get("mirrors")]
     places = [(name, name, "mirror" if name in mirrors else "broker") for name in clusters]
     places += [(f"{name}.broker", name, "broker") for name in mirrors if name in published]

@@ -1,4 +1,4 @@
-"""What Ansible hands to the filters."""
+"""What Ansible hands to the filters: the variables of hosts, groups, clusters."""
 
 from __future__ import annotations
 
@@ -11,3 +11,11 @@ Clusters = Mapping[str, Mapping[str, Any] | None]
 """`skidway_clusters`: by name what is said of a cluster, which may be nothing."""
 Groups = Mapping[str, Sequence[str]]
 """`groups`: the names of the hosts; one without hosts may be missing."""
+
+
+def cluster_of(host: HostVars, clusters: Clusters) -> str:
+    """The cluster of a host: its `skidway_cluster`, or else the first one.
+
+    A default of the roles is no variable of other hosts, so it is made again here.
+    """
+    return str(host.get("skidway_cluster") or next(iter(clusters), ""))

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .inventory import Clusters, Groups, HostVars
+from .addresses import bootstrap_servers
+from .inventory import Clusters, Groups, HostVars, cluster_of
 from .roster import sources
 from .settings import flat
 
@@ -19,6 +20,13 @@ GROUPS = {
     "audit": "audit",
 }
 """The groups of the inventory by the program that is asked for its health there."""
+
+COUNTERS_OWN = frozenset(
+    {"bootstrap.servers", "cluster.name", "metrics.listener", "producer", "state.dir", "tier"}
+)
+"""Settings of a counter that no two of them can have alike."""
+MEMBERS = ("brokers", "agents", "loaders")
+"""The groups whose hosts belong to a cluster."""
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -32,8 +40,9 @@ def inventory_problems(
     return [
         *_cluster_problems(clusters),
         *_host_problems(clusters, groups, hosts),
-        *_number_problems(groups, hosts),
-        *_settings_problems(groups, hosts),
+        *_missing_servers(clusters, groups, hosts),
+        *_number_problems(clusters, groups, hosts),
+        *_settings_problems(clusters, groups, hosts),
     ]
 
 
@@ -43,7 +52,7 @@ def _cluster_problems(clusters: Clusters) -> Iterable[str]:
     for name, cluster in clusters.items():
         if not _CLUSTER.fullmatch(str(name)):
             yield f"skidway_clusters: {name!r} is no name for a cluster; it takes a-z A-Z 0-9 _ -."
-        for source in (cluster or {}).get("mirrors", []):
+        for source in (cluster or {}).get("mirrors") or []:
             if source == name or source not in clusters:
                 yield f"skidway_clusters: {name} mirrors {source}, which is no other cluster there."
 
@@ -53,9 +62,16 @@ def _host_problems(
     groups: Groups,
     hosts: Mapping[str, HostVars],
 ) -> Iterable[str]:
-    for group in ("brokers", "agents", "loaders"):
+    for name in dict.fromkeys(name for group in MEMBERS for name in groups.get(group, [])):
+        its = [each for each in clusters if name in groups.get(f"cluster_{each}", [])]
+        if len(its) > 1:
+            yield (
+                f"{name} is in the groups cluster_{' and cluster_'.join(its)}: it can belong to "
+                f"one cluster, and would be of {cluster_of(hosts[name], clusters)}."
+            )
+    for group in MEMBERS:
         for name in groups.get(group, []):
-            cluster = hosts[name].get("skidway_cluster")
+            cluster = cluster_of(hosts[name], clusters)
             if cluster not in clusters:
                 yield (
                     f"{name} is in the group {group}, and its skidway_cluster is "
@@ -65,15 +81,37 @@ def _host_problems(
         if not sources(hosts[name]):
             yield f"{name} is in the group agents, and has no agent_sources."
     for name in groups.get("brokers", []):
-        cluster = clusters.get(str(hosts[name].get("skidway_cluster"))) or {}
-        if cluster.get("bootstrap_servers"):
+        cluster = cluster_of(hosts[name], clusters)
+        if (clusters.get(cluster) or {}).get("bootstrap_servers"):
             yield (
-                f"{name} is a broker of {hosts[name].get('skidway_cluster')}, which has "
-                "bootstrap_servers of an existing Kafka: a cluster is one or the other."
+                f"{name} is a broker of {cluster}, which has bootstrap_servers of an existing "
+                "Kafka: a cluster is one or the other."
             )
 
 
-def _settings_problems(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
+def _missing_servers(
+    clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
+) -> Iterable[str]:
+    """Clusters that are needed, and have no brokers: a group that is empty, or not there."""
+    needed: dict[str, str] = {}
+    for group in ("agents", "loaders"):
+        for name in groups.get(group, []):
+            needed.setdefault(cluster_of(hosts[name], clusters), f"{name} of the group {group}")
+    for name, cluster in clusters.items():
+        for source in (cluster or {}).get("mirrors") or []:
+            needed.setdefault(source, f"{name}, which mirrors it,")
+    served = bootstrap_servers(clusters, [hosts[name] for name in groups.get("brokers", [])])
+    for cluster_name, who in needed.items():
+        if cluster_name in clusters and cluster_name not in served:
+            yield (
+                f"{who} needs the cluster {cluster_name}, which has neither hosts in the group "
+                "brokers nor bootstrap_servers in skidway_clusters."
+            )
+
+
+def _settings_problems(
+    clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
+) -> Iterable[str]:
     for program, group in GROUPS.items():
         for name in groups.get(group, []):
             settings = flat(hosts[name].get(f"{program}_settings") or {})
@@ -84,7 +122,7 @@ def _settings_problems(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterabl
                 )
     for name in groups.get("agents", []):
         settings = flat(hosts[name].get("agent_settings") or {})
-        cluster = hosts[name].get("skidway_cluster")
+        cluster = cluster_of(hosts[name], clusters)
         for key, ours in (("host.name", name), ("cluster.name", cluster)):
             if settings.get(key, ours) != ours:
                 yield (
@@ -92,6 +130,13 @@ def _settings_problems(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterabl
                     f"know it as {ours}: leave {key} to the role (it is the host's name in the "
                     "inventory, and its skidway_cluster)."
                 )
+    for name in groups.get("audit", []):
+        shared = COUNTERS_OWN & flat(hosts[name].get("audit_counter_settings") or {}).keys()
+        if shared and len(hosts[name].get("audit_counters") or clusters) > 1:
+            yield (
+                f"{name}: audit_counter_settings sets {', '.join(sorted(shared))} for all counters,"
+                " and each needs its own: say it in audit_counters."
+            )
     if len(groups.get("audit", [])) > 1:
         yield (
             f"The group audit has {len(groups['audit'])} hosts ({', '.join(groups['audit'])}): two "
@@ -99,13 +144,15 @@ def _settings_problems(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterabl
         )
 
 
-def _number_problems(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
+def _number_problems(
+    clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
+) -> Iterable[str]:
     ids: Counter[tuple[str, Any]] = Counter()
     for name in groups.get("brokers", []):
         if hosts[name].get("broker_id") is None:
             yield f"{name} is in the group brokers, and has no broker_id: give it one for good."
         else:
-            ids[str(hosts[name].get("skidway_cluster")), int(hosts[name]["broker_id"])] += 1
+            ids[cluster_of(hosts[name], clusters), int(hosts[name]["broker_id"])] += 1
     for (cluster, number), times in ids.items():
         if times > 1:
             yield f"broker_id {number} is given to {times} brokers of {cluster}."

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .inventory import HostVars
+from .inventory import Clusters, HostVars, cluster_of
 from .settings import Settings
 
 NAMED = 5
 """So many names are in a sentence."""
 
 
-def roster(before: Mapping[str, Any] | None, agents: Iterable[HostVars]) -> Settings:
+def roster(
+    before: Mapping[str, Any] | None, agents: Iterable[HostVars], clusters: Clusters
+) -> Settings:
     """The audit's roster: the inventory's agents; who was in it `before` stays, as retired."""
     hosts: dict[str, Settings] = {}
     for each in (before or {}).get("hosts") or []:
@@ -21,7 +23,7 @@ def roster(before: Mapping[str, Any] | None, agents: Iterable[HostVars]) -> Sett
         name = str(agent["inventory_hostname"])
         hosts[name] = {
             "host": name,
-            "cluster": str(agent.get("skidway_cluster", "")),
+            "cluster": cluster_of(agent, clusters),
             "topics": sorted({str(source["topic"]) for source in sources(agent)}),
         }
     return {"hosts": [hosts[name] for name in sorted(hosts)]}
@@ -35,9 +37,9 @@ def retirement_problem(
     `most`: a number, or "N%" of the hosts that are expected (then at least one): an inventory of
     one datacenter, or one that was read by half, must not silence the audit for all the others.
     """
-    after = roster(before, agents)["hosts"]
+    there = {str(agent["inventory_hostname"]) for agent in agents}
     expected = {each["host"] for each in (before or {}).get("hosts") or [] if not _retired(each)}
-    gone = [each["host"] for each in after if each["host"] in expected and _retired(each)]
+    gone = sorted(expected - there)
     share = str(most).strip()
     if share.endswith("%"):
         allowed = max(1, int(len(expected) * float(share[:-1]) / 100))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from .inventory import Clusters, Groups, HostVars
+from .inventory import Clusters, Groups, HostVars, cluster_of
 from .settings import texts
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -24,7 +24,7 @@ def exempt_topics(
 
     A cluster that mirrors others counts as one that is published to only if it has agents.
     """
-    published = {str(hosts[name].get("skidway_cluster", "")) for name in groups.get("agents", [])}
+    published = {cluster_of(hosts[name], clusters) for name in groups.get("agents", [])}
     loaders = [hosts[name] for name in groups.get("loaders", [])]
     exempt: dict[str, list[str]] = {"mirror": [], "hdfs": []}
     for name in clusters:
@@ -56,7 +56,7 @@ def _unloaded(clusters: Clusters, name: str, loaders: Iterable[HostVars]) -> lis
     """The topics of a cluster that no loader takes, neither there nor where they are mirrored."""
     by_loader = []
     for loader in loaders:
-        here = str(loader.get("skidway_cluster", ""))
+        here = cluster_of(loader, clusters)
         given = [_pattern(text) for text in _given(loader)]
         if here == name:
             own = given or ([] if _mirrors(clusters, here) else [".*"])
