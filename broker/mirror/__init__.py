@@ -4,10 +4,11 @@
     rounds      what a look at the source's topics means for ours              (pure)
     follower    one partition: checked, followed, interrupted, stopped         (pure)
     partition   one partition: its follower, the log that it fills, its trouble
+    surroundings  what a source needs around it: a client there, and this broker
     topics      one source cluster: its topics, made and extended here         (loop)
+    bounds      where a partition of the source begins and ends: asked for     (loop)
     progress    how far we are, told to the source as a group's offsets        (pure)
     source      one source cluster: its partitions and fetches                 (loop)
-    surroundings  what a source needs around it: a client there, and this broker
     resolver    names of source brokers, looked up away from the loop
     mirrors     all sources of this broker, the loop's turns and timers        (loop)
     status      what all this looks like from outside: /health, command, metrics

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from broker.mirror.surroundings import Ask
 from skidway import log
 from skidway.errors import SkidwayError
-from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.group_offsets import (
@@ -31,14 +31,6 @@ REPEATED_AFTER_S: Final = 3600.0
 PARTITIONS_A_REQUEST: Final = 1000
 Offsets = Mapping[TopicPartition, int]
 _log = log.get(__name__)
-
-
-class Ask(Protocol):
-    """Asks the source; without an address, any of its brokers."""
-
-    def __call__(
-        self, call: Call, then: Callable[[Answer], None], address: Address | None = None
-    ) -> None: ...
 
 
 class Progress:

@@ -10,12 +10,12 @@ partitions serves its own clients all the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from random import random
 
 from broker.coordination.store import TooManyGaps
 from broker.log.files import DamagedLog, StorageFailed
 from broker.mirror import rounds
+from broker.mirror.bounds import Bounds, ask_bounds
 from broker.mirror.follower import Append, LookAgain, NameGap, Phase, Stop, Unverifiable
 from broker.mirror.partition import UNKNOWN, MirrorPartition
 from broker.mirror.progress import Progress
@@ -29,10 +29,9 @@ from skidway.errors import SkidwayError
 from skidway.kafka.batch import BatchHeader, CorruptBatch, check, read_header
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.calls import Call
-from skidway.kafka.client.cluster import EARLIEST, LATEST, Address, ListedOffset
+from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.fetching import Fetched
-from skidway.kafka.client.requests import list_offsets_call, listed_offsets
 from skidway.kafka.errors import OffsetOutOfRange
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
@@ -286,35 +285,21 @@ class MirrorSource:
             self._later(each, str(error))
 
     def _ask_bounds(self, each: MirrorPartition) -> None:
-        """Brokers do not all say in the refusal where the log begins and ends."""
-        tp, attempt = each.tp, each.attempt
-        leader = self._client.cluster.leader(tp)
+        attempt = each.attempt
         each.tries += 1
 
         def is_stale() -> bool:
             return not self._is_current(each) or each.attempt != attempt
 
-        def earliest(answer: Answer) -> None:
-            first = _listed(answer, tp)
-            if is_stale():
-                return
-            if isinstance(first, str):
-                self._later(each, first)
+        def told(bounds: Bounds | str) -> None:
+            if isinstance(bounds, str):
+                self._later(each, bounds)
             else:
-                then = partial(latest, first.offset)
-                self._ask(list_offsets_call({tp: LATEST}), then, leader)
+                each.watermark = bounds.end
+                self._carry_out(each, each.follower.out_of_range(*bounds))
 
-        def latest(first: int, answer: Answer) -> None:
-            last = _listed(answer, tp)
-            if is_stale():
-                return
-            if isinstance(last, str):
-                self._later(each, last)
-            else:
-                each.watermark = last.offset
-                self._carry_out(each, each.follower.out_of_range(first, last.offset))
-
-        self._ask(list_offsets_call({tp: EARLIEST}), earliest, leader)
+        leader = self._client.cluster.leader(each.tp)
+        ask_bounds(self._ask, each.tp, leader, is_stale=is_stale, told=told)
 
     # what follows
 
@@ -449,13 +434,3 @@ def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
     except CorruptBatch as error:
         return headers, f"a batch came damaged: {error}"
     return headers, ""
-
-
-def _listed(answer: Answer, tp: TopicPartition) -> ListedOffset | str:
-    """The offset that was asked for, or why there is none."""
-    if answer.error is not None:
-        return str(answer.error)
-    found = listed_offsets(answer.response).get(tp)
-    if isinstance(found, ListedOffset):
-        return found
-    return "the source does not say where the log begins or ends" if found is None else str(found)

@@ -13,12 +13,21 @@ from skidway.errors import SkidwayError
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import Address, Cluster
+from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.following import Turn
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
 Done = Callable[[SkidwayError | None], None]
 """How something went that took a while; None = well."""
+
+
+class Ask(Protocol):
+    """Asks the source; without an address, any of its brokers."""
+
+    def __call__(
+        self, call: Call, then: Callable[[Answer], None], address: Address | None = None
+    ) -> None: ...
 
 
 class SourceClient(Protocol):

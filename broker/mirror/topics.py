@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from broker.mirror import rounds
 from broker.mirror.rounds import Mirroring, Plan, TopicKey, topic_key
-from broker.mirror.surroundings import Done, Local
+from broker.mirror.surroundings import Ask, Done, Local
 from skidway import log
 from skidway.errors import SkidwayError
-from skidway.kafka.client.calls import Call
-from skidway.kafka.client.cluster import Address, Cluster, Topic, cluster_of
+from skidway.kafka.client.cluster import Cluster, Topic, cluster_of
 from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.metadata import metadata_call
 from skidway.kafka.client.requests import describe_configs_call
@@ -32,14 +31,6 @@ TOPICS_A_QUESTION: Final = 100
 """Topics whose configs are asked for at once."""
 CHANGES_MAX: Final = 100
 """Topics that are created or extended at a time: clients of this broker want ZooKeeper too."""
-
-
-class Ask(Protocol):
-    """Asks the source; without an address, any of its brokers."""
-
-    def __call__(
-        self, call: Call, then: Callable[[Answer], None], address: Address | None = None
-    ) -> None: ...
 
 
 _log = log.get(__name__)

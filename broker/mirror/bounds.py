@@ -1,0 +1,60 @@
+"""Where a partition of the source begins and ends: two questions to its leader, one by one.
+
+Brokers do not all say so in the refusal of a fetch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from broker.mirror.surroundings import Ask
+from skidway.kafka.client.cluster import EARLIEST, LATEST, Address, ListedOffset
+from skidway.kafka.client.connection import Answer
+from skidway.kafka.client.requests import list_offsets_call, listed_offsets
+from skidway.kafka.types import TopicPartition
+
+
+class Bounds(NamedTuple):
+    """Offsets: of the first record, and of the one that consumers will see next."""
+
+    first: int
+    end: int
+
+
+def ask_bounds(
+    ask: Ask,
+    tp: TopicPartition,
+    leader: Address | None,
+    *,
+    is_stale: Callable[[], bool],
+    told: Callable[[Bounds | str], None],
+) -> None:
+    """Asks, and tells the bounds, or why they are not known; nothing once it is stale."""
+
+    def first_listed(answer: Answer) -> None:
+        first = _listed(answer, tp)
+        if is_stale():
+            return
+        if isinstance(first, str):
+            told(first)
+        else:
+            offset = first.offset
+            ask(list_offsets_call({tp: LATEST}), lambda last: end_listed(offset, last), leader)
+
+    def end_listed(first: int, answer: Answer) -> None:
+        end = _listed(answer, tp)
+        if not is_stale():
+            told(end if isinstance(end, str) else Bounds(first, end.offset))
+
+    ask(list_offsets_call({tp: EARLIEST}), first_listed, leader)
+
+
+def _listed(answer: Answer, tp: TopicPartition) -> ListedOffset | str:
+    """The offset that was asked for, or why there is none."""
+    if answer.error is not None:
+        return str(answer.error)
+    found = listed_offsets(answer.response).get(tp)
+    if isinstance(found, ListedOffset):
+        return found
+    return "the source does not say where the log begins or ends" if found is None else str(found)
