@@ -39,6 +39,7 @@ or read them. Each mutable state has one owner:
     accounts.mail.Mail         audit messages that wait           memory; `outbox`
     accounts.deltas.Deltas     numbers, counts in no delta yet    memory; `sums`, `losses`, `meta`
     accounts.books.Books       the deltas; seals on their way     memory
+    accounts.leaving.Leaving   topics that have their last word   memory; `meta`
     topics.Topics              ids and last seals of topics       memory; `topics`
     schedule.Schedule          when everything is looked through  memory
     silences.Silences          who waits for brokers, since when  memory
@@ -54,6 +55,6 @@ recognizing the copy that copytruncate makes (patterns should leave such copies 
 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
 files (host, tracked, tracking, rotations, reading), state, accounts, beginning, loop, then
-destinations, connection, silences, program, ledger (what became of every byte), validation,
-installation (for a host without Ansible), cli.
+destinations, connection, silences, program, draining (its last word), ledger (what became of every
+byte), validation, installation (for a host without Ansible), cli.
 """

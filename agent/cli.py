@@ -1,9 +1,10 @@
-"""`skidway agent run | validate | state show | state adopt | state give-up | install-snippet`."""
+"""`skidway agent run | drain | validate | install-snippet | state show | adopt | give-up`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import threading
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ from typing import Any
 from skidway import service
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_json, table
+from skidway.errors import UsageError
 
 PROGRAM = "agent"
+DRAIN_S = 60.0
+"""How long draining may take, unless told."""
 
 
 def register(subparsers: Any) -> None:
@@ -26,6 +30,18 @@ def register(subparsers: Any) -> None:
     run = verbs.add_parser("run", help="tail and publish, in the foreground")
     add_config_options(run, AgentSettings)
     run.set_defaults(run=_run)
+    words = "deliver what the files hold and say the last word, before the host leaves for good"
+    draining = verbs.add_parser(
+        "drain",
+        help=words,
+        description=f"{words[:1].upper()}{words[1:]}. Stop the agent first, and what writes the"
+        " logs; run it as the user of the agent. An agent that is started again later goes on.",
+    )
+    add_config_options(draining)
+    draining.add_argument(
+        "--timeout-s", type=float, default=DRAIN_S, metavar="N", help=f"({DRAIN_S:.0f})"
+    )
+    draining.set_defaults(run=_drain)
     validate = verbs.add_parser("validate", help="say whether a configuration can be run")
     add_config_options(validate)
     validate.set_defaults(run=_validate)
@@ -72,6 +88,23 @@ def _run(args: argparse.Namespace) -> int:
     return service.run(
         PROGRAM, lambda shutdown: program.run(settings, shutdown), level=args.log_level
     )
+
+
+def _drain(args: argparse.Namespace) -> int:
+    sys.meta_path.insert(0, _WithoutPandas())
+    from agent import draining
+    from agent.validation import check_settings
+
+    if not 0 <= args.timeout_s <= threading.TIMEOUT_MAX:
+        raise UsageError("--timeout-s must be a number of seconds, and not negative.")
+    settings = _settings(args)
+    check_settings(settings)
+
+    def body(shutdown: service.Shutdown) -> int:
+        print(draining.drain(settings, shutdown, args.timeout_s))
+        return 0
+
+    return service.run(PROGRAM, body, level=args.log_level)
 
 
 def _validate(args: argparse.Namespace) -> int:

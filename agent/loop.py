@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from agent import beginning, events
 from agent.accounts.books import Books
+from agent.accounts.leaving import obstacles
 from agent.accounts.mail import Mail
 from agent.accounts.register import Register
 from agent.delivery.outbound import Outbound, Sink
@@ -30,7 +31,7 @@ from agent.destinations import Cluster, Destination
 from agent.files.handles import Handles
 from agent.files.host import FileKey, Host
 from agent.files.reading import Reader, Taken
-from agent.files.tracked import FileState
+from agent.files.tracked import FileState, TrackedFile
 from agent.files.tracking import SetApart, Tracker
 from agent.framing import READ_BYTES
 from agent.identity import FINGERPRINT_BYTES
@@ -96,7 +97,7 @@ class Loop:
             self._handles,
             idle_flush_s=settings.idle_flush_ms / 1000,
             close_rotated_s=settings.close_rotated_ms / 1000,
-            may_read=lambda tracked: tracked.announced,
+            may_read=self._may_read,
         )
         self.outbound = Outbound(sink)
         self._sequence = state.last_sequence()
@@ -149,6 +150,30 @@ class Loop:
     def limit(self, limits: Mapping[FileKey, int]) -> None:
         """Files are read up to these positions, all others not at all."""
         self.reader.limits = limits
+
+    def leave(self) -> None:
+        """From here on each topic gets its last word as soon as nothing of it is under way."""
+        self._books.leaving.is_asked = True
+
+    @property
+    def has_left(self) -> bool:
+        """Whether every topic's last word is said, and published."""
+        return not self.unsaid and self.is_settled
+
+    @property
+    def last_words(self) -> int:
+        """On how many topics the last word was said since the start."""
+        return len(self._books.leaving.done)
+
+    @property
+    def unsaid(self) -> set[str]:
+        """The topics whose last word was not said since the start."""
+        return self._sealed.keys() - self._books.leaving.done
+
+    def obstacles(self) -> list[str]:
+        """What still stands in the way of a last word, in sentences."""
+        tracker = self.tracker
+        return list(obstacles(self.unsaid, tracker.files.values(), tracker.unreadable))
 
     def turn(self, deliveries: Sequence[Delivery]) -> None:
         """One turn. Raises StateRefused, SkidwayError; a full disk is no error."""
@@ -211,6 +236,8 @@ class Loop:
     def _gather(self, now: float) -> _Turn:
         changes, self._first = self._first or Changes(), None
         now_ms = self._clock.time_ms()
+        if self._books.leaving.is_asked:
+            self._looks.ask(now)
         if self._looks.is_due(now) and not self.is_stopping:
             self._reconcile(now, now_ms, changes)
         self._register.mind_published()
@@ -220,6 +247,7 @@ class Loop:
         turn = _Turn(changes, self._take(now, now_ms))
         self._presses.promise(changes, turn.taken)
         self._mind_news(changes, now_ms)
+        self._take_back(turn, now_ms)
         self._account(changes, now, now_ms)
         changes.put_files(self.tracker.take_changed())
         self.mail.write(changes)
@@ -263,6 +291,14 @@ class Loop:
         has_backlog = sum(len(one.reading.data) for one in taken) >= READ_BYTES // 2
         self._read_at = now if has_backlog else now + self._settings.linger_ms / 1000
         return taken
+
+    def _may_read(self, tracked: TrackedFile) -> bool:
+        return tracked.announced and not self._books.leaving.is_done_with(tracked.birth.topic)
+
+    def _take_back(self, turn: _Turn, now_ms: int) -> None:
+        """Before anything is read behind a last word, it is none any more."""
+        read_on = {one.tracked.birth.topic for one in turn.taken}
+        self._books.take_back(turn.changes, now_ms, read_on, self._sealed, self._progress.offsets)
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
         """The checkpoint: positions, what they passed, and which files are at their end."""

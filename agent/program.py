@@ -1,4 +1,4 @@
-"""`skidway agent run`: from settings to a running loop, and to an orderly end.
+"""`skidway agent run` and `drain`: from settings to a running loop, and to an orderly end.
 
     state (locked) -> metrics -> registry and cluster (waited for) -> restored? -> loop
 
@@ -11,7 +11,7 @@ import gc
 import json
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -41,7 +41,7 @@ from skidway.telemetry import Health, TelemetryServer
 
 WAIT_FIRST_S = 0.5
 WAIT_MAX_S = 10.0
-DRAIN_S = 10.0
+SETTLE_S = 10.0
 """How long a stopping agent waits for what is on its way; the rest is sent again at the start."""
 
 REFRESH_S = 30.0
@@ -65,7 +65,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class _Status:
+class Status:
     """What /health says; replaced as a whole, read by another thread."""
 
     health: Health
@@ -74,36 +74,51 @@ class _Status:
 def run(settings: AgentSettings, shutdown: Shutdown) -> int:
     """Runs until the shutdown. Raises SkidwayError for what a person has to decide."""
     gc.set_threshold(GARBAGE_AFTER)
-    status = _Status(Health(False, {"status": "starting"}))
+    status = Status(Health(False, {"status": "starting"}))
     clock = SystemClock()
     with ExitStack() as stack:
-        stack.enter_context(DirectoryLock(settings.state_dir))
-        state = open_state(settings.state_dir)
-        stack.callback(state.close)
-        check_machine(state, identity.machine_id())
+        state = stack.enter_context(opened(settings))
         telemetry = TelemetryServer(settings.metrics_listener, lambda: status.health)
         telemetry.start()
         stack.callback(telemetry.stop)
-        asking = Client(
-            settings.bootstrap_servers, client_id=CLIENT_ID, request_timeout_ms=ASK_TIMEOUT_MS
-        )
-        stack.enter_context(asking)
-        client = stack.enter_context(Client(settings.bootstrap_servers, client_id=CLIENT_ID))
+        clients = stack.enter_context(connected(settings))
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
-        found = _connect(settings, state, asking, clock, shutdown, status)
+        found = find(settings, state, clients[0], clock, shutdown, status)
         if found is None:
             return 0
-        with RunningAgent(
-            settings, state, (asking, client), clock, shutdown, status, found
-        ) as agent:
+        with RunningAgent(settings, state, clients, clock, shutdown, status, found) as agent:
             systemd.ready(f"tailing for {len(found.destinations)} topics")
             agent.run()
     _log.info("agent_stopped")
     return 0
 
 
+@contextmanager
+def opened(settings: AgentSettings) -> Iterator[State]:
+    """The state, for this process alone. Raises StateRefused."""
+    with DirectoryLock(settings.state_dir):
+        state = open_state(settings.state_dir)
+        try:
+            check_machine(state, identity.machine_id())
+            yield state
+        finally:
+            state.close()
+
+
+@contextmanager
+def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
+    """Two clients: one that asks and gives up soon, one that sends."""
+    with (
+        Client(
+            settings.bootstrap_servers, client_id=CLIENT_ID, request_timeout_ms=ASK_TIMEOUT_MS
+        ) as asking,
+        Client(settings.bootstrap_servers, client_id=CLIENT_ID) as sending,
+    ):
+        yield asking, sending
+
+
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """What cluster and registry said at the start."""
 
     cluster: Cluster
@@ -111,14 +126,14 @@ class _Found:
     audit_partition: TopicPartition
 
 
-def _connect(
+def find(
     settings: AgentSettings,
     state: State,
     client: Client,
     clock: Clock,
     shutdown: Shutdown,
-    status: _Status,
-) -> _Found | None:
+    status: Status,
+) -> Found | None:
     """Waits for cluster and registry; None if the end was asked for before they were there."""
 
     def pause(seconds: float) -> None:
@@ -131,7 +146,7 @@ def _connect(
         security=settings.registry_security,
     )
 
-    def attempt() -> _Found:
+    def attempt() -> Found:
         cluster, is_kafka = connection.cluster_of(client, settings.cluster_name)
         connection.ensure_topics(client, settings, is_kafka, pause)
         partitions = topic.ensure(client, clock, pause)
@@ -139,7 +154,7 @@ def _connect(
         newest = newest_own(client, Fetcher(client), Tier.AGENT, str(state.agent), clock)
         check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
         mine = topic.partition_of(str(state.agent), partitions)
-        return _Found(cluster, destinations, TopicPartition(TOPIC, mine))
+        return Found(cluster, destinations, TopicPartition(TOPIC, mine))
 
     found = _insist(attempt, shutdown, status)
     if found is not None:
@@ -147,7 +162,7 @@ def _connect(
     return found
 
 
-def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: _Status) -> T | None:
+def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T | None:
     """Tries until it works; what is unreachable now may come."""
     for pause_s in _pauses():
         if shutdown.requested:
@@ -169,6 +184,20 @@ def _pauses() -> Iterator[float]:
         pause_s = min(pause_s * 2, WAIT_MAX_S)
 
 
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """How far a leaving agent came.
+
+    said: topics whose last word is said; unsaid: the others, and what stands in their way.
+    is_published: whether all that was said has arrived.
+    """
+
+    said: int
+    unsaid: set[str]
+    obstacles: list[str]
+    is_published: bool
+
+
 class RunningAgent:
     """The loop with its sockets, its watch and its clock."""
 
@@ -179,8 +208,8 @@ class RunningAgent:
         clients: tuple[Client, Client],
         clock: Clock,
         shutdown: Shutdown,
-        status: _Status,
-        found: _Found,
+        status: Status,
+        found: Found,
     ) -> None:
         """clients: one that asks and gives up soon, one that sends."""
         self._settings = settings
@@ -224,9 +253,18 @@ class RunningAgent:
             self._mind(self._clock.monotonic())
             self._turn(self._watch.inbox.fileno(), self._shutdown.fileno())
         self._loop.is_stopping = True
-        deadline = self._clock.monotonic() + DRAIN_S
+        deadline = self._clock.monotonic() + SETTLE_S
         while not self._loop.is_settled and self._clock.monotonic() < deadline:
             self._turn()
+
+    def drain(self) -> Drained:
+        """Turns until the last word is said on every topic, or the shutdown."""
+        self._loop.leave()
+        while not self._loop.has_left and not self._shutdown.requested:
+            self._mind(self._clock.monotonic())
+            self._turn(self._watch.inbox.fileno(), self._shutdown.fileno())
+        loop = self._loop
+        return Drained(loop.last_words, loop.unsaid, loop.obstacles(), loop.is_settled)
 
     def _turn(self, *wake: int) -> None:
         patience_s = self._loop.patience_s()

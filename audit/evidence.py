@@ -53,6 +53,7 @@ class SealNote(NamedTuple):
     number: int
     sealed_until: int
     at: int
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +352,7 @@ def _add(found: Evidence, key: SenderKey, message: Delta | Seal, *, counted: boo
     elif counted:
         agent = agent_of(message.sender)
         for sealed in message.topics:
-            note = SealNote(key.epoch, message.number, sealed.sealed_until, sealed.at)
+            note = SealNote(key.epoch, message.number, sealed.sealed_until, sealed.at, sealed.final)
             found.topic(sealed.source).seals.setdefault(agent, []).append(note)
 
 

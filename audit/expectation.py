@@ -25,7 +25,9 @@ class Expectation:
         self._name = source.topic.removesuffix(REJECTED_SUFFIX)
         self.topics = [evidence.topic(each) for each in _related(evidence, source)]
         self.known = {agent for topic in self.topics for agent in topic.agents}
-        self.agents = self._expected() if Tier.AGENT in policy.tiers else set()
+        waited = {agent for agent in self.known if not self.is_retired(agent)}
+        self._newest = {self._host(agent): agent for agent in oldest_first(evidence, waited)}
+        self.agents = self._expected(waited) if Tier.AGENT in policy.tiers else set()
 
     def unheard(self) -> list[str]:
         """Hosts that must report the topic, and no agent of theirs ever spoke of it."""
@@ -36,14 +38,18 @@ class Expectation:
         """Whether nobody waits for this agent."""
         return self._roster.is_retired(self._cluster, self._host(agent), agent)
 
-    def _expected(self) -> set[int]:
-        waited = {agent for agent in self.known if not self.is_retired(agent)}
+    def is_gone(self, agent: int) -> bool:
+        """Whether it may leave for good: it is retired, or its host has a newer agent."""
+        if self.is_retired(agent):
+            return True
+        return not self._roster.is_silent and self._newest.get(self._host(agent)) != agent
+
+    def _expected(self, waited: set[int]) -> set[int]:
         if self._roster.is_silent:
             return waited
-        newest = {self._host(agent): agent for agent in oldest_first(self._evidence, waited)}
         return {
             agent
-            for host, agent in newest.items()
+            for host, agent in self._newest.items()
             if self._roster.expects(self._cluster, self._name, host)
         }
 

@@ -33,8 +33,11 @@ from skidway import log
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
-FORMAT = 2
-_UPGRADES = {1: "ALTER TABLE positions ADD COLUMN topic_id TEXT NOT NULL DEFAULT ''"}
+FORMAT = 3
+_UPGRADES = {
+    1: "ALTER TABLE positions ADD COLUMN topic_id TEXT NOT NULL DEFAULT ''",
+    2: "ALTER TABLE seals ADD COLUMN final INTEGER NOT NULL DEFAULT 0",
+}
 DATABASE = "audit.db"
 """Name of the file in the collector's store."""
 
@@ -65,6 +68,7 @@ CREATE TABLE tallies (
 ) WITHOUT ROWID;
 CREATE TABLE seals (
     source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER, sealed_until INTEGER, at INTEGER,
+    final INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (source, agent, epoch, number)
 ) WITHOUT ROWID;
 CREATE TABLE losses (
@@ -297,12 +301,15 @@ class Ledger:
     def _add_seals(self, message: Seal) -> None:
         agent, epoch = agent_of(message.sender), message.sender.epoch
         self._connection.executemany(
-            "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (self._source(x.source), agent, epoch, message.number, x.sealed_until, x.at)
+                (
+                    self._source(x.source), agent, epoch, message.number,
+                    x.sealed_until, x.at, int(x.final),
+                )
                 for x in message.topics
             ],
-        )
+        )  # fmt: skip
 
     def _seen(self, sender: Sender, time_ms: int) -> None:
         self._connection.execute(

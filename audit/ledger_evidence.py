@@ -173,16 +173,20 @@ class _Reader:
         self, number: int, agent: int, epoch: int, limits: Sequence[int]
     ) -> Iterator[SealNote]:
         query = (
-            "SELECT epoch, number, sealed_until, at FROM seals"
+            "SELECT epoch, number, sealed_until, at, final FROM seals"
             " WHERE source = ? AND agent = ? AND epoch = ? AND number < ? ORDER BY number"
         )
         for limit in limits:
             for row in self._connection.execute(
                 f"{query} DESC LIMIT 1", (number, agent, epoch, limit)
             ):
-                yield SealNote(*row)
+                yield _seal_note(*row)
         for row in self._connection.execute(f"{query} LIMIT 1", (number, agent, epoch, _NO_LIMIT)):
-            yield SealNote(*row)
+            yield _seal_note(*row)
+
+
+def _seal_note(epoch: int, number: int, sealed_until: int, at: int, final: int) -> SealNote:
+    return SealNote(epoch, number, sealed_until, at, bool(final))
 
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:

@@ -125,13 +125,15 @@ class SealedTopic:
     """All that lay in the topic's files at wall time `sealed_until` is in deltas.
 
     at: number of the last delta when that time was noted. offsets: (partition, last acknowledged
-    offset).
+    offset). final: the agent leaves for good, so nothing of it comes behind that; `at` is then the
+    last delta of all.
     """
 
     source: Source
     sealed_until: int
     at: int
     offsets: tuple[tuple[int, int], ...] = ()
+    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +271,7 @@ def _flat(part: Range | Count | Loss | Gap | SealedTopic, *names: str) -> dict[s
 
 def _seal_record(sealed: SealedTopic) -> dict[str, Any]:
     offsets = [{"partition": partition, "offset": offset} for partition, offset in sealed.offsets]
-    return _flat(sealed, "sealed_until", "at") | {"offsets": offsets}
+    return _flat(sealed, "sealed_until", "at", "final") | {"offsets": offsets}
 
 
 def _announcement_record(message: Announcement) -> dict[str, Any]:
@@ -320,7 +322,9 @@ def _loss(record: dict[str, Any]) -> Loss:
 
 def _sealed(record: dict[str, Any]) -> SealedTopic:
     offsets = tuple((x["partition"], x["offset"]) for x in record["offsets"])
-    return SealedTopic(_source(record), record["sealed_until"], record["at"], offsets)
+    return SealedTopic(
+        _source(record), record["sealed_until"], record["at"], offsets, record["final"]
+    )
 
 
 def _source(record: dict[str, Any]) -> Source:

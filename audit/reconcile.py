@@ -7,8 +7,9 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
     chains    each sender's deltas of this bucket are all there
     epochs    the bucket does not lie between an agent's old epoch and its new one
     losses    no declared loss may belong to it
-    seal      the agent's newest seal was made behind the bucket's end plus lateness, and no delta
-              touched the bucket after that seal's `at`
+    seal      the agent's newest seal was made behind the bucket's end plus lateness, or is the
+              last word of an agent that nobody waits for; and no delta touched the bucket after
+              that seal's `at`
     clock     ours, too, is behind the bucket's end plus lateness
     equation  every tier that the topic must have counted, and all counted the same records
 
@@ -259,7 +260,7 @@ class TopicJudgement:
             yield self._waiting(agent, bucket, "the agent has not sealed this topic yet", 0)
             return
         newest = seals[-1]
-        if newest.sealed_until < self._due(bucket):
+        if newest.sealed_until < self._due(bucket) and not self._is_last_word(agent, newest):
             when = reasons.of_time(newest.sealed_until)
             yield self._waiting(
                 agent, bucket, f"the agent has sealed up to {when} only", newest.sealed_until
@@ -273,6 +274,10 @@ class TopicJudgement:
             )
         if self._now_ms < self._due(bucket):
             yield _TOO_YOUNG
+
+    def _is_last_word(self, agent: int, newest: SealNote) -> bool:
+        """Whether nothing comes behind the seal: the agent said so, and nobody waits for it."""
+        return newest.final and self._expectation.is_gone(agent)
 
     def _waiting(self, agent: int, bucket: BucketId, reason: str, since_ms: int) -> Finding:
         """Open while the agent lives; unknown once it is silent and the bucket is due."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 from agent import events
 from agent.accounts import sealing
 from agent.accounts.deltas import Deltas
+from agent.accounts.leaving import Leaving
 from agent.accounts.mail import Mail
 from agent.accounts.sealing import Noted
 from agent.files.reading import Reader
@@ -28,7 +30,7 @@ LATENESS_MS = 120_000
 
 
 class Books:
-    """Owns the deltas, which losses were declared, and the seals that are on their way."""
+    """Owns the deltas, which losses were declared, the seals that are on their way, last words."""
 
     def __init__(
         self, settings: AgentSettings, state: State, sender: Sender, topics: Topics, mail: Mail
@@ -40,6 +42,7 @@ class Books:
         self._mail = mail
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._noted: list[Noted] = []
+        self.leaving = Leaving(state.left)
         self._cut_at = self._seal_at = self._life_at = 0.0
         size = settings.audit_bucket_ms
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
@@ -149,7 +152,7 @@ class Books:
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
         """W and `at`, noted before the patterns are looked through; None if no seal is due."""
-        if now < self._seal_at:
+        if now < self._seal_at and not self.leaving.is_asked:
             return None
         self._seal_at = now + self._settings.seal_interval_ms / 1000
         self._deltas.cut(now_ms, changes)
@@ -161,7 +164,9 @@ class Books:
         """How far each topic's files must be settled; a topic that waits keeps its older note."""
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
-            if topic in waiting or sealing.held_back_by(topic, tracker.unreadable):
+            if topic in waiting or self.leaving.is_done_with(topic):
+                continue
+            if sealing.held_back_by(topic, tracker.unreadable):
                 continue
             files = [
                 (tracked, reader.limit_of(tracked))
@@ -169,7 +174,9 @@ class Books:
                 if tracked.birth.topic == topic
             ]
             doubts = tracker.doubts[topic]
-            self._noted.append(sealing.note(topic, wall_ms, at, doubts, files))
+            noted = sealing.note(topic, wall_ms, at, doubts, files)
+            final = self.leaving.judge(noted, tracker.files)
+            self._noted.append(replace(noted, final=final))
 
     def seal(
         self,
@@ -181,21 +188,57 @@ class Books:
     ) -> None:
         """Sends the seals whose noted bytes are settled and in deltas."""
         files, doubts = tracker.files, tracker.doubts
-        self._noted = [n for n in self._noted if not sealing.is_void(n, files, doubts[n.topic])]
+        for noted in list(self._noted):
+            if sealing.is_void(noted, files, doubts[noted.topic]):
+                self._noted.remove(noted)
+                self.leaving.voided(noted.topic)
         ready = [noted for noted in self._noted if sealing.is_complete(noted, files)]
         if not ready:
             return
         self._deltas.cut(now_ms, changes)
         self._noted = [noted for noted in self._noted if noted not in ready]
+        self._say(ready, changes, now_ms, topics, offsets)
+
+    def take_back(
+        self,
+        changes: Changes,
+        now_ms: int,
+        read_on: Collection[str],
+        topics: Mapping[str, tuple[Source, Source]],
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        """What was a last word is an ordinary seal from now on. read_on: topics read right now."""
+        again = self.leaving.spoken_again(read_on)
+        if not again:
+            return
+        seals = []
+        for topic in sorted(again):
+            until = self._topics.sealed_until(topic)
+            self.leaving.said(topic, final=False)
+            if until is not None and topic in topics:  # not of a topic that was made again
+                seals.append(Noted(topic, until, self._deltas.number, 0, {}))
+        changes.put_left(self.leaving.left)
+        self._say(seals, changes, now_ms, topics, offsets)
+
+    def _say(
+        self,
+        seals: Iterable[Noted],
+        changes: Changes,
+        now_ms: int,
+        topics: Mapping[str, tuple[Source, Source]],
+        offsets: Mapping[TopicPartition, int],
+    ) -> None:
         sealed: list[SealedTopic] = []
-        for noted in ready:
+        for noted in seals:
             for source in topics[noted.topic]:
                 last = tuple(
                     (tp.partition, offset)
                     for tp, offset in sorted(offsets.items())
                     if tp.topic == source.topic
                 )
-                sealed.append(SealedTopic(source, noted.wall_ms, noted.at, last))
+                sealed.append(SealedTopic(source, noted.wall_ms, noted.at, last, noted.final))
             data, _ = topics[noted.topic]
             self._topics.seal(noted.topic, data.topic_id, noted.wall_ms, changes)
+            if self.leaving.said(noted.topic, final=noted.final):
+                changes.put_left(self.leaving.left)
         self._deltas.seal(sealed, now_ms, changes)

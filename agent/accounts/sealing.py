@@ -19,13 +19,17 @@ from agent.files.tracked import FileState, TrackedFile
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """One topic's files at the moment of a scan: file id -> how far it must be settled."""
+    """One topic's files at the moment of a scan: file id -> how far it must be settled.
+
+    final: it is the last word of an agent that leaves for good (see leaving).
+    """
 
     topic: str
     wall_ms: int
     at: int
     doubts: int
     targets: Mapping[int, int]
+    final: bool = False
 
 
 def note(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 from collections.abc import Iterable
@@ -22,6 +23,9 @@ Row = tuple[Any, ...]
 
 SINCE: Final = "since "
 """What the keys of `meta` begin with that say when a topic was started with first."""
+
+LEFT: Final = "left"
+"""The key of `meta` that says of which topics the last word is said."""
 
 _MARK = struct.Struct("<qI")
 
@@ -65,6 +69,10 @@ class Changes:
     def put_since(self, topic: str, now_ms: int) -> None:
         """When a topic was started with first."""
         self.put_meta(SINCE + topic, now_ms)
+
+    def put_left(self, topics: Iterable[str]) -> None:
+        """The topics whose newest seal is a last word."""
+        self.put_meta(LEFT, json.dumps(sorted(topics)))
 
     def forget_offsets(self, topic: str) -> None:
         """Of a topic that was made again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -16,7 +17,7 @@ from agent.delivery.recipe import Recipe, from_json
 from agent.files.host import FileKey
 from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from agent.identity import Fingerprint, Guard
-from agent.state.changes import SINCE, Changes, checksum, marks_of, source_row
+from agent.state.changes import LEFT, SINCE, Changes, checksum, marks_of, source_row
 from agent.state.tables import APPLICATION_ID, FORMAT, TABLES
 from audit.counts import BucketKey, Sums
 from audit.messages import Certainty, Loss
@@ -77,6 +78,7 @@ class State:
         self.cluster = str(meta.get("cluster", ""))
         self.cluster_id = str(meta.get("cluster_id", ""))
         self.bucket_ms = int(meta.get("bucket_ms", 0))
+        self.left = frozenset(json.loads(meta.get(LEFT, "[]")))
 
     def close(self) -> None:
         """Closes the connection; what was committed stays."""

@@ -9,8 +9,11 @@ knows:
     D1  a line that lay in a file when the seal's W was noted
     D2  a line that lay in a file when the last delta of its bucket was cut
     D3  a bucket that is not over yet
+    D4  a line that was written before its bucket was due
 
-None of these may be missing from the rows of a bucket that is called complete.
+None of these may be missing from the rows of a bucket that is called complete. Only of an agent
+that took its leave, is retired and has not spoken since, D4 is not asked: what is written where
+nobody is left to read it, nobody waits for.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ from audit.messages import (
     Tier,
 )
 from audit.reconcile import verdicts
+from audit.roster import Roster
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 
@@ -56,6 +60,7 @@ POLICY = Policy(
     silence_ms=10**9,
     ahead_ms=20_000,
 )
+RETIRED = replace(POLICY, roster=Roster(retired=[str(AGENT)]))
 
 SENDERS = {
     Tier.AGENT: Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1),
@@ -66,7 +71,11 @@ SENDERS = {
 
 @dataclass(frozen=True)
 class Faults:
-    """What may happen beside the ordinary."""
+    """What may happen beside the ordinary.
+
+    drains: the agent takes its leave, is retired, comes back. Against the rules: hasty_drains say
+    the last word while lines lie unread, silent_returns do not take it back.
+    """
 
     old_files: bool = True
     clock_steps: bool = False
@@ -75,6 +84,9 @@ class Faults:
     doubled_rows: bool = False
     lost_messages: bool = False
     restores: bool = False
+    drains: bool = False
+    hasty_drains: bool = False
+    silent_returns: bool = False
     steps: int = 70
     own_clock: bool = True
     blind: Callable[[Evidence], None] = lambda evidence: None
@@ -82,13 +94,15 @@ class Faults:
 
 @dataclass
 class Line:
-    """One line: its file, place in it, bucket, and when it was written (a world-wide sequence)."""
+    """One line: its file, place in it, bucket, and when it was written (a world-wide sequence, and
+    the host's clock)."""
 
     number: int
     file: int
     index: int
     bucket: int
     written: int
+    written_ms: int
 
 
 @dataclass
@@ -133,10 +147,12 @@ class World:
         self.inbox: list[Message] = []
         self.delivered: list[Message] = []
         self.last_seal: tuple[int, int] | None = None
+        self.last_word: Snapshot | None = None
         self.seal_written: dict[tuple[int, int], int] = {}
         self.delta_written: dict[tuple[int, int], int] = {}
         self.copy: tuple[Teller, dict[int, int], set[int]] | None = None
         self.wrong: str | None = None
+        self.is_away = self.is_retired = False
         self.new_file()
 
     # The host.
@@ -163,7 +179,8 @@ class World:
         clock_ms = self.clock_ms()
         bucket = bucket if bucket is not None else clock_ms - clock_ms % BUCKET_MS
         self.sequence += 1
-        line = Line(len(self.lines), file, len(self.files[file]), bucket, self.sequence)
+        place = len(self.files[file])
+        line = Line(len(self.lines), file, place, bucket, self.sequence, clock_ms)
         self.lines.append(line)
         self.files[file].append(line)
 
@@ -215,14 +232,37 @@ class World:
             return
         if any(f in self.files and self.checkpoint[f] < n for f, n in noted.sizes.items()):
             return
+        self.seal(noted)
+        self.snapshot = None
+
+    def seal(self, noted: Snapshot, *, final: bool = False) -> None:
         teller = self.tellers[Tier.AGENT]
         teller.last += 1
-        sealed = SealedTopic(LOGS, noted.sealed_until, noted.at)
-        seal = Seal(teller.sender, teller.last, self.clock_ms(), (sealed,))
+        sealed = SealedTopic(LOGS, noted.sealed_until, noted.at, final=final)
         self.seal_written[teller.sender.epoch, teller.last] = noted.written
-        self.publish(seal)
+        self.publish(Seal(teller.sender, teller.last, self.clock_ms(), (sealed,)))
         self.last_seal = (noted.sealed_until, noted.at)
-        self.snapshot = None
+        self.last_word = noted if final else None
+
+    def drain(self) -> None:
+        """It ends in order; if nothing lies unread at that moment, with its last word."""
+        self.commit()
+        self.scan()
+        unread = any(self.checkpoint[file] < len(lines) for file, lines in self.files.items())
+        if not unread or self.faults.hasty_drains:
+            at = self.tellers[Tier.AGENT].last
+            self.seal(Snapshot(self.clock_ms(), {}, at, self.sequence), final=True)
+        self.is_away, self.snapshot = True, None
+
+    def come_back(self) -> None:
+        """What it said last is not the last word any more."""
+        self.is_away = False
+        if self.last_word is not None and not self.faults.silent_returns:
+            self.seal(replace(self.last_word, at=self.tellers[Tier.AGENT].last))
+
+    def retire(self) -> None:
+        """The operator takes the host out of the roster, or in again, whenever he likes."""
+        self.is_retired = not self.is_retired
 
     def delete(self) -> None:
         """A file vanishes; what was unread of a known one is declared lost, its end unseen."""
@@ -357,7 +397,8 @@ class World:
         self.faults.blind(evidence)
         complete = set()
         now_ms = self.now * SECOND if self.faults.own_clock else 10**12
-        for verdict in verdicts(evidence, POLICY, now_ms):
+        policy = RETIRED if self.is_retired else POLICY
+        for verdict in verdicts(evidence, policy, now_ms):
             if verdict.status is Status.COMPLETE:
                 complete.add(verdict.bucket)
                 self.wrong = self.wrong or self.falsehood(verdict.bucket, messages)
@@ -375,14 +416,23 @@ class World:
             if isinstance(x, Delta) and x.sender.tier is Tier.AGENT and _touches(x, bucket)
         )
         cut = max(cuts, default=0)  # a bucket that nobody counted has none
+        due = 0 if self.has_left(messages, newest) else bucket + BUCKET_MS + LATENESS_MS
         for line in self.lines:
             missing = line.bucket == bucket and line.number not in self.rows | self.unseen
             if missing and line.written <= max(sealed, cut):
                 lost = "declared lost, " if line.number in self.declared else ""
                 return f"D1/D2: line {line.number} of bucket {bucket} is no row ({lost}{line})"
+            if missing and line.written_ms < due and self.faults.drains:
+                return f"D4: line {line.number} of bucket {bucket} is no row ({line})"
         if bucket in self.doubled():
             return f"bucket {bucket} has a row twice"
         return None
+
+    def has_left(self, messages: list[Message], newest: Seal) -> bool:
+        """Whether nobody waits for the agent: its last word is the last that was heard of it."""
+        heard = [x for x in messages if isinstance(x, Delta | Seal) and x.sender == newest.sender]
+        is_last = newest.number == max(x.number for x in heard)
+        return self.is_retired and is_last and newest.topics[0].final
 
     def doubled(self) -> set[int]:
         counted: dict[int, int] = defaultdict(int)
@@ -400,10 +450,17 @@ class World:
     def step(self) -> None:
         faults = self.faults
         actions = [
-            (self.tick, 6.0), (self.write, 4), (self.scan, 2), (self.read, 6), (self.commit, 3),
-            (self.note_seal, 2), (self.count, 2), (self.load, 2), (self.deliver, 8),
-            (self.heartbeat, 0.5),
+            (self.tick, 6.0), (self.write, 4), (self.count, 2), (self.load, 2), (self.deliver, 8),
         ]  # fmt: skip
+        if self.is_away:
+            actions += [(self.come_back, 1)]
+        else:
+            actions += [
+                (self.scan, 2), (self.read, 6), (self.commit, 3), (self.note_seal, 2),
+                (self.heartbeat, 0.5),
+            ]  # fmt: skip
+            actions += [(self.drain, 1)] if faults.drains else []
+        actions += [(self.retire, 0.5)] if faults.drains else []
         actions += [(self.old_file, 0.5)] if faults.old_files else []
         actions += [(self.step_clock, 0.4)] if faults.clock_steps else []
         actions += [(self.delete, 0.5), (self.new_file, 0.5)] if faults.deletes else []
@@ -414,6 +471,9 @@ class World:
     def finish(self) -> set[int]:
         """Everything calms down, is read, counted, loaded and delivered."""
         self.skew = 0
+        self.is_retired = False
+        if self.is_away:
+            self.come_back()
         for _ in range(3):
             self.now += 40
             self.scan()
@@ -424,6 +484,23 @@ class World:
             while self.counted < len(self.broker):
                 self.count()
             self.load()
+        self.delivered += self.inbox
+        self.inbox = []
+        return self.judge(self.delivered)
+
+    def leave(self) -> set[int]:
+        """It is read to the end, says its last word, and is retired; the rest follows later."""
+        if self.is_away:
+            self.come_back()
+        self.scan()
+        while any(self.position[f] < len(self.files[f]) for f in self.known & set(self.files)):
+            self.read()
+        self.drain()
+        self.now += 40
+        self.is_retired = True
+        while self.counted < len(self.broker):
+            self.count()
+        self.load()
         self.delivered += self.inbox
         self.inbox = []
         return self.judge(self.delivered)
@@ -441,13 +518,15 @@ def _touches(delta: Delta, bucket: int) -> bool:
     return any(count.bucket == bucket for count in delta.counts)
 
 
-def _run(seed: int, faults: Faults) -> tuple[World, set[int]]:
+def _run(
+    seed: int, faults: Faults, end: Callable[[World], set[int]] = World.finish
+) -> tuple[World, set[int]]:
     world = World(seed, faults)
     for _ in range(faults.steps):
         world.step()
         if world.wrong:
             break
-    complete = set() if world.wrong else world.finish()
+    complete = set() if world.wrong else end(world)
     assert not world.wrong, f"seed {seed}: {world.wrong}"
     return world, complete
 
@@ -467,8 +546,9 @@ RUNS = range(80)
         Faults(old_files=False),
         Faults(clock_steps=True),
         Faults(steps=200, clock_steps=True),
+        Faults(drains=True),
     ],
-    ids=["ordinary", "no-old-files", "clock-steps", "long"],
+    ids=["ordinary", "no-old-files", "clock-steps", "long", "drains"],
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults) -> None:
     """Late lines, old files, several clocks, any order: no false word, and then the right one."""
@@ -488,6 +568,8 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults) -> None:
         Faults(lost_messages=True, lost_rows=True),
         Faults(restores=True, old_files=False),
         Faults(restores=True, lost_rows=True, clock_steps=True),
+        Faults(drains=True, lost_rows=True),
+        Faults(drains=True, lost_messages=True, lost_rows=True, steps=120),
     ],
     ids=lambda faults: "+".join(
         name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True
@@ -496,6 +578,14 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults) -> None:
 def test_faults_never_make_a_bucket_falsely_complete(faults: Faults) -> None:
     """Lost and doubled rows, vanished files, lost messages, restored states: none is hidden."""
     _run_all(RUNS, faults)
+
+
+@pytest.mark.parametrize("faults", [Faults(drains=True), Faults(drains=True, old_files=False)])
+def test_what_an_agent_delivered_that_left_for_good_is_complete(faults: Faults) -> None:
+    """Its last word is enough: no seal comes behind it, and no bucket waits for one."""
+    for seed in RUNS:
+        world, complete = _run(seed, faults, World.leave)
+        assert complete == world.expected_complete(), f"seed {seed}"
 
 
 def test_a_loss_and_a_double_in_one_bucket_do_not_cancel() -> None:
@@ -532,6 +622,12 @@ def _blind_to_touches(evidence: Evidence) -> None:
     """As if a seal held for whatever comes after it (no `at`)."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(at=10**9) for seal in seals]
+
+
+def _blind_to_rosters(evidence: Evidence) -> None:
+    """As if a last word held although its host is expected."""
+    for seals in evidence.topic(LOGS).seals.values():
+        seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 
 
 def _blind_to_losses(evidence: Evidence) -> None:
@@ -582,8 +678,21 @@ def _blind_to_epochs(evidence: Evidence) -> None:
         Faults(clock_steps=True, old_files=False, own_clock=False),
         Faults(restores=True, old_files=False, blind=_blind_to_epochs),
         Faults(lost_rows=True, doubled_rows=True, blind=_blind_to_checksums),
+        Faults(drains=True, hasty_drains=True),
+        Faults(drains=True, silent_returns=True),
+        Faults(drains=True, blind=_blind_to_rosters),
     ],
-    ids=["no-at", "no-losses", "no-holes", "no-own-clock", "no-epochs", "no-checksums"],
+    ids=[
+        "no-at",
+        "no-losses",
+        "no-holes",
+        "no-own-clock",
+        "no-epochs",
+        "no-checksums",
+        "last-words-too-early",
+        "last-words-not-taken-back",
+        "last-words-of-expected-hosts",
+    ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults) -> None:
     """With one rule taken out the same schedules do find a false word: the model can see it."""

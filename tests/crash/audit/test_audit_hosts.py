@@ -115,6 +115,19 @@ class Fleet:
         with urllib.request.urlopen(url, timeout=5) as answer:
             return " ".join(x for bucket in json.load(answer)["buckets"] for x in bucket["reasons"])
 
+    def _buckets(self) -> list[dict[str, Any]]:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{self.port}/buckets.json", timeout=5
+        ) as answer:
+            return list(json.load(answer)["buckets"])
+
+    def verdicts(self) -> set[str]:
+        return {bucket["verdict"] for bucket in self._buckets()}
+
+    def counted(self) -> int:
+        places = [x for bucket in self._buckets() for x in bucket["places"]]
+        return sum(x["count"] for x in places if x["tier"] == "broker")
+
     def stop(self) -> None:
         for program in (self.agent.program, self.counter, self.collector):
             if program.running:
@@ -236,3 +249,29 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
     assert status == 1
     assert "silent since" in said
     assert "1 of 1 expected hosts does not report (silent: app1)." in said
+
+
+def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
+    """Retired alone, its last buckets stay unknown; drained, they are complete: no seal will come.
+    Started again it is waited for as before, and its new lines count."""
+    fleet.agent.settings["seal.interval.ms"] = 600_000
+    fleet.start_counter()
+    fleet.start_collector()
+    fleet.agent.start()
+    fleet.write(100)
+    log = fleet.folder / "log" / "a.log"
+    eventually(lambda: fleet.agent.settled({log: log.stat().st_size}), what="all delivered")
+    assert fleet.agent.program.stop() == 0
+    fleet.write(10)  # not read any more
+    fleet.write_roster({**APP1, "retired": True})
+    eventually(lambda: "app1 (retired): the agent is silent: unknown since" in fleet.reasons())
+    done = run_skidway("agent", "drain", "--config", str(fleet.agent.config))
+    assert done.returncode == 0, done.stderr
+    eventually(lambda: fleet.verdicts() == {"complete"}, what="complete to its end")
+    fleet.write_roster(APP1)
+    eventually(lambda: "the agent is silent: unknown since" in fleet.reasons(), what="expected")
+    fleet.agent.settings["seal.interval.ms"] = 500
+    fleet.agent.start()
+    fleet.write(10)
+    eventually(lambda: fleet.verdicts() == {"complete"}, what="complete with what came then")
+    assert fleet.counted() == 120

@@ -123,7 +123,8 @@ def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarte
 
 
 def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
-    """Its positions have no topic id: they are taken for those of the topic that is there."""
+    """Its positions have no topic id: they are taken for those of the topic that is there. Its
+    seals are no last words."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)
@@ -131,6 +132,7 @@ def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
     ledger = Ledger(path)
     _collection(cluster, ledger, clock).turn(0)
     ledger._connection.execute("ALTER TABLE positions DROP COLUMN topic_id")
+    ledger._connection.execute("ALTER TABLE seals DROP COLUMN final")
     ledger._connection.execute("PRAGMA user_version = 1")
     ledger.close()
     ledger = Ledger(path)

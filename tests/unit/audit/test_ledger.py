@@ -72,7 +72,8 @@ deltas = st.builds(
 seals = st.builds(
     Seal, senders.filter(lambda x: x.tier is Tier.AGENT), st.integers(1, 5), times,
     st.lists(
-        st.builds(SealedTopic, topics, times, st.integers(0, 5)), max_size=2,
+        st.builds(SealedTopic, topics, times, st.integers(0, 5), st.just(()), st.booleans()),
+        max_size=2,
         unique_by=lambda x: x.source,
     ).map(tuple),
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +25,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from schemas import single_object
 from skidway.kafka.source import Source
 
 longs = st.integers(-(2**63), 2**63 - 1)
@@ -47,7 +50,9 @@ deltas = st.builds(
     st.tuples(losses),
     st.tuples(st.builds(Gap, sources, ints, longs, longs, words)),
 )
-sealed = st.builds(SealedTopic, sources, longs, longs, st.tuples(st.tuples(ints, longs)))
+sealed = st.builds(
+    SealedTopic, sources, longs, longs, st.tuples(st.tuples(ints, longs)), st.booleans()
+)
 announcements = st.builds(
     Announcement, times, longs, longs, words, words, longs, longs, st.binary(max_size=32), ints,
     sources, longs, maybe, maybe, maybe,
@@ -72,6 +77,19 @@ def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
     """Anybody can write to a topic; the collector must be able to say what it met."""
     with pytest.raises(MessageRefused, match="_skidway_audit"):
         messages.decode(value)
+
+
+def test_a_seal_of_before_last_words_is_none() -> None:
+    """What the schema in history/ wrote is read, with the new field's default."""
+    source = Source("dc1", "cid", "logs", "tid")
+    seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, (SealedTopic(source, 9, 4),))
+    _, record = single_object.decode(messages.encode(seal))
+    for each in record["seals"]:
+        assert each.pop("final") is False
+    path = resources.files("schemas").joinpath("history", "audit-1.avsc")
+    value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
+    assert value[:10] != messages.encode(seal)[:10]
+    assert messages.decode(value) == seal
 
 
 def test_a_message_cut_short_is_refused() -> None:

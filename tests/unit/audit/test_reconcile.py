@@ -324,6 +324,42 @@ def test_a_retired_host_is_not_waited_for() -> None:
         assert verdict(messages, policy).status is Status.COMPLETE
 
 
+def last_word(sender: Sender, number: int, at: int) -> Seal:
+    return Seal(sender, number, START + 1, (SealedTopic(LOGS, START + 1, at, final=True),))
+
+
+def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
+    """An ordinary seal as old leaves the bucket unknown; so does a line behind the last word."""
+    retired = replace(POLICY, roster=Roster(retired=["web1"]))
+    messages, late = good()[:4], NOW + POLICY.silence_ms
+    ordinary = verdict([*messages, seal(AGENT, 2, START + 1, 1)], retired, late)
+    assert ordinary.status is Status.UNKNOWN
+    assert verdict([*messages, last_word(AGENT, 2, 1)], retired, late).status is Status.COMPLETE
+    more = [delta(x, 3, count(1, previous=1)) for x in (AGENT, *COUNTERS)]
+    more += [delta(x, 2) for x in COUNTERS]
+    found = verdict([*messages, last_word(AGENT, 2, 1), *more], retired, late)
+    assert found.status is Status.UNKNOWN
+
+
+def test_a_last_word_that_was_taken_back_is_none() -> None:
+    """The newest seal counts: the agent came back, and may have more to say."""
+    retired = replace(POLICY, roster=Roster(retired=["web1"]))
+    messages = [*good()[:4], last_word(AGENT, 2, 1), seal(AGENT, 3, START + 1, 2)]
+    assert verdict(messages, retired).status is Status.OPEN
+
+
+def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
+    """It may have been written to since: only who is retired, or has a newer agent, is gone."""
+    messages = [*good()[:4], last_word(AGENT, 2, 1)]
+    expected = replace(POLICY, roster=roster("web1"))
+    for policy in (POLICY, expected):
+        assert verdict(messages, policy).status is Status.OPEN
+        assert verdict(messages, policy, NOW + POLICY.silence_ms).status is Status.UNKNOWN
+    newer = seal(replace(SECOND, host="web1"), 1, DUE, 0)
+    assert verdict([*messages, newer], expected).status is Status.COMPLETE
+    assert verdict([*messages, newer], POLICY).status is Status.OPEN
+
+
 def test_the_roster_decides_who_is_expected() -> None:
     """A host that is not in it is not waited for; one that is must have sealed."""
     messages = [*good(), seal(SECOND, 1, START, 0)]

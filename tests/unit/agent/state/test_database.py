@@ -189,7 +189,7 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
 
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On another machine it is refused until somebody adopts it, in a new epoch, whose numbers
-    begin with 1 and whose chains begin with 0."""
+    begin with 1 and whose chains begin with 0, and which has no last word to take back."""
     state = open_state(tmp_path)
     agent = state.agent
     source = Source("main", "cid", "logs", "tid")
@@ -197,6 +197,7 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
     changes = Changes()
     changes.put_meta("number", 17)
     changes.put_touched([(key, 17)])
+    changes.put_left(["logs"])
     changes.put_sums([(key, Sums(3, 30, 5))])
     state.commit(changes)
     check_machine(state, state.machine)
@@ -212,6 +213,7 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
     check_machine(state, "another")
     assert (state.agent, state.epoch, state.number) == (agent, 2, 0)
     assert state.touched([key]) == {}
+    assert state.left == frozenset()
     assert state.sums() == [(key, Sums(3, 30, 5))]
     state.close()
 

@@ -1,0 +1,115 @@
+"""`skidway agent drain`: the agent of a host that leaves for good delivers all and says so.
+
+    state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
+
+It is the running agent, but for its end: that comes when the last word is said on every topic
+(`accounts.leaving`), or when the time is over.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Collection, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agent import program
+from agent.settings import REJECTED_SUFFIX, AgentSettings
+from agent.state.database import DATABASE, State
+from skidway.clock import SystemClock
+from skidway.errors import SkidwayError, StateRefused, Unreachable
+from skidway.service import Shutdown
+from skidway.telemetry import Health
+
+SENTENCES_MAX = 20
+
+
+class NotDrained(SkidwayError):
+    """Something of the host is not delivered; on those topics no last word is said."""
+
+
+def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
+    """Delivers what lies in the files and says the last word; a sentence for the operator.
+
+    Raises NotDrained or Unreachable when it cannot within the time, and StateRefused.
+    """
+    if not _is_ours(settings.state_dir):
+        return (
+            f"drained: no agent ever ran with the state {settings.state_dir}, nothing is to be said"
+        )
+    over = threading.Timer(timeout_s, shutdown.request)
+    over.daemon = True
+    over.start()
+    try:
+        with program.opened(settings) as state:
+            return _drain(settings, state, shutdown)
+    finally:
+        over.cancel()
+
+
+def _drain(settings: AgentSettings, state: State, shutdown: Shutdown) -> str:
+    clock, status = SystemClock(), program.Status(Health(False, {}))
+    with program.connected(settings) as clients:
+        found = program.find(settings, state, clients[0], clock, shutdown, status)
+        if found is None:
+            reason = status.health.detail.get("reason", "it was ended")
+            raise Unreachable("\n".join([f"not drained: {reason}", *_unknown(state)]))
+        with program.RunningAgent(
+            settings, state, clients, clock, shutdown, status, found
+        ) as agent:
+            drained = agent.drain()
+    if drained.unsaid:
+        raise NotDrained(_said_of(drained, state))
+    if not drained.is_published:
+        raise NotDrained(
+            "not drained: everything is delivered, but the brokers have not taken the last word on"
+            " it; it is kept, drain again"
+        )
+    return f"drained: the last word is said, {drained.said} topics, nothing lies unread"
+
+
+def _said_of(drained: program.Drained, state: State) -> str:
+    more = len(drained.obstacles) - SENTENCES_MAX
+    said = [
+        "not drained: not everything could be delivered in time",
+        *drained.obstacles[:SENTENCES_MAX],
+        *([f"and {more} more"] if more > 0 else []),
+        *_unknown(state, drained.unsaid),
+    ]
+    return "\n".join(said)
+
+
+def _unknown(state: State, topics: Collection[str] | None = None) -> Iterator[str]:
+    """What the audit will not know of these topics; without saying of all without a last word."""
+    for name, topic in sorted(state.topics().items()):
+        if name.endswith(REJECTED_SUFFIX):
+            continue
+        if name in topics if topics is not None else name not in state.left:
+            if topic.sealed_until is None:
+                yield f"topic {name}: it was never sealed, all buckets of this host stay unknown"
+            else:
+                due = f"not due at {_time(topic.sealed_until)}"
+                yield f"topic {name}: buckets of this host that were {due} stay unknown"
+
+
+def _time(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def _is_ours(directory: Path) -> bool:
+    """Whether there is a state. Raises StateRefused for one of another user: what was written into
+    it here, its agent could not read any more."""
+    path = directory / DATABASE
+    try:
+        owner = os.stat(path).st_uid
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise StateRefused(f"the state {path} cannot be looked at: {error.strerror}") from error
+    if owner != os.geteuid():
+        raise StateRefused(
+            f"the state {path} belongs to user {owner}, and this is user {os.geteuid()}: drain as"
+            " the user of the agent"
+        )
+    return True

@@ -1,0 +1,230 @@
+"""`skidway agent drain` on real files, with a real broker: all is delivered, the last word said;
+or else a sentence for each thing that stands in its way, and no last word."""
+
+import collections
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit import messages, topic
+from audit.messages import Seal
+from skidway.clock import SystemClock
+from skidway.kafka.client import Client, Fetcher
+from support.agent_process import AgentProcess, rows
+from support.brokers import SkidwayBroker
+from support.processes import eventually, skidway
+
+pytestmark = pytest.mark.crash
+
+Make = Callable[..., AgentProcess]
+LOGS = "logs"
+UNPRIVILEGED = (
+    ("setpriv", "--bounding-set", "-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+)
+"""In front of a command: also root is refused what a file's mode refuses."""
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    folder = tmp_path / "log"
+    folder.mkdir()
+    return folder / "a.log"
+
+
+def source(log: Path, name: str = LOGS, pattern: str = "*.log") -> dict[str, Any]:
+    return {"topic": name, "paths": [str(log.parent / pattern)]}
+
+
+def write(log: Path, first: int, count: int) -> None:
+    with log.open("a") as out:
+        out.writelines(f"line {number}\n" for number in range(first, first + count))
+
+
+def drain(
+    agent: AgentProcess, timeout_s: float = 30, *prefix: str
+) -> subprocess.CompletedProcess[str]:
+    command = skidway(
+        "agent", "drain", "--config", str(agent.config), "--timeout-s", str(timeout_s),
+        "--log-level", "error",
+    )  # fmt: skip
+    return subprocess.run(
+        [*prefix, *command], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def arrived(broker: SkidwayBroker, count: int) -> None:
+    """Each line once."""
+    found = collections.Counter(line for line, _, _ in rows(broker.address, LOGS))
+    assert found == collections.Counter(f"line {number}" for number in range(count))
+
+
+def last_words(broker: SkidwayBroker) -> set[str]:
+    """The topics whose newest seal on the audit topic is a last word."""
+    newest: dict[str, tuple[int, bool]] = {}
+    with Client(broker.address) as client:
+        ends = topic.bounds(client, [messages.TOPIC])
+        for _, _, value in topic.read(client, Fetcher(client), ends, SystemClock()):
+            message = messages.decode(value)
+            for sealed in message.topics if isinstance(message, Seal) else ():
+                known = newest.get(sealed.source.topic, (0, False))
+                newest[sealed.source.topic] = max(known, (message.number, sealed.final))
+    return {name for name, (_, final) in newest.items() if final}
+
+
+@contextmanager
+def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list[int]]:
+    """Lines are appended meanwhile; the numbers of those that are there."""
+    over, written = threading.Event(), [first]
+
+    def append() -> None:
+        while not over.wait(every_s):
+            write(log, written[0], 1)
+            written[0] += 1
+
+    writer = threading.Thread(target=append)
+    writer.start()
+    try:
+        yield written
+    finally:
+        over.set()
+        writer.join()
+
+
+def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
+    """What the stopped agent had not read is delivered and the last word said, also the second
+    time; started again it takes that back and goes on, each line once."""
+    process = agent(source(log))
+    write(log, 0, 1_000)
+    process.start()
+    eventually(lambda: list(rows(own_broker.address, LOGS)), what="the first lines")
+    assert process.program.stop() == 0
+    write(log, 1_000, 20_000)
+    for _ in range(2):
+        done = drain(process)
+        assert (done.returncode, done.stdout) == (
+            0, "drained: the last word is said, 1 topics, nothing lies unread\n"
+        ), done.stderr  # fmt: skip
+        arrived(own_broker, 21_000)
+        assert last_words(own_broker) == {LOGS, "logs.rejected"}
+    process.start()
+    eventually(lambda: not last_words(own_broker), what="the last word taken back")
+    write(log, 21_000, 10)
+    eventually(lambda: process.settled({log: log.stat().st_size}), what="the new lines")
+    assert process.program.stop() == 0
+    assert last_words(own_broker) == set()
+    arrived(own_broker, 21_010)
+
+
+def test_drained_while_lines_are_appended(
+    agent: Make, log: Path, own_broker: SkidwayBroker
+) -> None:
+    """No last word over a file that is written to; said as soon as it rests."""
+    process = agent(source(log))
+    write(log, 0, 5_000)
+    process.start()
+    eventually(lambda: process.settled({log: log.stat().st_size}))
+    assert process.program.stop() == 0
+    with written_to(log, 5_000) as written:
+        done = drain(process, 3)
+        assert done.returncode == 1
+        assert "not drained: not everything could be delivered in time\ntopic logs: " in done.stderr
+        assert "topic logs: buckets of this host that were not due at 2" in done.stderr
+        assert last_words(own_broker) == set()
+    done = drain(process)
+    assert done.returncode == 0, done.stderr
+    assert last_words(own_broker) == {LOGS, "logs.rejected"}
+    arrived(own_broker, written[0])
+
+
+def test_killed_in_the_middle_and_drained_again(
+    agent: Make, log: Path, own_broker: SkidwayBroker
+) -> None:
+    """Wherever it was killed, the next one delivers the rest, each line once, and says it."""
+    process = agent(source(log))
+    write(log, 0, 10)
+    process.start()
+    eventually(lambda: process.settled({log: log.stat().st_size}))
+    assert process.program.stop() == 0
+    lines = 10
+    for patience_s in (0.8, 1.1, 1.4, 1.8):
+        write(log, lines, 60_000)
+        lines += 60_000
+        command = skidway("agent", "drain", "--config", str(process.config))
+        draining = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        with suppress(subprocess.TimeoutExpired):
+            draining.wait(patience_s)
+        draining.send_signal(signal.SIGKILL)
+        draining.communicate()
+    done = drain(process, 60)
+    assert done.returncode == 0, done.stderr
+    arrived(own_broker, lines)
+    assert last_words(own_broker) == {LOGS, "logs.rejected"}
+
+
+def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
+    """From the start, or while it delivers: it ends in time, says so, and says no last word."""
+    process = agent(source(log))
+    write(log, 0, 10)
+    process.start()
+    eventually(lambda: process.settled({log: log.stat().st_size}))
+    assert process.program.stop() == 0
+    write(log, 10, 10)
+    own_broker.program.kill()
+    done = drain(process, 2)
+    assert done.returncode == 3
+    assert "not drained: " in done.stderr
+    assert "topic logs: buckets of this host that were not due at 2" in done.stderr
+    own_broker.start()
+    assert last_words(own_broker) == set()
+    assert drain(process).returncode == 0
+    arrived(own_broker, 20)
+
+
+def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
+    """It is named and its topic has no last word, the others have theirs; readable again, it is
+    delivered."""
+    hidden = log.parent / "hidden.txt"
+    process = agent(source(log), source(log, "other", "*.txt"))
+    write(log, 0, 10)
+    process.start()
+    eventually(lambda: process.settled({log: log.stat().st_size}))
+    assert process.program.stop() == 0
+    write(hidden, 0, 10)
+    hidden.chmod(0)
+    done = drain(process, 3, *UNPRIVILEGED)
+    assert done.returncode == 1
+    assert "topic other: buckets of this host that were not due at 2" in done.stderr
+    assert "topic logs: " not in done.stderr
+    assert f"topic other: {hidden} cannot be read: Permission denied" in done.stderr
+    assert last_words(own_broker) == {LOGS, "logs.rejected"}
+    hidden.chmod(0o600)
+    assert drain(process).returncode == 0
+    assert last_words(own_broker) == {LOGS, "logs.rejected", "other", "other.rejected"}
+    assert len(list(rows(own_broker.address, "other"))) == 10
+
+
+def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None:
+    """One clear sentence; the agent goes on."""
+    process = agent(source(log)).start()
+    done = drain(process)
+    assert done.returncode == 65
+    assert f"is in use by process {process.program.pid}" in done.stderr
+    assert "stop that one first" in done.stderr
+    assert process.program.stop() == 0
+
+
+def test_a_host_without_a_state_has_nothing_to_drain(agent: Make, log: Path) -> None:
+    """It says so, succeeds, and makes none."""
+    process = agent(source(log))
+    process.command()
+    done = drain(process)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("drained: no agent ever ran with the state ")
+    assert not process.state.exists()

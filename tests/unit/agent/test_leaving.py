@@ -1,0 +1,161 @@
+"""The agent that leaves, turn by turn: its last word, and what makes it none."""
+
+import pytest
+
+from agent.state.database import State
+from audit.messages import Announcement, Delta, Seal, SealedTopic
+from support.agent_world import World, raw, settings
+
+A = "/log/a.log"
+
+
+@pytest.fixture
+def world() -> World:
+    return World(settings(raw()))
+
+
+def newest(world: World, topic: str = "logs") -> SealedTopic:
+    return [x for seal in world.of(Seal) for x in seal.topics if x.source.topic == topic][-1]
+
+
+def drain(world: World, rounds: int = 40) -> bool:
+    """Started and asked to leave; whether it has."""
+    world.start().leave()
+    for _ in range(rounds):
+        world.tick(0.1)
+        if world.agent.has_left:
+            return True
+    return False
+
+
+def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
+    """A last line without its end is delivered, too; no delta comes behind the last word."""
+    world.files.append(A, b"one\ntwo")
+    world.start()
+    world.tick()
+    world.kill()
+    assert drain(world)
+    assert world.values() == ["one", "two"]
+    assert newest(world).final
+    assert newest(world, "logs.rejected").final
+    numbers = [delta.number for delta in world.of(Delta)]
+    assert max(numbers) <= newest(world).at
+    assert max(seal.number for seal in world.of(Seal)) > max(numbers)
+
+
+def test_no_file_is_closed_by_leaving(world: World) -> None:
+    """A closure cannot be taken back: what vanishes until the agent comes back is still missed."""
+    world.files.append(A, b"1\n")
+    assert drain(world)
+    assert [x for x in world.of(Announcement) if x.length is not None] == []
+    world.kill()
+    world.files.append(A, b"2\n")
+    world.files.delete(A)
+    world.start()
+    world.settle(5)
+    (loss,) = (loss for delta in world.of(Delta) for loss in delta.losses)
+    assert "vanished" in loss.reason
+
+
+def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
+    """Also the second time, and for an agent whose files are all read."""
+    assert drain(world)
+    said = len(world.of(Seal))
+    world.kill()
+    assert drain(world)
+    assert newest(world).final
+    assert len(world.of(Seal)) > said
+
+
+def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World) -> None:
+    """Ordinary seals are said meanwhile, and what stands in the way."""
+    world.files.append(A, b"0\n")
+    world.start().leave()
+    for index in range(40):
+        world.files.append(A, b"%d\n" % index)
+        world.tick(0.1)
+    assert not world.agent.has_left
+    (obstacle,) = world.agent.obstacles()
+    assert "bytes of /log/a.log are not delivered" in obstacle
+    assert not newest(world).final
+    for _ in range(20):
+        world.tick(0.1)
+    assert world.agent.has_left
+    assert world.agent.obstacles() == []
+    assert len(world.values()) == 41
+
+
+def test_nothing_is_read_behind_the_last_word(world: World) -> None:
+    """Else its lines would be late for it."""
+    world.files.append(A, b"1\n")
+    assert drain(world)
+    world.files.append(A, b"2\n")
+    world.settle(5)
+    assert world.values() == ["1"]
+    assert newest(world).final
+
+
+def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World) -> None:
+    """Before any new line: by an ordinary seal that vouches for as much; then it goes on."""
+    world.files.append(A, b"1\n")
+    assert drain(world)
+    word = newest(world)
+    world.kill()
+    world.files.append(A, b"2\n")
+    world.start()
+    world.turn()
+    world.publish()
+    assert not newest(world).final
+    assert newest(world).sealed_until == word.sealed_until
+    assert world.values() == ["1"]
+    world.settle(5)
+    assert world.values() == ["1", "2"]
+    assert State(world.connection).left == frozenset()
+
+
+def test_an_agent_that_is_asked_again_takes_back_what_it_reads_on(world: World) -> None:
+    """In the transaction of the intent; a crash there leaves no last word over unread lines."""
+    world.files.append(A, b"1\n")
+    assert drain(world)
+    world.kill()
+    world.files.append(A, b"2\n")
+    world.start().leave()
+    for _ in range(50):
+        world.clock.advance(0.05)
+        world.publish()
+        world.turn()
+        if world.producer.pending_count:
+            break
+    world.publish()
+    assert not newest(world).final
+    world.kill()
+    assert drain(world)
+    assert newest(world).final
+    assert world.values() == ["1", "2"]
+
+
+def test_one_topic_has_its_last_word_while_another_waits() -> None:
+    """Only what cannot be read is held back, and it is named."""
+    world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
+    world.files.append(A, b"1\n")
+    world.files.append("/other/b.log", b"2\n").unreadable = True
+    assert not drain(world)
+    assert newest(world).final
+    assert world.agent.obstacles() == [
+        "topic other: /other/b.log cannot be read: Permission denied"
+    ]
+    assert [x for seal in world.of(Seal) for x in seal.topics if x.source.topic == "other"] == []
+
+
+def test_promises_of_before_are_kept_first(world: World) -> None:
+    """What was on its way when the agent ended is sent again before the last word."""
+    world.files.append(A, b"1\n2\n")
+    world.start()
+    for _ in range(10):
+        world.clock.advance(0.3)
+        world.publish()
+        world.turn()
+    world.kill()
+    assert world.values() == []
+    assert drain(world)
+    assert world.values() == ["1", "2"]
