@@ -97,6 +97,19 @@ def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> No
             assert not {"ansible.builtin.shell", "ansible.builtin.raw"} & set(modules), path
 
 
+@pytest.mark.parametrize("playbook", ["site", "upgrade", "rolling_restart"])
+def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
+    """A playbook that goes on in waves asks all hosts first whether they are there: one that is off
+    and alone in its wave would end it, with nothing done on the others."""
+    plays = yaml.safe_load((COLLECTION / "playbooks" / f"{playbook}.yml").read_text())
+    assert any("serial" in play for play in plays)
+    first = plays[0]
+    assert "serial" not in first
+    assert any("ansible.builtin.ping" in task for task in first["tasks"])
+    for play in plays:
+        assert set(play["hosts"].split(":")) <= set(first["hosts"].split(":"))
+
+
 def test_one_oldest_ansible_is_named_everywhere() -> None:
     """What checks use (pyproject.toml), what Ansible itself refuses below (requires_ansible), what
     roles say, and what operators are told to install."""
