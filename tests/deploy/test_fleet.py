@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.fleet import NEXT, OLD, PRESS, Fleet, numbers
-from support.fleet_inventory import SOURCES, TOPICS
+from support.fleet import BROKEN, NEXT, OLD, PRESS, Fleet, numbers
+from support.fleet_inventory import OUTPUT, SOURCES, TOPICS
 from support.hosts import Host
 from support.processes import eventually
 
@@ -175,8 +175,33 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
         assert host.read(f"systemctl is-active {PRESS}") == "active"
 
 
+def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
+    """An upgrade to a version whose agent does not come up ends with the first wave: that host is
+    back at the version before, the others were never touched, and the play says so."""
+    played = fleet.control.play(
+        "upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}", within_s=600
+    )
+    assert played.returncode != 0
+    assert "this version cannot run" in played.output
+    assert "is back at the version before" in played.output
+    for host in fleet.applications:
+        assert fleet.versions(host) == {"agent": NEXT}
+        assert host.read("systemctl is-active skidway-agent") == "active"
+    assert BROKEN not in fleet.applications[1].read("ls /opt/skidway")
+
+
+def test_a_rolling_restart_restarts_every_program(fleet: Fleet) -> None:
+    """rolling_restart.yml restarts each program once, and all are healthy behind it."""
+    where = [(fleet.server, unit) for unit in SERVICES]
+    where += [(host, "skidway-agent") for host in fleet.applications]
+    before = [show(host, unit, "MainPID")["MainPID"] for host, unit in where]
+    fleet.control.succeed("rolling_restart")
+    after = [show(host, unit, "MainPID")["MainPID"] for host, unit in where]
+    assert not set(zip(where, before, strict=True)) & set(zip(where, after, strict=True))
+
+
 def test_no_line_was_lost_and_none_doubled_on_the_way(fleet: Fleet) -> None:
-    """Each line written through the upgrade and a rotation is a row, once."""
+    """Each line written through upgrade, roll-back, restarts and a rotation is a row, once."""
     last = fleet.stop_press()
     loaded_to_the_end(fleet)
     for host in fleet.applications:
@@ -238,3 +263,20 @@ def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(flee
     fleet.control.succeed("site", "--limit", "audit", "--tags", "audit_roster")
     assert "retired: true" not in fleet.server.read("cat /etc/skidway/roster.yml")
     eventually(lambda: fleet.audit("hosts")[0] == 0, within_s=60, what="it reports again")
+
+
+def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
+    """uninstall.yml takes programs, units, configuration and limits away and leaves the data."""
+    data = {
+        fleet.server: f"ls {OUTPUT}/_skidway/*/*.json /var/lib/skidway/broker/nginx-0/*.log",
+        **{host: "ls /var/lib/skidway/agent/*.db" for host in fleet.applications},
+    }
+    before = {host: host.read(command) for host, command in data.items()}
+    fleet.control.succeed("uninstall")
+    assert {host: host.read(command) for host, command in data.items()} == before
+    find = "find / -xdev -name '*skidway*' -not -path '/proc/*' -not -path '/run/*' -print -prune"
+    for host in fleet.run.hosts.values():
+        left = set(host.read(find).splitlines())
+        assert left <= {"/var/lib/skidway", "/var/log/skidway", f"{OUTPUT}/_skidway"}, left
+        assert not host.read("systemctl list-units --all --no-legend 'skidway*'")
+        assert not host.read("pgrep --list-full -f '[/]opt/skidway' || :")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import re
+import zipfile
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +21,11 @@ from support.processes import eventually
 SCRIPTS = Path(__file__).resolve().parents[1] / "deploy" / "on_hosts"
 SKIDWAY = "/opt/skidway/current/audit/bin/skidway"
 PRESS = "press.service"
-OLD, NEXT = "0.1.0", "0.1.1"
+OLD, NEXT, BROKEN = "0.1.0", "0.1.1", "0.1.2"
+BROKEN_PROGRAM = """
+def run(settings, shutdown):
+    raise RuntimeError("this version cannot run")
+"""
 
 
 class Fleet:
@@ -125,6 +131,22 @@ def numbers(requests: Sequence[str], name: str) -> list[int]:
 
 
 def make_versions() -> None:
-    """The wheels of two versions."""
-    for version in (OLD, NEXT):
+    """The wheels of two versions, and of one whose agent cannot run."""
+    for version in (OLD, NEXT, BROKEN):
         wheels.collect(version)
+    _break(WHEELS / BROKEN)
+
+
+def _break(folder: Path) -> None:
+    wheel = next(folder.glob("skidway-*.whl"))
+    before = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    with zipfile.ZipFile(wheel) as sound:
+        files = {name: sound.read(name) for name in sound.namelist()}
+    files["agent/program.py"] = BROKEN_PROGRAM.encode()
+    wheel.unlink()
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as broken:
+        for name, content in files.items():
+            broken.writestr(name, content)
+    after = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    for listed in folder.glob("*.txt"):
+        listed.write_text(listed.read_text().replace(before, after))

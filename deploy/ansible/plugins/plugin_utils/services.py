@@ -15,12 +15,12 @@ def started_before(
 ) -> bool:
     """Whether a service runs since before the moment, or before one of these files was written.
 
-    `status`: properties of systemd, times in UTC; `files`: results of stat; `moment`: RFC 3339.
+    `status`: properties of systemd, times in UTC; `files`: what find found; `moment`: RFC 3339.
     """
     if status.get("ActiveState") not in RUNS:
         return False  # a start will read them
     began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
-    times = [each["stat"]["mtime"] for each in files if each.get("stat", {}).get("exists")]
+    times = [each["mtime"] for each in files]
     if moment:
         times.append(datetime.fromisoformat(moment).timestamp())
     return began is not None and any(int(time) > began for time in times)
