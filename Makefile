@@ -32,7 +32,7 @@ PYTEST = started=$$(date +%s); status=0; \
 help:
 	@echo 'make demo      the whole pipeline on this machine, on real logs; ARGS="--logs GLOB" for yours'
 	@echo 'make test      formatting rules, types, imports, and all tests that Python and Java suffice for'
-	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root, and lint-ansible'
+	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root, lint-ansible and test-deploy'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
 	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
@@ -135,9 +135,8 @@ test-deploy: install-dev $(VENV)/.installed-deploy
 	PYTHONPATH=tests $(BIN)/python -m support.debian
 	@$(call PYTEST,-x -m deploy --durations=0 --durations-min=1 tests/deploy)
 
-# TESTED=yes: `make test` was just done. `make test-deploy` stands beside it until its story is whole
-# and known to fit into the time of a build machine.
-test-all: $(if $(TESTED),,test) foreign lint-ansible
+# TESTED=yes: `make test` was just done.
+test-all: $(if $(TESTED),,test) foreign lint-ansible test-deploy
 
 bench: install-dev peers
 	$(BIN)/python -m bench.run $(ARGS)
