@@ -48,7 +48,7 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
     """site.yml installs, configures and starts every program on hosts without internet; all run,
     also after a boot, and the loader's timer waits for the night."""
-    fleet.control.succeed("site", within_s=1500)
+    fleet.control.succeed("site")
     for host in fleet.applications:
         assert fleet.versions(host) == {"agent": OLD}
         assert host.read("systemctl is-active skidway-agent") == "active"
@@ -123,7 +123,7 @@ def loaded_to_the_end(fleet: Fleet) -> None:
             assert len(found) >= written[topic, host.name]
             assert found == host.run(f"head -n {len(found)} {path}").stdout.split("\n")[:-1]
     until_ms = fleet.milliseconds(moment)
-    eventually(lambda: not unfinished(fleet, until_ms), within_s=60, what="complete")
+    eventually(lambda: not unfinished(fleet, until_ms), within_s=180, what="complete")
 
 
 def unfinished(fleet: Fleet, until_ms: int) -> list[str]:
@@ -164,7 +164,7 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
     fleet.control.write(fleet.inventory)
     for host in fleet.applications:
         host.run("logrotate --force /etc/logrotate.d/nginx")
-    fleet.control.succeed("upgrade", within_s=600)
+    fleet.control.succeed("upgrade")
     for host in fleet.run.hosts.values():
         assert set(fleet.versions(host).values()) == {NEXT}
     for host in fleet.applications:
@@ -178,14 +178,13 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
 def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
     """An upgrade to a version whose agent does not come up ends with the first wave: that host is
     back at the version before, the others were never touched, and the play says so."""
-    played = fleet.control.play(
-        "upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}", within_s=600
-    )
+    before = fleet.inventory["all"]["vars"]["skidway_version"]
+    played = fleet.control.play("upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}")
     assert played.returncode != 0
     assert "this version cannot run" in played.output
     assert "is back at the version before" in played.output
     for host in fleet.applications:
-        assert fleet.versions(host) == {"agent": NEXT}
+        assert fleet.versions(host) == {"agent": before}
         assert host.read("systemctl is-active skidway-agent") == "active"
     assert BROKEN not in fleet.applications[1].read("ls /opt/skidway")
 
@@ -215,7 +214,7 @@ def test_a_failed_load_is_seen(fleet: Fleet) -> None:
     good = metrics(fleet)
     assert good["skidway_loader_last_run_exit_status"] == 0
     fleet.server.run("systemctl stop skidway-registry skidway-broker")
-    failed = fleet.server.run("systemctl start skidway-loader.service", check=False, within_s=180)
+    failed = fleet.server.run("systemctl start skidway-loader.service", check=False, within_s=300)
     fleet.server.run("systemctl start skidway-broker skidway-registry")
     assert failed.returncode != 0
     assert "skidway-loader.service" in fleet.server.read("systemctl --failed --no-legend")
@@ -243,7 +242,7 @@ def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(flee
     the roster, not forgotten, and nobody waits for it; back in the inventory it is expected."""
     gone, stays = fleet.applications[1], fleet.applications[0]
     gone.power_off()
-    eventually(lambda: fleet.audit("hosts")[0] == 1, within_s=60, what="audit sees it")
+    eventually(lambda: fleet.audit("hosts")[0] == 1, within_s=180, what="audit sees it")
     said = fleet.audit("hosts")[1]
     assert "1 of 2 expected hosts" in said
     assert f"silent: {gone.name}" in said
@@ -252,7 +251,7 @@ def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(flee
     fleet.control.write(fleet.inventory)
     fleet.control.succeed("site", "--limit", "audit", "--tags", "audit_roster")
     assert "retired: true" in fleet.server.read("cat /etc/skidway/roster.yml")
-    eventually(lambda: fleet.audit("hosts")[0] == 0, within_s=30, what="nobody waits for it")
+    eventually(lambda: fleet.audit("hosts")[0] == 0, within_s=180, what="nobody waits for it")
     states = {each["host"]: each["state"] for each in fleet.report("hosts")["hosts"]}
     assert states == {gone.name: "retired", stays.name: "reporting"}
 
@@ -262,14 +261,14 @@ def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(flee
     gone.wait()
     fleet.control.succeed("site", "--limit", "audit", "--tags", "audit_roster")
     assert "retired: true" not in fleet.server.read("cat /etc/skidway/roster.yml")
-    eventually(lambda: fleet.audit("hosts")[0] == 0, within_s=60, what="it reports again")
+    eventually(lambda: fleet.audit("hosts")[0] == 0, within_s=180, what="it reports again")
 
 
 def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
     """uninstall.yml takes programs, units, configuration and limits away and leaves the data."""
     data = {
         fleet.server: f"ls {OUTPUT}/_skidway/*/*.json /var/lib/skidway/broker/nginx-0/*.log",
-        **{host: "ls /var/lib/skidway/agent/*.db" for host in fleet.applications},
+        **dict.fromkeys(fleet.applications, "ls /var/lib/skidway/agent/*.db"),
     }
     before = {host: host.read(command) for host, command in data.items()}
     fleet.control.succeed("uninstall")

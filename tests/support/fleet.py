@@ -60,7 +60,7 @@ class Fleet:
 
     # What an operator asks of the audit
 
-    def audit(self, *words: str, within_s: float = 150.0) -> tuple[int, str]:
+    def audit(self, *words: str, within_s: float = 330.0) -> tuple[int, str]:
         """Exit status and output of `skidway audit ...` on the server."""
         done = self.server.run(f"{SKIDWAY} audit {' '.join(words)}", check=False, within_s=within_s)
         return done.returncode, done.stdout + done.stderr
@@ -84,14 +84,14 @@ class Fleet:
         moment = self.now()
         named = " ".join(f"--host {host.name}" for host in self.applications)
         status, said = self.audit(
-            f"wait {named} --since {moment} --tiers agent,broker --timeout-s 90"
+            f"wait {named} --since {moment} --tiers agent,broker --timeout-s 300"
         )
         assert status == 0, said
         return moment
 
     def load(self) -> None:
         """What the timer does at night."""
-        self.server.run("systemctl start skidway-loader.service", within_s=180)
+        self.server.run("systemctl start skidway-loader.service", within_s=300)
 
     def rows(self) -> dict[str, dict[str, list[str]]]:
         """The rows of the output: topic, host, values in the order of their files."""
@@ -121,7 +121,7 @@ class Fleet:
     def pressed(self, host: Host, more_than: int = 0) -> None:
         """Until nginx has written more lines than so many."""
         count = "cat /var/log/nginx/access.log* | wc -l"
-        eventually(lambda: int(host.read(count)) > more_than, within_s=30, what="nginx writes")
+        eventually(lambda: int(host.read(count)) > more_than, within_s=120, what="nginx writes")
 
 
 def numbers(requests: Sequence[str], name: str) -> list[int]:

@@ -45,7 +45,7 @@ def inventory(version: str, wheels: Path, agents: tuple[str, ...] = APPLICATIONS
                 "skidway_wheels_dir": str(wheels),
                 "skidway_clusters": {"dc1": {}},
                 "skidway_cluster": "dc1",
-                "skidway_gate_timeout_s": 120,
+                "skidway_gate_timeout_s": 300,
             },
             "children": {
                 "zookeeper": {"hosts": {SERVER: {}}},
