@@ -21,6 +21,7 @@ from bench.measure import Row, Table, in_turn
 from bench.produce import MESSAGE, create
 from bench.scale import scaled
 from bench.sites import Brokers
+from support.jvm import FAST
 from support.kafka import tool
 
 ROUNDS = scaled(3, 1)
@@ -135,6 +136,7 @@ def java_produce(address: str, batch_bytes: int | None) -> float:
             *("--throughput", "-1"),
             *("--producer-props", *properties),
         ],
+        options=FAST,
     )
     rates = re.findall(r"records sent, ([\d.]+) records/sec", said)
     return float(rates[-1])
@@ -145,6 +147,7 @@ def java_consume(address: str, topic: str) -> float:
     said = tool(
         f"{TOOLS}.ConsumerPerformance",
         ["--bootstrap-server", address, "--topic", topic, "--messages", str(COUNT)],
+        options=FAST,
     )
     head, row = said.strip().splitlines()[-2:]
     names = [name.strip() for name in head.split(",")]

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from clients.commands import serve, text
 
-WITHIN_S = 30.0
+WITHIN_S = 120.0
 
 
 class Confluent:

@@ -57,7 +57,7 @@ class JavaTools:
 
     def consume(self, topic: str, partition: int, offset: int, count: int) -> dict[str, Any]:
         where = ["--topic", topic, "--partition", str(partition), "--offset", str(offset)]
-        limits = ["--max-messages", str(count), "--timeout-ms", "20000"]
+        limits = ["--max-messages", str(count), "--timeout-ms", "120000"]
         printed = self._run("consumer.ConsoleConsumer", *where, *limits, *_printing())
         return {"records": [_record(line) for line in printed.splitlines()]}
 

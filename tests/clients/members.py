@@ -10,7 +10,7 @@ from typing import IO
 
 from support.processes import die_with_parent
 
-STOP_WITHIN_S = 30.0
+STOP_WITHIN_S = 60.0
 
 
 class Member:

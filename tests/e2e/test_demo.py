@@ -71,7 +71,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     )  # fmt: skip
     try:
         eventually(
-            lambda: any("load run" in line for line in processes_in(tmp_path)), within_s=120,
+            lambda: any("load run" in line for line in processes_in(tmp_path)),
             what="the first load to run",
         )  # fmt: skip
         os.killpg(demo.pid, signal.SIGINT)
@@ -80,7 +80,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
         demo.kill()
     assert demo.returncode == 130
     assert "nothing is left running" in said
-    eventually(lambda: not processes_in(tmp_path), within_s=10, what="all processes gone")
+    eventually(lambda: not processes_in(tmp_path), what="all processes gone")
 
 
 def test_the_demo_loads_into_a_real_hdfs(tmp_path: Path, hdfs: Hdfs) -> None:

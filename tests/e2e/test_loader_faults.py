@@ -94,8 +94,8 @@ def two_loads_at_once(trial: Trial) -> Told:
 def stopped_when(trial: Trial, happened: Callable[[], bool]) -> Program:
     """A load whose driver stands still since then, while Spark's workers go on."""
     loader = trial.loader().start()
-    loader.wait_until(lambda: '"event": "spark_started"' in loader.output(), within_s=120)
-    loader.wait_until(happened, within_s=120, every_s=0.0005)
+    loader.wait_until(lambda: '"event": "spark_started"' in loader.output())
+    loader.wait_until(happened, every_s=0.0005)
     loader.signal(signal.SIGSTOP)
     return loader
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import json
+import sqlite3
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +15,10 @@ from typing import Any
 import numpy as np
 import yaml
 
+from agent import ledger
 from audit import marks, topic
 from skidway.clock import SystemClock
+from skidway.errors import StateRefused
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.columns import decode
 from support.agent_world import datum_text
@@ -63,7 +66,7 @@ class AgentProcess:
         """What /health says, also when it says 503; empty while nothing answers."""
         url = f"http://127.0.0.1:{self.metrics_port}/health"
         try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 return dict(json.load(answer))
         except urllib.error.HTTPError as error:
             return dict(json.load(error))
@@ -77,9 +80,16 @@ class AgentProcess:
         return list(json.loads(done.stdout)["files"])
 
     def settled(self, sizes: Mapping[Path, int]) -> bool:
-        """Whether every byte of these files is acknowledged or set apart."""
+        """Whether every byte of these files is acknowledged or set apart.
+
+        Asked again and again, so without the command, which takes a second to start.
+        """
         done: collections.Counter[str] = collections.Counter()
-        for file in self.ledger():
+        try:
+            files = ledger.show(self.state)["files"]
+        except (StateRefused, sqlite3.Error):
+            return False  # it has not run yet, or was killed while it made its state
+        for file in files:
             done[file["path"]] += file["bytes"] - file["pending"]
         return all(done[str(path)] >= size for path, size in sizes.items())
 

@@ -12,12 +12,11 @@ from importlib import util
 from pathlib import Path
 from typing import Any
 
-from skidway.java import find
+from support import jvm
 
 SOURCE = Path(__file__).parents[1] / "conformance" / "avro" / "AvroOracle.java"
 JARS = ("avro-1", "jackson-", "slf4j-api", "janino", "commons-compiler")
-OPTIONS = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""A short life on machines with few cores."""
+OPTIONS = ("-Xmx512m", *jvm.BRIEF)
 TIMEOUT_S = 120
 
 
@@ -30,7 +29,7 @@ def ask(questions: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     jars = [str(jar) for jar in folder.glob("*.jar") if jar.name.startswith(JARS)]
     compiler = "org.codehaus.janino.SimpleCompiler"
     done = subprocess.run(
-        [find().command, *OPTIONS, "-cp", ":".join(jars), compiler, SOURCE, "AvroOracle"],
+        [jvm.command(), *OPTIONS, "-cp", ":".join(jars), compiler, SOURCE, "AvroOracle"],
         input="".join(json.dumps(each) + "\n" for each in questions).encode(),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

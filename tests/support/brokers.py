@@ -48,7 +48,7 @@ class SkidwayBroker:
         """What /health says, also when it says 503."""
         url = f"http://127.0.0.1:{self.metrics_port}/health"
         try:
-            with urllib.request.urlopen(url, timeout=5) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 return dict(json.load(answer))
         except urllib.error.HTTPError as error:
             return dict(json.load(error))
@@ -56,7 +56,7 @@ class SkidwayBroker:
     def metric(self, name: str) -> float:
         """The value of a metric; 0 if it is not there."""
         url = f"http://127.0.0.1:{self.metrics_port}/metrics"
-        with urllib.request.urlopen(url, timeout=5) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             for line in answer.read().decode().splitlines():
                 if line.startswith(name) and not line.startswith("#"):
                     return float(line.rpartition(" ")[2])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support import peers
+from support import jvm, peers
 from support.processes import Program, free_port, running
 
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
@@ -29,11 +29,10 @@ class Hdfs:
         self.data_node = Program(self._java(DATA_NODE), folder / "datanode.out")
 
     def _java(self, main: str) -> list[str]:
-        from skidway.java import find
-
         return [
-            str(find().command),
+            jvm.command(),
             "-Xmx256m",
+            *jvm.BRIEF,
             "-cp",
             f"{self._conf}:{peers.jars('hdfs')}/*",
             main,

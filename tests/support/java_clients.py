@@ -18,14 +18,13 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JJavaError
 
-from skidway.java import find
-from support import peers
+from support import jvm, peers
 from support.processes import Program
 
 PRINTED_PORT = re.compile(r"^(\d+)$", re.MULTILINE)
 STRINGS = "org.apache.kafka.common.serialization.String"
 BYTES = "org.apache.kafka.common.serialization.ByteArray"
-WITHIN_S = 60
+WITHIN_S = 120
 
 
 class JavaFailed(Exception):
@@ -53,7 +52,7 @@ class JavaClients:
 
     def __init__(self, folder: Path, peer: str = "kafka") -> None:
         jars = f"{peers.jars(peer)}/*:{_py4j_jar()}"
-        command = [str(find().command), "-Xmx384m", "-cp", jars, "py4j.GatewayServer", "0"]
+        command = [jvm.command(), "-Xmx384m", *jvm.BRIEF, "-cp", jars, "py4j.GatewayServer", "0"]
         self.program = Program(command, folder / "java-clients.out")
         self._gateway: JavaGateway | None = None
 

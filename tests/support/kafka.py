@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import uuid
 from collections.abc import Iterator, Sequence
@@ -9,19 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from support import peers
+from support import jvm, peers
 from support.processes import Program, accepts, free_port, running
 
 
-def java(*, heap_mb: int = 512) -> list[str]:
+def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]:
     """A Java command line with Kafka's jars, up to the main class."""
-    from skidway.java import find
-
     return [
-        str(find().command),
+        jvm.command(),
         f"-Xms{heap_mb}m",
         f"-Xmx{heap_mb}m",
-        "-XX:+UseG1GC",
+        *options,
         "-cp",
         f"{peers.jars('kafka')}/*",
     ]
@@ -33,14 +32,17 @@ class ApacheKafka:
     Clients that begin at `proxied_port` are sent on to `proxy_port`, where a test may put a proxy.
     """
 
-    def __init__(self, folder: Path, *, heap_mb: int = 512) -> None:
+    def __init__(
+        self, folder: Path, *, heap_mb: int = 512, options: Sequence[str] = jvm.FAST
+    ) -> None:
         self.port, self.controller_port = free_port(), free_port()
         self.proxied_port, self.proxy_port = free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
-        self._folder, self._heap_mb = folder, heap_mb
+        self._folder = folder
         self._config = folder / "kafka.properties"
         self.program = Program(
-            [*java(heap_mb=heap_mb), "kafka.Kafka", str(self._config)], folder / "kafka.out"
+            [*java(heap_mb=heap_mb, options=options), "kafka.Kafka", str(self._config)],
+            folder / "kafka.out",
         )
 
     def format(self) -> None:
@@ -70,12 +72,7 @@ class ApacheKafka:
             **dict.fromkeys(internal, "1"),
         }
         self._config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        cluster = subprocess.run(
-            [*java(heap_mb=128), "kafka.tools.StorageTool", "random-uuid"],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout.split()[-1]
+        cluster = base64.urlsafe_b64encode(b"\0" + uuid.uuid4().bytes[1:]).rstrip(b"=").decode()
         subprocess.run(
             [
                 *java(heap_mb=128),
@@ -96,11 +93,16 @@ class ApacheKafka:
 
 
 def tool(
-    name: str, arguments: Sequence[str], *, input_text: str | None = None, within_s: float = 120.0
+    name: str,
+    arguments: Sequence[str],
+    *,
+    input_text: str | None = None,
+    within_s: float = 300.0,
+    options: Sequence[str] = jvm.BRIEF,
 ) -> str:
     """Run one of Kafka's Java tools (such as org.apache.kafka.tools.TopicCommand); its output."""
     done = subprocess.run(
-        [*java(heap_mb=256), name, *arguments],
+        [*java(heap_mb=256, options=options), name, *arguments],
         input=input_text,
         capture_output=True,
         text=True,
@@ -115,7 +117,7 @@ def tool(
 @pytest.fixture(scope="session")
 def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKafka]:
     """One Apache Kafka 4.1 for the whole run."""
-    kafka = ApacheKafka(tmp_path_factory.mktemp("kafka"))
+    kafka = ApacheKafka(tmp_path_factory.mktemp("kafka"), options=jvm.BRIEF)
     kafka.format()
     with running(kafka.program, kafka.ready, within_s=120):
         yield kafka

@@ -27,11 +27,11 @@ import yaml
 from agent import ledger
 from agent.state.database import DATABASE
 from loader.store import open_store
-from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing, free_ports
+from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing
 from skidway.errors import StateRefused
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
-from support.processes import Program, answers, eventually, run_skidway, skidway
+from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
 from support.proxy import Proxy
 
 RAW = {"type": "raw"}
@@ -51,7 +51,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "count-offline": ("audit", "count"),
     "audit": ("audit", "run"),
 }
-LOAD_WITHIN_S = 240.0
+LOAD_WITHIN_S = 480.0
 Settings = Mapping[str, Any]
 PATIENT: Mapping[str, Settings] = {
     "agent": {
@@ -64,17 +64,6 @@ PATIENT: Mapping[str, Settings] = {
     "loader": {"metrics.listener": None},
 }
 """Production waits longer; every settings file has these unless the test says otherwise."""
-
-PORTS_FROM, PORTS_TO = 15_000, 30_000
-"""Below the ports that the kernel gives to outgoing connections, so that a program that was killed
-finds its port again."""
-
-
-def ports() -> dict[str, int]:
-    """Free ports for a site and its proxy, from a random one on: other sites look for theirs."""
-    first = random.SystemRandom().randrange(PORTS_FROM, PORTS_TO)
-    names = [*DEFAULT_PORTS, PROXY]
-    return free_ports({name: first + 10 * at for at, name in enumerate(names)})
 
 
 class Pipeline:
@@ -93,7 +82,7 @@ class Pipeline:
         settings: Mapping[str, Settings] | None = None,
         elsewhere: Mapping[str, int] | None = None,
     ) -> None:
-        found = ports() | dict(elsewhere or {})
+        found = {name: free_port() for name in (*DEFAULT_PORTS, PROXY)} | dict(elsewhere or {})
         timing = Timing(bucket_ms=1_000, lateness_ms=500, seal_interval_ms=500)
         self.site = Site(folder, found, output or str(folder / "hdfs"), timing)
         self.proxy = Proxy(found[PROXY], found["broker-dc1"])
@@ -212,7 +201,7 @@ class Pipeline:
             for tp, offset in source.items()
         )
 
-    def wait_mirrored(self, topics: Sequence[str], within_s: float = 60) -> None:
+    def wait_mirrored(self, topics: Sequence[str], within_s: float = 120.0) -> None:
         eventually(lambda: self.mirrored(topics), within_s=within_s, every_s=0.2, what="mirrored")
 
     # --- loader and audit -------------------------------------------------------------------------

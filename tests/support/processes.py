@@ -20,8 +20,13 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from support.ports import Ports
+
 PR_SET_PDEATHSIG = 1
+PORTS = Ports()
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
+WITHIN_S = 120.0
+"""How long a test waits for what takes a moment on an idle machine: several tests share a core."""
 
 
 class NotReady(AssertionError):
@@ -29,15 +34,14 @@ class NotReady(AssertionError):
 
 
 def free_port() -> int:
-    """A TCP port of the loopback interface that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """A TCP port of the loopback interface for one program of this test run."""
+    return PORTS.take()
 
 
 def eventually(
     condition: Callable[[], object],
     *,
-    within_s: float = 30.0,
+    within_s: float = WITHIN_S,
     every_s: float = 0.05,
     what: str = "",
 ) -> object:
@@ -116,7 +120,7 @@ class Program:
         return self
 
     def wait_until(
-        self, ready: Callable[[], object], within_s: float = 60.0, every_s: float = 0.05
+        self, ready: Callable[[], object], within_s: float = WITHIN_S, every_s: float = 0.05
     ) -> Program:
         """Wait for the condition; a program that ends before is an error that shows its output."""
         deadline = time.monotonic() + within_s
@@ -136,7 +140,7 @@ class Program:
     def returncode(self) -> int | None:
         return self._process.poll() if self._process else None
 
-    def wait(self, within_s: float = 60.0) -> int:
+    def wait(self, within_s: float = WITHIN_S) -> int:
         """The exit status, once it has ended by itself."""
         assert self._process is not None
         try:
@@ -148,7 +152,7 @@ class Program:
         if self.running:
             os.kill(self.pid, number)
 
-    def stop(self, within_s: float = 30.0) -> int:
+    def stop(self, within_s: float = 60.0) -> int:
         """SIGTERM and wait; a program that does not stop is killed and reported."""
         if self._process is None:
             return 0
@@ -188,7 +192,7 @@ def session_members(session: int) -> list[int]:
 
 @contextlib.contextmanager
 def running(
-    program: Program, ready: Callable[[], object], within_s: float = 60.0
+    program: Program, ready: Callable[[], object], within_s: float = WITHIN_S
 ) -> Iterator[Program]:
     """The program while the block runs; stopped behind it whatever happened."""
     program.start()
@@ -207,7 +211,7 @@ def skidway(*arguments: str) -> list[str]:
 def run_skidway(
     *arguments: str,
     input_text: str | None = None,
-    within_s: float = 120.0,
+    within_s: float = WITHIN_S,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `skidway ...` to its end."""

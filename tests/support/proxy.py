@@ -55,7 +55,7 @@ class Intervention:
     is_over: bool = False
     passes: bool = True
 
-    def wait_for_hit(self, hits: int = 1, within_s: float = 30.0) -> None:
+    def wait_for_hit(self, hits: int = 1, within_s: float = 120.0) -> None:
         """Until so many frames were hit."""
         eventually(lambda: self.hits >= hits, within_s=within_s, what=f"{self.fault.value} at work")
 

@@ -19,7 +19,7 @@ LENGTH = struct.Struct(">i")
 class RawClient:
     """Requests go out as they are; `receive` gives the next frame, b"" at the connection's end."""
 
-    def __init__(self, port: int, timeout_s: float = 20.0) -> None:
+    def __init__(self, port: int, timeout_s: float = 60.0) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout_s)
         self._ids = itertools.count(1)
 

@@ -23,13 +23,13 @@ class ServiceManager:
         """What a program of it is started with."""
         return {"NOTIFY_SOCKET": self.address}
 
-    def next(self, within_s: float = 60.0) -> dict[str, str]:
+    def next(self, within_s: float = 120.0) -> dict[str, str]:
         """The next message; TimeoutError if none comes."""
         self._socket.settimeout(within_s)
         text = self._socket.recv(4096).decode()
         return dict(line.split("=", 1) for line in text.split("\n"))
 
-    def wait_for(self, name: str, within_s: float = 60.0) -> dict[str, str]:
+    def wait_for(self, name: str, within_s: float = 120.0) -> dict[str, str]:
         """The first message that has this assignment."""
         deadline = time.monotonic() + within_s
         while True:

@@ -38,7 +38,7 @@ from support.proxy import Fault, Intervention, produces
 
 Told = Iterator[None]
 Teller = Callable[["Trial"], Told]
-VERDICT_WITHIN_S = 60.0
+VERDICT_WITHIN_S = 120.0
 SITE = "site"
 """The stage of all stories that need nothing but a site's own programs."""
 
@@ -108,7 +108,7 @@ class Trial:
     def write(self, name: str, count: int) -> Path:
         return self.oracle.write(name, count)
 
-    def settle(self, within_s: float = 60.0) -> None:
+    def settle(self, within_s: float = 120.0) -> None:
         """Until every byte that was written is acknowledged or set apart."""
         try:
             eventually(
@@ -138,7 +138,7 @@ class Trial:
         topic = self.topic if cluster == DATACENTER else f"{DATACENTER}.{self.topic}"
         return self.pipeline.watermarks(cluster, [topic])
 
-    def wait_appended(self, count: int, within_s: float = 60.0) -> None:
+    def wait_appended(self, count: int, within_s: float = 120.0) -> None:
         eventually(
             lambda: self.appended() >= count, within_s=within_s, what=f"{count} records appended"
         )

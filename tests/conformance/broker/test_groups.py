@@ -170,7 +170,7 @@ class AioMember:
     def close(self) -> None:
         self._run(self.consumer.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(90)
         self._loop.close()
 
 
@@ -216,7 +216,7 @@ def filled(address: str, count: int = COUNT) -> str:
     """A new topic with so many records, spread over its partitions."""
     topic = topic_name("grouped")
     admin = AdminClient({"bootstrap.servers": address})
-    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(20)
+    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(60)
     fill(address, topic, count)
     return topic
 
@@ -228,7 +228,7 @@ def fill(address: str, topic: str, count: int) -> None:
     assert producer.flush(30) == 0
 
 
-def step_until(condition: Callable[[], object], *members: Member, within_s: float = 60) -> None:
+def step_until(condition: Callable[[], object], *members: Member, within_s: float = 120.0) -> None:
     """Let the members work until the condition is true."""
 
     def look() -> object:
@@ -391,7 +391,7 @@ def test_many_members_arrive_at_once(broker: SkidwayBroker) -> None:
         owned = sorted(number for member in members for number in member.owned())
         return owned == list(range(PARTITIONS))
 
-    step_until(settled, *members, within_s=90)
+    step_until(settled, *members)
     step_until(lambda: len({each for m in members for each in m.seen}) == COUNT, *members)
     for member in members:
         member.close()
@@ -423,30 +423,30 @@ def test_groups_are_listed_described_and_deleted(broker: SkidwayBroker) -> None:
     member = ConfluentMember(broker.address, group, topic)
     step_until(lambda: len(member.seen) == COUNT, member)
     member.commit()
-    listed = {each.group_id: each for each in admin.list_consumer_groups().result(20).valid}
+    listed = {each.group_id: each for each in admin.list_consumer_groups().result(60).valid}
     assert listed[group].state == ConsumerGroupState.STABLE
-    described = admin.describe_consumer_groups([group])[group].result(20)
+    described = admin.describe_consumer_groups([group])[group].result(60)
     assert described.partition_assignor == "range"
     [seen] = described.members
     assert {each.partition for each in seen.assignment.topic_partitions} == set(range(PARTITIONS))
     with pytest.raises(KafkaException) as refused:
-        admin.delete_consumer_groups([group])[group].result(20)
+        admin.delete_consumer_groups([group])[group].result(60)
     assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
     member.close()
     eventually(
         lambda: (
-            admin.describe_consumer_groups([group])[group].result(20).state
+            admin.describe_consumer_groups([group])[group].result(60).state
             == ConsumerGroupState.EMPTY
         )
     )
     moved = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 3)])
-    admin.alter_consumer_group_offsets([moved])[group].result(20)
+    admin.alter_consumer_group_offsets([moved])[group].result(60)
     assert committed(broker.address, group, topic)[0] == 3
-    admin.delete_consumer_groups([group])[group].result(20)
-    assert group not in {each.group_id for each in admin.list_consumer_groups().result(20).valid}
+    admin.delete_consumer_groups([group])[group].result(60)
+    assert group not in {each.group_id for each in admin.list_consumer_groups().result(60).valid}
     assert set(committed(broker.address, group, topic).values()) == {-1001}
     with pytest.raises(KafkaException) as gone:
-        admin.delete_consumer_groups([group])[group].result(20)
+        admin.delete_consumer_groups([group])[group].result(60)
     assert gone.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
 
 
@@ -459,6 +459,6 @@ def test_a_deleted_topic_takes_its_offsets_with_it(broker: SkidwayBroker) -> Non
     member.commit()
     member.close()
     admin = AdminClient({"bootstrap.servers": broker.address})
-    admin.delete_topics([topic])[topic].result(20)
-    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(20)
+    admin.delete_topics([topic])[topic].result(60)
+    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(60)
     assert set(committed(broker.address, group, topic).values()) == {-1001}

@@ -28,7 +28,7 @@ from support.kafka import topic_name
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from support.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 RECORDS = 20
 """Of one batch."""
 

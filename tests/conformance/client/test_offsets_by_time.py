@@ -45,9 +45,10 @@ def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> No
 
 def test_no_such_partition(bootstrap: str) -> None:
     """A partition that is not there is an error by name, once the time for asking is over."""
-    with Client(bootstrap, request_timeout_ms=2_000) as client:
-        name = topic_name("times")
+    name = topic_name("times")
+    with Client(bootstrap) as client:
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}
+    with Client(bootstrap, request_timeout_ms=2_000) as client:
         started = time.monotonic()
         with pytest.raises(KafkaError) as caught:
             client.list_offsets({TopicPartition(name, 7): LATEST})

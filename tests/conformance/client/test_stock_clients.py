@@ -65,7 +65,7 @@ def test_librdkafka_and_java_read_ours(apache_kafka: ApacheKafka, codec: Codec) 
     consumer = Consumer({"bootstrap.servers": apache_kafka.address, "group.id": tp.topic})
     consumer.assign([StockPartition(tp.topic, 0, 0)])
     for number in range(COUNT):
-        message = consumer.poll(30)
+        message = consumer.poll(90)
         assert message is not None
         assert message.error() is None
         assert (message.offset(), message.key(), message.value()) == (
@@ -115,7 +115,7 @@ def test_we_read_librdkafkas(apache_kafka: ApacheKafka, codec: Codec) -> None:
         fetcher.seek(tp, 0)
         batches: list[columns.DecodedBatch] = []
         codecs = set()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 90
         while sum(len(batch.offsets) for batch in batches) < COUNT and time.monotonic() < deadline:
             for fetched in fetcher.poll(500):
                 batches += [columns.decode(raw) for raw in fetched.batches]

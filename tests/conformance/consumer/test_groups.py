@@ -41,7 +41,7 @@ class Reading:
             self.found.append((record.partition, record.offset, (record.value or b"").decode()))
 
     def join(self) -> None:
-        self._thread.join(30)
+        self._thread.join(90)
         assert not self._thread.is_alive()
 
 
@@ -119,7 +119,7 @@ def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
     topic.produce(300)
     second.produce(200)
     tables: list[pa.RecordBatch] = []
-    with consumer(topic, topic.name, topic.name, second.name, consumer_timeout_ms=2_000) as member:
+    with consumer(topic, topic.name, topic.name, second.name, consumer_timeout_ms=4_000) as member:
         for batch in member.batches():
             tables.append(batch)
             if sum(table.num_rows for table in tables) == 500:
@@ -143,7 +143,7 @@ def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
     middle_ms = int(time.time() * 1000) + 1
     eventually(lambda: time.time() * 1000 > middle_ms + 1)
     topic.produce(100)
-    settings = {"consumer_timeout_ms": 1_500}
+    settings = {"consumer_timeout_ms": 4_000}
     with consumer(topic, topic.name, topic.name, **settings) as member:
         first = [next(member) for _ in range(200)]
     with consumer(topic, topic.name, topic.name, **settings) as member:
@@ -163,7 +163,7 @@ def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
 def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
     """What was not committed comes again; what an exception interrupted was not done."""
     topic.produce(100)
-    settings = {"enable_auto_commit": False, "consumer_timeout_ms": 1_500}
+    settings = {"enable_auto_commit": False, "consumer_timeout_ms": 4_000}
     with consumer(topic, topic.name, topic.name, **settings) as member:
         assert len(list(member)) == 100
     with consumer(topic, topic.name, topic.name, **settings) as member:
@@ -187,7 +187,7 @@ def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
         eventually(lambda: member.poll(100) == [] and len(member.assignment()) == 4)
     before = set(topic.records)
     topic.produce(50)
-    settings = {"auto_offset_reset": "latest", "consumer_timeout_ms": 1_500}
+    settings = {"auto_offset_reset": "latest", "consumer_timeout_ms": 4_000}
     with consumer(topic, topic.name, topic.name, **settings) as member:
         found = {(r.partition, r.offset) for r in member}
     assert found == topic.records.keys() - before
@@ -276,7 +276,7 @@ def test_zookeeper_silent_for_longer_than_a_session(
             member.close()
         for reading in readings:
             reading.join()
-        late = consumer(topic, GROUP, topic.name, consumer_timeout_ms=2_000)
+        late = consumer(topic, GROUP, topic.name, consumer_timeout_ms=4_000)
         with late:
             rest = {(r.partition, r.offset) for r in late}
         assert rest <= {each.found[-1][:2] for each in readings}  # in hand when they were closed
@@ -300,7 +300,7 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
         try:
             began_at = time.monotonic()
             member.close()
-            assert time.monotonic() - began_at < 2 * 4 + CLOSE_WITHIN_S + 2
+            assert time.monotonic() - began_at < 2 * 4 + CLOSE_WITHIN_S + 6
         finally:
             own_zookeeper.thaw()
         for reading in readings:
@@ -310,7 +310,6 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
             rest = Reading(late)
             eventually(
                 lambda: topic.is_all([row for each in (rest, *readings) for row in each.found]),
-                within_s=60,
             )
         rest.join()
 

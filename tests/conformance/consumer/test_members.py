@@ -91,11 +91,11 @@ def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, st
     """What the dead member had not committed comes again at the other, and nothing is skipped."""
     topic.produce(2_000)
     first, second = start("first"), start("second")
-    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     topic.produce(2_000)
     first.kill()
     topic.produce(2_000)
-    eventually(lambda: list(owners(topic, group).values()) == [4], within_s=30)
+    eventually(lambda: list(owners(topic, group).values()) == [4])
     topic.produce(1_000)
     eventually(lambda: topic.is_all(delivered(first.output()) + delivered(second.output())))
     assert second.stop() == 0
@@ -110,7 +110,7 @@ def test_a_member_that_leaves_in_order_repeats_nothing(
     topic.produce(1_000)
     eventually(lambda: topic.is_all(delivered(first.output())))
     second = start("second")
-    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     topic.produce(1_000)
     assert first.stop() == 0
     topic.produce(1_000)
@@ -125,16 +125,16 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
     """Its partitions pass on; awake again it takes part anew and disturbs nobody's offsets."""
     first, second = start("first"), start("second")
     topic.produce(2_000)
-    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     first.signal(signal.SIGSTOP)
     topic.produce(2_000)
-    eventually(lambda: list(owners(topic, group).values()) == [4], within_s=30)
+    eventually(lambda: list(owners(topic, group).values()) == [4])
     both = lambda: delivered(first.output()) + delivered(second.output())  # noqa: E731
     eventually(lambda: topic.is_all(both()))
     eventually(lambda: committed(topic, group) == ends(topic))
     before = len(delivered(first.output()))
     first.signal(signal.SIGCONT)
-    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     assert committed(topic, group) == ends(topic)
     assert len(delivered(first.output())) - before <= 20  # what poll had handed it already
     topic.produce(1_000)
@@ -150,10 +150,10 @@ def test_partitions_that_are_added_are_read_from_their_beginning(
     """Members share new partitions, and no record that came before they noticed is skipped."""
     first, second = start("first"), start("second")
     topic.produce(500)
-    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+    eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
     topic.partitions(7)
     topic.produce(300, 6)
-    eventually(lambda: sorted(owners(topic, group).values()) == [3, 4], within_s=30)
+    eventually(lambda: sorted(owners(topic, group).values()) == [3, 4])
     both = lambda: delivered(first.output()) + delivered(second.output())  # noqa: E731
     eventually(lambda: topic.is_all(both()))
     assert Counter((p, o) for p, o, _ in both()) == dict.fromkeys(topic.records, 1)
@@ -167,7 +167,7 @@ def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
     host, _, rest = topic.zookeeper.partition("/")
     with Relay(int(host.rpartition(":")[2])) as relay:
         first, second = start("first", f"{relay.address}/{rest}"), start("second")
-        eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+        eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
         topic.produce(400)
         relay.fall_silent()
         eventually(lambda: bool(topic.produce(40)) or list(owners(topic, group).values()) == [4])
@@ -182,7 +182,7 @@ def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
             assert max(old[partition]) < min(new[partition])
         assert first.running
         relay.go_on()
-        eventually(lambda: sorted(owners(topic, group).values()) == [2, 2], within_s=30)
+        eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
         assert committed(topic, group) == ends(topic)
         topic.produce(400)
         eventually(lambda: topic.is_all(both()))
@@ -198,16 +198,16 @@ def test_twenty_that_arrive_at_once_share_without_a_herd(
     topic.partitions(MANY)
     topic.produce(2_000)
     members = [start(f"member-{number}") for number in range(MANY)]
-    eventually(lambda: sorted(owners(topic, group).values()) == [1] * MANY, within_s=120)
+    eventually(lambda: sorted(owners(topic, group).values()) == [1] * MANY)
     topic.produce(2_000)
     everything = lambda: [row for each in members for row in delivered(each.output())]  # noqa: E731
-    eventually(lambda: topic.is_all(everything()), within_s=60)
+    eventually(lambda: topic.is_all(everything()))
     for dead in members[:KILLED]:
         dead.kill()
     topic.produce(1_000)
-    eventually(lambda: len(owners(topic, group)) == MANY - KILLED, within_s=60)
-    eventually(lambda: sum(owners(topic, group).values()) == MANY, within_s=60)
-    eventually(lambda: topic.is_all(everything()), within_s=60)
+    eventually(lambda: len(owners(topic, group)) == MANY - KILLED)
+    eventually(lambda: sum(owners(topic, group).values()) == MANY)
+    eventually(lambda: topic.is_all(everything()))
     for each in members[KILLED:]:
         each.signal(signal.SIGTERM)
     for each in members[KILLED:]:

@@ -40,7 +40,7 @@ def ours(topic: Topic) -> Consumer:
         topic.name,
         topic.name,
         auto_offset_reset="earliest",
-        consumer_timeout_ms=2_000,
+        consumer_timeout_ms=4_000,
     )
 
 

@@ -31,7 +31,7 @@ def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
 def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
     """All of several threads at once: each is told in its own time, none waits for the others'."""
     took_s: list[float] = []
-    with Producer(dead_broker, max_block_ms=300) as producer:
+    with Producer(dead_broker, max_block_ms=1_000) as producer:
 
         def send() -> None:
             began_at = time.monotonic()
@@ -43,15 +43,15 @@ def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
         for each in threads:
             each.start()
         for each in threads:
-            each.join(10)
+            each.join(60)
     assert len(took_s) == 6
-    assert min(took_s) >= 0.25
-    assert max(took_s) < 2
+    assert min(took_s) >= 0.9
+    assert max(took_s) < 4  # one behind the other: 6
 
 
 def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> None:
     """It does not wait for a thread that asks about a topic; that one gets its error later."""
-    producer = Producer(dead_broker, max_block_ms=2_000)
+    producer = Producer(dead_broker, max_block_ms=4_000)
     failed: list[SkidwayError] = []
 
     def send() -> None:
@@ -67,9 +67,9 @@ def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> N
         os.sched_yield()
     began_at = time.monotonic()
     producer.close(100)
-    assert time.monotonic() - began_at < 1.5
+    assert time.monotonic() - began_at < 3
     assert sending.is_alive()
-    sending.join(10)
+    sending.join(60)
     assert len(failed) == 1
     assert producer._directory._client._closed
 
@@ -85,5 +85,5 @@ def test_close_gives_up_what_a_dead_broker_does_not_take(
     began_at = time.monotonic()
     with pytest.raises(Unreachable, match="100 sends not acknowledged after 300 ms"):
         producer.close(300)
-    assert time.monotonic() - began_at < 2.5
+    assert time.monotonic() - began_at < 10
     assert all(isinstance(each.exception(0), SkidwayError) for each in sent)

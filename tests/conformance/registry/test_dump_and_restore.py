@@ -12,6 +12,8 @@ import pytest
 from schemas.client import Reference, RegistryAdministration
 from schemas.dump import registry as registry_contents
 from schemas.dump.contents import Contents
+from skidway.kafka.client import LATEST, Client
+from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
 from support.kafka import ApacheKafka, tool, topic_name
 from support.processes import run_skidway, running
@@ -173,7 +175,11 @@ def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
     done = skidway("restore", empty, "--from-topic", topic, *at)
     assert done.returncode == 0, done.stderr
     assert contents(empty) == contents(full)
-    printing = ("--from-beginning", "--timeout-ms", "10000", "--property", "print.key=true")
+    tp = TopicPartition(topic, 0)
+    with Client(apache_kafka.address) as client:
+        count = client.list_offsets({tp: LATEST})[tp].offset
+    limits = ("--max-messages", str(count), "--timeout-ms", "120000")
+    printing = ("--from-beginning", *limits, "--property", "print.key=true")
     printed = tool(CONSOLE_CONSUMER, [*at, "--topic", topic, *printing])
     done = run_skidway("schemas", "restore", "--registry", empty.url, "--json", input_text=printed)
     assert (done.returncode, json.loads(done.stdout)["in_dump"]) == (0, 4), done.stderr

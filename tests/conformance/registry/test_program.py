@@ -104,7 +104,7 @@ def test_validate_says_what_would_run() -> None:
 def test_it_stops_cleanly_with_a_connection_open(registry: Registry) -> None:
     """SIGTERM: status 0, although a client keeps its connection."""
     RegistryClient(registry.url).register("s", json.dumps(V1))
-    connection = http.client.HTTPConnection("127.0.0.1", registry.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", registry.port, timeout=60)
     connection.request("GET", "/subjects")
     assert connection.getresponse().read() == b'["s"]'
     assert registry.program.stop() == 0
@@ -115,7 +115,7 @@ def test_metrics_count_what_was_asked(registry: Registry) -> None:
     """By route and status, without subjects in the labels."""
     client = RegistryClient(registry.url)
     client.register("some-subject", json.dumps(V1))
-    connection = http.client.HTTPConnection("127.0.0.1", registry.metrics_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", registry.metrics_port, timeout=60)
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
     connection.close()
@@ -128,8 +128,8 @@ def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) ->
     """Byte by byte, on a new connection and on a kept one: closed after a bounded time, while
     others are answered."""
     with (
-        socket.create_connection(("127.0.0.1", registry.port), 10) as fresh,
-        socket.create_connection(("127.0.0.1", registry.port), 10) as silent,
+        socket.create_connection(("127.0.0.1", registry.port), 60) as fresh,
+        socket.create_connection(("127.0.0.1", registry.port), 60) as silent,
     ):
         begin = time.monotonic()
         closed = eventually(
@@ -144,7 +144,7 @@ def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) ->
 
 def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -> None:
     """error_code and message, and the end of the connection."""
-    with socket.create_connection(("127.0.0.1", registry.port), 10) as connection:
+    with socket.create_connection(("127.0.0.1", registry.port), 60) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
         answer = b""
         while part := connection.recv(4096):

@@ -95,10 +95,10 @@ def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_pa
     """And http on the port of https is no way around."""
     other = Authority(tmp_path, "other")
     context = ssl.create_default_context(cafile=str(other.certificate))
-    connection = http.client.HTTPSConnection("127.0.0.1", secured.port, timeout=10, context=context)
+    connection = http.client.HTTPSConnection("127.0.0.1", secured.port, timeout=60, context=context)
     with pytest.raises(ssl.SSLCertVerificationError):
         connection.request("GET", "/subjects")
-    plain = http.client.HTTPConnection("127.0.0.1", secured.port, timeout=10)
+    plain = http.client.HTTPConnection("127.0.0.1", secured.port, timeout=60)
     plain.request("GET", "/subjects")
     with pytest.raises((http.client.HTTPException, OSError)):
         plain.getresponse()

@@ -116,9 +116,7 @@ def test_what_makes_no_sense_is_one_sentence(
 ) -> None:
     """Each refusal says what is wrong and ends with the status of its kind."""
     given = [argument.format(topic=topic) for argument in arguments]
-    refused = run_skidway(
-        *given, "--bootstrap-server", apache_kafka.address, input_text="a:1\nb\n", within_s=60
-    )
+    refused = run_skidway(*given, "--bootstrap-server", apache_kafka.address, input_text="a:1\nb\n")
     assert (refused.returncode, words in refused.stderr) == (status, True), refused.stderr
 
 

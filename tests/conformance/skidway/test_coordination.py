@@ -94,7 +94,7 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
         session.create_if_absent("/kept", b"1")
         session.on_state(callback)
         server.program.stop()
-        assert changed.wait(30)
+        assert changed.wait(90)
         assert told == [State.SUSPENDED]
         with pytest.raises(Unreachable, match="did not answer a request for /kept within 4 s"):
             session.get("/kept")
@@ -131,7 +131,7 @@ def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: P
                 assert len(silent) == 1 + noticed
             began_at = time.monotonic()
             session.close()
-            assert time.monotonic() - began_at < CLOSE_WITHIN_S + 1
+            assert time.monotonic() - began_at < CLOSE_WITHIN_S + 5
         finally:
             server.thaw()
 

@@ -25,7 +25,7 @@ class Program:
     def get(self, path: str) -> tuple[int, str]:
         url = f"http://127.0.0.1:{self.server.port}{path}"
         try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -23,7 +23,8 @@ def test_performance_tools_write_and_read(story_broker: SkidwayBroker, reference
     written = tool(f"{TOOLS}.ProducerPerformance", producing)
     assert f"{COUNT} records sent" in written
     where = ["--bootstrap-server", story_broker.address, "--topic", topic]
-    read = tool(f"{TOOLS}.ConsumerPerformance", [*where, "--messages", str(COUNT)])
+    limits = ["--messages", str(COUNT), "--timeout", "120000"]
+    read = tool(f"{TOOLS}.ConsumerPerformance", [*where, *limits])
     names, values = (
         [each.strip() for each in line.split(",")] for line in read.strip().splitlines()[-2:]
     )

@@ -58,11 +58,9 @@ def source(lines: Lines, pattern: str = "*", **others: Any) -> dict[str, Any]:
     return {"topic": "logs", "paths": [str(lines.folder / pattern)], **others}
 
 
-def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker, within_s: float = 60) -> None:
+def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker) -> None:
     """Every line is in the topic, once after the loader's walk, and every byte is settled."""
-    eventually(
-        lambda: agent.settled(lines.sizes()), within_s=within_s, every_s=0.3, what="all settled"
-    )
+    eventually(lambda: agent.settled(lines.sizes()), every_s=0.3, what="all settled")
     lines.expect([line for line, _, _ in rows(broker.address, "logs")])
 
 
@@ -178,7 +176,7 @@ def test_generations_that_were_deleted_unread_are_declared(
         process.program.signal(signal.SIGCONT)
     elif how == "killed":
         process.start()
-    eventually(lambda: process.settled(lines.sizes()), within_s=60, what="what is still there")
+    eventually(lambda: process.settled(lines.sizes()), what="what is still there")
     found = collections.Counter(line for line, _, _ in rows(own_broker.address, "logs"))
     assert max(found.values()) == 1
     assert found.keys() <= set(lines.written)

@@ -120,7 +120,7 @@ class Site:
         return self.report()[0] == 0
 
     def get(self, path: str) -> dict[str, Any]:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
             return dict(json.load(answer))
 
 
@@ -147,7 +147,7 @@ def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> 
         counter.kill()
     site.seal()
     counter = site.counter().start().wait_until(site.ready)
-    eventually(site.complete, within_s=60, every_s=0.5, what="complete")
+    eventually(site.complete, every_s=0.5, what="complete")
     status, report = site.report()
     assert (status, _counted(report, "broker")) == (0, site.sent)
     assert counter.stop() == 0
@@ -158,14 +158,14 @@ def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
     counter = site.counter().start().wait_until(site.ready)
     site.send(3)
     site.seal()
-    eventually(site.complete, within_s=60, every_s=0.5, what="complete")
+    eventually(site.complete, every_s=0.5, what="complete")
     assert counter.stop() == 0
     (site.folder / "count" / "counter.db").unlink()
     stopped = site.counter().start()
     assert stopped.wait() == 65
     assert "older copy of itself" in stopped.output()
     counter = site.counter("--new-epoch").start().wait_until(site.ready)
-    eventually(site.complete, within_s=60, every_s=0.5, what="complete again")
+    eventually(site.complete, every_s=0.5, what="complete again")
     status, report = site.report()
     assert (status, _counted(report, "broker")) == (0, site.sent)
     assert counter.stop() == 0
@@ -184,16 +184,16 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
         shown = site.get("/index.json")
         return bool(shown["buckets_shown"]) and shown["buckets_overdue"] == 0
 
-    eventually(says_complete, within_s=60, every_s=0.2, what="the dashboard says complete")
+    eventually(says_complete, every_s=0.2, what="the dashboard says complete")
     before = site.get("/buckets.json")
     collector.kill()
     collector.start()
-    eventually(says_complete, within_s=60, every_s=0.2, what="complete after kill -9")
+    eventually(says_complete, every_s=0.2, what="complete after kill -9")
     collector.kill()
     for path in (site.folder / "store").glob("audit.db*"):
         path.unlink()
     collector.start()
-    eventually(says_complete, within_s=60, every_s=0.2, what="complete after a rebuild")
+    eventually(says_complete, every_s=0.2, what="complete after a rebuild")
     assert site.get("/buckets.json") == before
     done = run_skidway(
         "audit", "report", "--store", str(site.folder / "store"), "--tiers", "agent,broker",
@@ -207,7 +207,7 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
 def test_an_occupied_port_is_one_sentence(site: Site) -> None:
     """Who has it, and what to set."""
     collector = site.collector().start()
-    eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"), within_s=30)
+    eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"))
     second = Program(
         [*site.collector().command, "--set", f"store.dir={site.folder / 'other'}",
          "--set", f"metrics.listener=127.0.0.1:{free_port()}"],
@@ -228,10 +228,10 @@ def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site:
     complete in the end."""
     site.send(20)
     counter = site.counter(limit=_limited).start()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while counter.running and time.monotonic() < deadline:
         site.send(1)
-    assert counter.wait(10) == 1
+    assert counter.wait() == 1
     said = counter.output()
     assert "counter.db cannot be used now" in said
     assert "Nothing is lost" in said
@@ -241,17 +241,17 @@ def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site:
     eventually(site.complete, what="complete")
     assert _counted(site.report()[1], "broker") == site.sent
     counter.signal(signal.SIGTERM)
-    assert counter.wait(30) == 0
+    assert counter.wait() == 0
 
 
 def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
     """Messages stay in their topic until the store has them."""
     site.send(2)
     counter, collector = site.counter().start(), site.collector(limit=_limited).start()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while collector.running and time.monotonic() < deadline:
         site.send(1)
-    assert collector.wait(10) == 1
+    assert collector.wait() == 1
     said = collector.output()
     assert "audit.db cannot be used now" in said
     assert "Traceback" not in said
@@ -262,7 +262,7 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
     assert _counted(site.get("/buckets.json"), "broker") == site.sent
     for program in (counter, collector):
         program.signal(signal.SIGTERM)
-        assert program.wait(30) == 0
+        assert program.wait() == 0
 
 
 def test_another_bucket_size_is_refused_until_it_is_told(site: Site) -> None:
@@ -273,9 +273,9 @@ def test_another_bucket_size_is_refused_until_it_is_told(site: Site) -> None:
     site.seal()
     eventually(site.complete, what="complete")
     counter.signal(signal.SIGTERM)
-    assert counter.wait(30) == 0
+    assert counter.wait() == 0
     counter = site.counter("--set", f"bucket.ms={2 * BUCKET_MS}").start()
-    assert counter.wait(30) == 78
+    assert counter.wait() == 78
     assert f"counts buckets of {BUCKET_MS}" in counter.output()
     counter = site.counter().start()
     site.send()

@@ -54,7 +54,7 @@ def read_values(broker: SkidwayBroker, topic: str, end: int) -> list[bytes]:
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
         while len(found) < end:
-            messages = consumer.consume(5000, 10.0)
+            messages = consumer.consume(5000, 60.0)
             assert messages, f"only {len(found)} of {end} records"
             for message in messages:
                 assert message.error() is None
@@ -422,10 +422,10 @@ def test_admin_client_sees_one_stable_cluster(own_broker: SkidwayBroker) -> None
     """Cluster id, broker and topic ids are the same after a restart."""
     broker = own_broker.start()
     admin = AdminClient({"bootstrap.servers": broker.address})
-    admin.create_topics([NewTopic("logs", 1)])["logs"].result(10)
-    before = admin.list_topics(timeout=10)
+    admin.create_topics([NewTopic("logs", 1)])["logs"].result(60)
+    before = admin.list_topics(timeout=60)
     note = (broker.logs / "logs-0" / names.PARTITION_METADATA).read_text()
     broker.restart()
-    after = AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=10)
+    after = AdminClient({"bootstrap.servers": broker.address}).list_topics(timeout=60)
     assert (after.cluster_id, after.controller_id) == (before.cluster_id, before.controller_id)
     assert (broker.logs / "logs-0" / names.PARTITION_METADATA).read_text() == note

@@ -221,18 +221,19 @@ def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
                         asked_at = time.monotonic()
                         assert heartbeat(client, member, generation) == ErrorCode.NONE
                         slowest_s = max(slowest_s, time.monotonic() - asked_at)
+                        committing.join(0.01)
                         if time.monotonic() >= frozen_at + within_s:
                             break
                     if within_s:
-                        committing.join(SESSION_S)
+                        committing.join(60)
                         assert set(codes) == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
                     stopped_at = time.monotonic()
                     assert broker.program.stop(within_s=30) == 0
                     took_s = time.monotonic() - stopped_at
-                    committing.join(SESSION_S)
+                    committing.join(60)
                 finally:
                     zookeeper.thaw()
-            assert slowest_s < 2
+            assert slowest_s < SESSION_S / 2
             assert took_s < STOPS_WITHIN_S
             assert not committing.is_alive()
             assert '"clean": true' in broker.program.output()

@@ -55,7 +55,7 @@ def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
     nothing: the next run leaves every row once and tidies up."""
     fill(loading, 0, 4000)
     program = loading.start()
-    eventually(lambda: loading.state(moment) or not program.running, within_s=120)
+    eventually(lambda: loading.state(moment) or not program.running)
     program.kill()
     loading.loaded()
     assert identities(loading.rows()) == lines(4000)
@@ -120,7 +120,7 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
     """Each load is committed for itself: the next run goes on behind the last one."""
     fill(loading, 0, 2500)
     program = loading.start(LIMIT)
-    eventually(lambda: len(loading.state("*.json")) >= 2 or not program.running, within_s=120)
+    eventually(lambda: len(loading.state("*.json")) >= 2 or not program.running)
     program.kill()
     loading.loaded(LIMIT)
     assert identities(loading.rows()) == lines(2500)
@@ -141,9 +141,9 @@ def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
     """SIGTERM ends a run in order: nothing is committed, and the next one loads."""
     fill(loading, 0, 4000)
     program = loading.start()
-    eventually(lambda: loading.state("staging/*/rows-*") or not program.running, within_s=120)
+    eventually(lambda: loading.state("staging/*/rows-*") or not program.running)
     program.signal(signal.SIGTERM)
-    assert program.wait(60) in (0, 1)
+    assert program.wait() in (0, 1)
     if program.returncode == 1:
         assert "interrupted" in program.output()
         assert loading.state("*.json") == []
@@ -312,7 +312,7 @@ def test_into_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
     fill(on_hdfs, 0, 2000)
     program = on_hdfs.start()
     staging = f"_skidway/{loading.topic}/staging"
-    eventually(lambda: store.files(staging) or not program.running, within_s=120)
+    eventually(lambda: store.files(staging) or not program.running)
     program.kill()
     on_hdfs.loaded()
     fill(on_hdfs, 1900, 200)

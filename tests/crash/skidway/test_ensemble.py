@@ -59,7 +59,7 @@ class Member:
 
     def mode(self) -> str:
         url = f"http://127.0.0.1:{self.metrics_port}/health"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return str(json.load(answer)["mode"])
 
 
@@ -72,7 +72,7 @@ def three(folder: Path) -> Iterator[dict[int, Member]]:
         for member in members.values():
             # The first one is not ready before there is a second: await them all together.
             stack.enter_context(running(member.program, lambda: True))
-        eventually(lambda: all(each.ready() for each in members.values()), within_s=90)
+        eventually(lambda: all(each.ready() for each in members.values()))
         yield members
 
 
@@ -91,7 +91,7 @@ def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
             assert session.get("/kept") == Versioned(b"1", 0)
             assert session.set_versioned("/kept", b"2", 0)
         left = [member for member in members.values() if member is not modes["leader"]]
-        eventually(lambda: all(member.ready() for member in left), within_s=60)
+        eventually(lambda: all(member.ready() for member in left))
         assert sorted(member.mode() for member in left) == ["follower", "leader"]
 
 
@@ -109,7 +109,7 @@ def create(broker: SkidwayBroker, topic: str) -> None:
         assert done.returncode == 0 or "try again" in said, said
         return "try again" not in said
 
-    eventually(there, within_s=60, what=f"{topic} is made")
+    eventually(there, what=f"{topic} is made")
 
 
 def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
             create(broker, "during")
             assert schemas.register("logs-value", '"string"') == 1
             lost.program.start()
-            eventually(lost.ready, within_s=60)
+            eventually(lost.ready)
             assert lost.mode() == "follower"
             other = next(each for each in members.values() if each is not lost)
             other.program.kill()
