@@ -104,7 +104,7 @@ class Fleet:
 
     def metric(self, name: str) -> float:
         with urllib.request.urlopen(
-            f"http://127.0.0.1:{self.metrics}/metrics", timeout=5
+            f"http://127.0.0.1:{self.metrics}/metrics", timeout=60
         ) as answer:
             lines = answer.read().decode().splitlines()
         return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))

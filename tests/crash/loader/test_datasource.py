@@ -69,7 +69,7 @@ def queries(loading: Loading, late_ms: int) -> dict[str, Any]:
         [sys.executable, "-c", QUERIES, *addresses, loading.topic, str(late_ms)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
         env={**java.environment(java.find()), **environment},
     )
