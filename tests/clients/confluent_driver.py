@@ -7,12 +7,20 @@ import time
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import OFFSET_INVALID, Consumer, Message, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from clients.commands import serve, text
 
 WITHIN_S = 120.0
+SOON_S = 10.0
 
 
 class Confluent:
@@ -122,11 +130,17 @@ class Confluent:
         return {"offsets": [-1 if each.offset == OFFSET_INVALID else each.offset for each in found]}
 
     def members(self, group: str) -> dict[str, Any]:
-        """The partitions of each member, as the coordinator describes the group."""
-        described = self._admin.describe_consumer_groups([group], request_timeout=WITHIN_S)
+        """The partitions of each member, as the coordinator describes the group; none if it did
+        not answer soon: who asks asks again, which a client that saw its broker die may need."""
+        admin = AdminClient(self._common)
+        described = admin.describe_consumer_groups([group], request_timeout=SOON_S)
+        try:
+            members = described[group].result(2 * SOON_S).members
+        except (KafkaException, TimeoutError):
+            return {"assigned": []}
         found = [
             sorted(each.partition for each in member.assignment.topic_partitions)
-            for member in described[group].result(WITHIN_S).members
+            for member in members
         ]
         return {"assigned": sorted(found)}
 
