@@ -23,7 +23,7 @@ PYTEST = started=$$(date +%s); status=0; \
 	$(BIN)/pytest $(WORKERS) $(if $(REPORTS),--junit-xml=$(REPORTS)/$@.xml) $(1) $(ARGS) || status=$$?; \
 	echo "== $@: $$(($$(date +%s) - started)) s, status $$status"; exit $$status
 
-# Tests share the machine with what they measure and wait for: one thing at a time, even with -j.
+# Suites share the machine with what they wait for: one suite at a time, even with -j.
 .NOTPARALLEL:
 
 .PHONY: help venv install install-dev demo doctor fmt lint type imports check docs-ansible lint-ansible $(SUITES) \
@@ -34,7 +34,7 @@ help:
 	@echo 'make test      formatting rules, types, imports, and all tests that Python and Java suffice for'
 	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root, lint-ansible and test-deploy'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
-	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest'
+	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest; PROCESSES=3 for several at once'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
 	@echo 'make wheels    what hosts without internet install, into dist/wheels; VERSION=x for another version'
@@ -121,6 +121,13 @@ crash conformance e2e: peers
 
 # These two only compute, without sockets and clocks: on all cores at once.
 unit model: WORKERS := -n auto
+
+# The others wait for programs as often as they compute. PROCESSES=3: the files of a suite, and the
+# pipelines of e2e, are dealt out to as many processes; about one more than there are cores.
+ifdef PROCESSES
+crash conformance: WORKERS := -n $(PROCESSES) --dist loadfile
+e2e: WORKERS := -n $(PROCESSES) --dist loadgroup
+endif
 
 test: check $(SUITES)
 
