@@ -320,7 +320,8 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
     broker = group_broker(tmp_path, zookeeper)
     with running(broker.program, broker.ready):
         topic = filled(broker.address)
-        members = [ConfluentMember(broker.address, "g", topic) for _ in range(2)]
+        patient = {"session.timeout.ms": 60_000}  # however long the restart takes
+        members = [ConfluentMember(broker.address, "g", topic, **patient) for _ in range(2)]
         step_until(lambda: shared(*members), *members)
         before = [member.owned() for member in members]
         broker.restart()
