@@ -1,0 +1,139 @@
+"""The second day: what docs/operations.md says is done, on hosts as Ansible left them.
+
+The commands are the guide's own (support.recipes). Lines are written to one log all the while, and
+at the end each of them has arrived once. Each test stands on those before it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.packaging import wheels
+from support import hosts
+from support.operations_inventory import AUDIT, FIRST, HOSTS, SECOND, TOPIC
+from support.processes import eventually
+from support.recipes import give, recipe
+from support.second_day import VERSION, SecondDay
+
+pytestmark = pytest.mark.operations
+
+THREE_SERVE = ["follower", "follower", "leader"]
+MOVE = "Move a partition to another broker"
+BACK_UP = "Back up ZooKeeper and the registry"
+RESTORE = "Restore ZooKeeper"
+MOVED = {"nginx-3": f"{TOPIC}-0"}
+SITE_WITHIN_S = 1200
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[SecondDay]:
+    """One server of each kind, and lines that an agent publishes until the end."""
+    if "SKIDWAY_HOSTS" not in os.environ:
+        wheels.collect(VERSION)
+    with hosts.running(HOSTS) as run:
+        found = SecondDay(run)
+        found.write()
+        found.control.succeed("site", within_s=SITE_WITHIN_S)
+        found.start_writing()
+        yield found
+
+
+def test_one_server_becomes_three_and_one_broker_two(site: SecondDay) -> None:
+    """site.yml makes an ensemble of the one server, which keeps its data, and a cluster of the one
+    broker; of new partitions the new broker gets its share."""
+    site.write(zookeeper=HOSTS, brokers=(FIRST, SECOND))
+    site.control.succeed("site", within_s=SITE_WITHIN_S)
+    assert site.modes() == THREE_SERVE
+    assert site.leaders() == ["1"]
+    more = recipe("Add a broker", names={"nginx": TOPIC, "--partitions 8": "--partitions 3"})
+    give(site.first, "broker", more)
+    eventually(lambda: set(site.leaders()) == {"1", "2"}, what="both lead")
+
+
+def test_a_partition_moves_while_lines_are_written(site: SecondDay) -> None:
+    """The old broker says what waits; the new one leads it in the next epoch; both are healthy."""
+    give(site.first, "broker", recipe(MOVE, 1, MOVED))
+    assert "was handed over" in str(site.health(site.first, "broker")["stopped_partitions"])
+    site.pipe(recipe(MOVE, 2, {"OLD": FIRST, "NEW": SECOND, **MOVED}))
+    give(site.second, "broker", recipe(MOVE, 4, MOVED))
+    for host in (site.first, site.second):
+        site.await_health(host, "broker")
+    moved = site.partitions()[0]
+    assert (moved["leader"], moved["epoch"]) == ("2", "1")
+
+
+def test_a_member_without_data_takes_it_from_the_others(site: SecondDay) -> None:
+    """A server of ZooKeeper that lost its data is healthy again, and the ensemble whole."""
+    give(site.second, "zookeeper", recipe("Replace a member"))
+    eventually(lambda: site.modes() == THREE_SERVE, within_s=90, every_s=1, what="three serve")
+
+
+def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
+    """All members are lost: a copy of one and the registry's dump bring back what was there."""
+    give(site.audit, "registry", recipe(BACK_UP, 0))
+    follower = next(
+        host for host in site.hosts if site.health(host, "zookeeper")["mode"] == "follower"
+    )
+    give(follower, "zookeeper", recipe(BACK_UP, 1))
+    site.await_health(follower, "zookeeper")
+    date, before = follower.read("date +%F"), site.leaders()
+
+    site.audit.run("systemctl stop skidway-audit-count@dc1 skidway-registry")
+    for host in (site.first, site.second):
+        host.run("systemctl stop skidway-broker")
+    copy = f"zookeeper-{date}"
+    for host in {*site.hosts} - {follower}:
+        site.pipe(
+            f"ssh {follower.name} sudo tar -C /backup -c {copy} | "
+            f"ssh {host.name} 'sudo mkdir -p /backup && sudo tar -C /backup -x'"
+        )
+    stop, *place = recipe(RESTORE, 0, {"2026-11-20": date}).splitlines()
+    for commands in (stop, "\n".join(place), "systemctl start skidway-zookeeper"):
+        for host in site.hosts:
+            give(host, "zookeeper", commands)
+    eventually(lambda: site.modes() == THREE_SERVE, within_s=90, every_s=1, what="three serve")
+    site.audit.run("systemctl start skidway-registry")
+    site.await_health(site.audit, "registry")
+    give(site.audit, "registry", recipe(RESTORE, 1, {"2026-11-20": date}))
+    for host in (site.first, site.second):
+        host.run("systemctl start skidway-broker")
+        site.await_health(host, "broker")
+    site.audit.run("systemctl start skidway-audit-count@dc1")
+    assert site.leaders() == before
+
+
+def test_no_broker_is_stopped_while_another_is_sick(site: SecondDay) -> None:
+    """rolling_restart refuses, and stops none; when all are healthy it goes through."""
+    started = "systemctl show -P ExecMainStartTimestamp skidway-broker"
+    before = site.first.read(started)
+    site.second.run("systemctl stop skidway-broker")
+    refused = site.control.play(
+        "rolling_restart", "--tags", "broker", "-e", "skidway_health_retries=2"
+    )
+    assert refused.returncode != 0
+    assert f"that of {SECOND} is not healthy" in refused.output
+    assert site.first.read(started) == before
+    site.second.run("systemctl start skidway-broker")
+    site.await_health(site.second, "broker")
+    site.control.succeed("rolling_restart", "--tags", "broker")
+    assert site.first.read(started) != before
+
+
+def test_every_line_arrived_once(site: SecondDay) -> None:
+    """Through all of it: as many records as lines, and the audit says complete."""
+    written = site.stop_writing()
+    wait = recipe("Add a host", 1, {"app1": AUDIT, "5m": "60m"})
+    assert "complete since then" in give(site.audit, "audit", wait, within_s=320)
+    assert sum(int(each["end"]) for each in site.partitions()) == written
+
+
+def test_a_host_is_taken_away(site: SecondDay) -> None:
+    """uninstall.yml with a limit: its programs go and its data stay; the others serve on."""
+    site.control.succeed("uninstall", "--limit", SECOND)
+    assert not site.second.read("ls -d /opt/skidway /etc/skidway 2>/dev/null || :")
+    assert TOPIC in site.second.read("ls /var/lib/skidway/broker")
+    site.await_health(site.first, "broker")
+    assert site.modes() == ["", "follower", "leader"]

@@ -1,0 +1,51 @@
+"""The commands of docs/operations.md, word for word, and a root shell to give them in.
+
+A recipe that is tried is the text of the guide: a command that is changed there is tried as it is
+then, and one that is gone is a KeyError here. Only names are put in the place of the guide's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from support.hosts import Host
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+
+
+def blocks(heading: str) -> list[str]:
+    """The blocks of commands below a heading, in their order. Raises KeyError without any."""
+    text = GUIDE.read_text()
+    found = re.search(
+        rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL
+    )
+    if found is None:
+        raise KeyError(heading)
+    listed = re.findall(r"\n\n((?: {4,}\S.*\n)+)", found[1].replace("\n\n", "\n\n\n"))
+    if not listed:
+        raise KeyError(f"{heading}: no commands")
+    return ["".join(line.strip() + "\n" for line in each.splitlines()) for each in listed]
+
+
+def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None) -> str:
+    """One of these blocks, with other names in the place of those that the guide uses.
+
+    Raises KeyError where it does not have one of these names.
+    """
+    text = blocks(heading)[block]
+    for name, ours in (names or {}).items():
+        if name not in text:
+            raise KeyError(f"{heading}: {name} is not in {text!r}")
+        text = text.replace(name, ours)
+    return text
+
+
+def give(host: Host, program: str, commands: str, within_s: float = 90.0) -> str:
+    """What the commands print, given in a root shell of the host which the guide's first lines were
+    pasted into; AssertionError when one fails."""
+    begin = recipe("Before all", 0).replace("program=broker", f"program={program}")
+    return host.run(
+        "exec bash -e -s", given=f"cd /\n{begin}{commands}", within_s=within_s
+    ).stdout.strip()

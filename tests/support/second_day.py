@@ -1,0 +1,91 @@
+"""The fleet of the guide's story: its hosts, its control node, and what is seen of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+
+from support.control_node import WHEELS, ControlNode
+from support.hosts import Host, Run
+from support.operations_inventory import HOSTS, LINES, TOPIC, inventory
+from support.processes import eventually
+from support.recipes import give
+
+VERSION = "0.1.0"
+BROKER = "dc1-broker"
+"""How the guide calls a broker of dc1."""
+WRITER = "writer.service"
+HEALTH_PORTS = {"zookeeper": 9106, "broker": 9102, "registry": 9103, "agent": 9101}
+_ASK = """
+import sys, urllib.error, urllib.request
+try:
+    print(urllib.request.urlopen(sys.argv[1]).read().decode())
+except urllib.error.HTTPError as answer:
+    print(answer.read().decode())
+"""
+
+
+class SecondDay:
+    """Hosts with one server of each kind; more by the inventory."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.control = ControlNode(run)
+        self.first, self.second, self.audit = (run.hosts[name] for name in HOSTS)
+        self.hosts: Sequence[Host] = (self.first, self.second, self.audit)
+        for host in self.hosts:
+            host.run(f"echo {self.first.address} {BROKER} >>/etc/hosts")
+
+    def write(self, **groups: Sequence[str]) -> None:
+        """The inventory, with these hosts in its groups."""
+        self.control.write(inventory(VERSION, WHEELS, **groups))
+
+    def pipe(self, commands: str) -> None:
+        """Commands on the control node, with its ssh; AssertionError when they fail."""
+        ours = commands.replace("ssh ", f"ssh -F {self.run.ssh_config} ")
+        shell = self.run.inside(["bash", "-e", "-o", "pipefail", "-c", ours])
+        done = subprocess.run(shell, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+
+    def health(self, host: Host, program: str) -> dict[str, object]:
+        """What /health says, good or bad; empty when nobody answers."""
+        url = f"http://127.0.0.1:{HEALTH_PORTS[program]}/health"
+        said = host.run(f"python3 - {url}", given=_ASK, check=False)
+        found: dict[str, object] = json.loads(said.stdout) if said.returncode == 0 else {}
+        return found
+
+    def await_health(self, host: Host, program: str) -> None:
+        """Until /health is good."""
+        eventually(
+            lambda: self.health(host, program).get("ok"),
+            within_s=90, every_s=0.5, what=f"{program} of {host.name} is healthy",
+        )  # fmt: skip
+
+    def modes(self) -> list[str]:
+        """Of the servers of ZooKeeper, sorted; an empty one for each that does not serve."""
+        asked = [self.health(host, "zookeeper") for host in self.hosts]
+        return sorted(str(each.get("mode", "")) if each.get("ok") else "" for each in asked)
+
+    def partitions(self) -> list[dict[str, str]]:
+        """Of the topic: leader, leader epoch, high watermark."""
+        command = f"skidway topics describe {TOPIC} --bootstrap-server {BROKER}:9092"
+        table = give(self.first, "broker", command).partition("PARTITION ")[2].splitlines()[1:]
+        names = ("partition", "leader", "epoch", "replicas", "isr", "start", "end")
+        return [
+            dict(zip(names, line.replace(",", "").split(), strict=False)) for line in table if line
+        ]
+
+    def leaders(self) -> list[str]:
+        """By partition of the topic, the number of the broker that leads it."""
+        return [each["leader"] for each in self.partitions()]
+
+    def start_writing(self) -> None:
+        """Ten lines a second into the log of the agent."""
+        loop = f"n=0; while sleep 0.1; do n=$((n+1)); echo line $n >>{LINES}; done"
+        self.audit.run(f"systemd-run --quiet --unit={WRITER} sh -c '{loop}'")
+
+    def stop_writing(self) -> int:
+        """How many lines there are."""
+        self.audit.run(f"systemctl stop {WRITER}")
+        return int(self.audit.read(f"wc -l <{LINES}"))
