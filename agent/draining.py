@@ -3,7 +3,7 @@
     state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
 
 It is the running agent, but for its end: that comes when the last word is said on every topic
-(`accounts.leaving`), or when the time is over.
+(`accounts.leaving`), or when the time is over, and what is on its way then is settled first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from agent import program
 from agent.settings import REJECTED_SUFFIX, AgentSettings
 from agent.state.database import DATABASE, State
 from skidway.clock import SystemClock
-from skidway.errors import SkidwayError, StateRefused, Unreachable
+from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.service import Shutdown
 from skidway.telemetry import Health
 
@@ -32,8 +32,14 @@ class NotDrained(SkidwayError):
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
     """Delivers what lies in the files and says the last word; a sentence for the operator.
 
-    Raises NotDrained or Unreachable when it cannot within the time, and StateRefused.
+    Raises NotDrained or Unreachable when it cannot within the time, StateRefused, and
+    ConfigurationRefused where not all that lies in the files may be read.
     """
+    if settings.read_until is not None:
+        raise ConfigurationRefused(
+            "read.until is set, so not all that lies in the files may be read, and no last word can"
+            " be said: take it out of the settings, or drain when it has no meaning any more"
+        )
     if not _is_ours(settings.state_dir):
         return (
             f"drained: no agent ever ran with the state {settings.state_dir}, nothing is to be said"
@@ -59,6 +65,16 @@ def _drain(settings: AgentSettings, state: State, shutdown: Shutdown) -> str:
             settings, state, clients, clock, shutdown, status, found
         ) as agent:
             drained = agent.drain()
+    return answer(drained, state)
+
+
+def answer(drained: program.Drained, state: State) -> str:
+    """What came of it, in words. Raises NotDrained with all that it means for the audit."""
+    if drained.full_reason is not None:
+        raise NotDrained(
+            f"not drained: {drained.full_reason}: make room and drain again, before the host is"
+            " retired; what was said last stands until then"
+        )
     if drained.unsaid:
         raise NotDrained(_said_of(drained, state))
     if not drained.is_published:
@@ -77,6 +93,11 @@ def _said_of(drained: program.Drained, state: State) -> str:
         *([f"and {more} more"] if more > 0 else []),
         *_unknown(state, drained.unsaid),
     ]
+    if not drained.is_published:
+        said.append(
+            "the brokers have not taken all that was said of it; it is kept: drain again, before"
+            " the host is retired"
+        )
     return "\n".join(said)
 
 
@@ -104,6 +125,7 @@ def _is_ours(directory: Path) -> bool:
     try:
         owner = os.stat(path).st_uid
     except FileNotFoundError:
+        _refuse_remains(directory)
         return False
     except OSError as error:
         raise StateRefused(f"the state {path} cannot be looked at: {error.strerror}") from error
@@ -113,3 +135,18 @@ def _is_ours(directory: Path) -> bool:
             " the user of the agent"
         )
     return True
+
+
+def _refuse_remains(directory: Path) -> None:
+    """A directory that is away, or what is left of a state, says nothing about what was read."""
+    if not directory.is_dir():
+        raise StateRefused(
+            f"there is no directory {directory}: nothing is known of what was read on this host. If"
+            " its disk is not mounted, mount it; if state.dir is another one, name that"
+        )
+    remains = sorted(path.name for path in directory.glob(f"{DATABASE}-*"))
+    if remains:
+        raise StateRefused(
+            f"{directory / DATABASE} is gone, and {', '.join(remains)} is still there: what was"
+            " read on this host is not known any more, and no last word can be said"
+        )

@@ -93,7 +93,7 @@ def adopt(directory: Path) -> str:
         changes.put_meta("epoch", state.epoch + 1)
         changes.put_meta("number", 0)  # numbers and their chains are those of one epoch
         changes.forget_touched()
-        changes.put_left(())  # of the epoch before: the new one has not sealed anything
+        changes.put_left({})  # of the epoch before: the new one has not sealed anything
         state.commit(changes)
         state.close()
         return (

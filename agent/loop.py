@@ -157,18 +157,18 @@ class Loop:
 
     @property
     def has_left(self) -> bool:
-        """Whether every topic's last word is said, and published."""
+        """Whether every topic's last word is said and published, and nothing was seen since."""
         return not self.unsaid and self.is_settled
 
     @property
     def last_words(self) -> int:
-        """On how many topics the last word was said since the start."""
-        return len(self._books.leaving.done)
+        """On how many topics the last word was said since the start, and holds."""
+        return len(self._books.leaving.kept)
 
     @property
     def unsaid(self) -> set[str]:
-        """The topics whose last word was not said since the start."""
-        return self._sealed.keys() - self._books.leaving.done
+        """The topics whose last word was not said since the start, durably, or holds no more."""
+        return self._sealed.keys() - self._books.leaving.kept
 
     def obstacles(self) -> list[str]:
         """What still stands in the way of a last word, in sentences."""
@@ -240,6 +240,7 @@ class Loop:
             self._looks.ask(now)
         if self._looks.is_due(now) and not self.is_stopping:
             self._reconcile(now, now_ms, changes)
+        self._books.review(self.tracker, self.reader)
         self._register.mind_published()
         if now >= self._checkpoint_at:
             self._checkpoint_at = now + self._settings.checkpoint_interval_ms / 1000
@@ -247,7 +248,7 @@ class Loop:
         turn = _Turn(changes, self._take(now, now_ms))
         self._presses.promise(changes, turn.taken)
         self._mind_news(changes, now_ms)
-        self._take_back(turn, now_ms)
+        self._books.take_back(changes, now_ms, self._sealed, self._progress.offsets)
         self._account(changes, now, now_ms)
         changes.put_files(self.tracker.take_changed())
         self.mail.write(changes)
@@ -294,11 +295,6 @@ class Loop:
 
     def _may_read(self, tracked: TrackedFile) -> bool:
         return tracked.announced and not self._books.leaving.is_done_with(tracked.birth.topic)
-
-    def _take_back(self, turn: _Turn, now_ms: int) -> None:
-        """Before anything is read behind a last word, it is none any more."""
-        read_on = {one.tracked.birth.topic for one in turn.taken}
-        self._books.take_back(turn.changes, now_ms, read_on, self._sealed, self._progress.offsets)
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
         """The checkpoint: positions, what they passed, and which files are at their end."""

@@ -189,13 +189,14 @@ class Drained:
     """How far a leaving agent came.
 
     said: topics whose last word is said; unsaid: the others, and what stands in their way.
-    is_published: whether all that was said has arrived.
+    is_published: whether all that was said has arrived. full_reason: why nothing can be kept now.
     """
 
     said: int
     unsaid: set[str]
     obstacles: list[str]
     is_published: bool
+    full_reason: str | None = None
 
 
 class RunningAgent:
@@ -252,19 +253,27 @@ class RunningAgent:
         while not self._shutdown.requested:
             self._mind(self._clock.monotonic())
             self._turn(self._watch.inbox.fileno(), self._shutdown.fileno())
-        self._loop.is_stopping = True
-        deadline = self._clock.monotonic() + SETTLE_S
-        while not self._loop.is_settled and self._clock.monotonic() < deadline:
-            self._turn()
+        self._settle()
 
     def drain(self) -> Drained:
-        """Turns until the last word is said on every topic, or the shutdown."""
+        """Turns until the last word is said on every topic, or the shutdown; then as `run`."""
         self._loop.leave()
         while not self._loop.has_left and not self._shutdown.requested:
             self._mind(self._clock.monotonic())
             self._turn(self._watch.inbox.fileno(), self._shutdown.fileno())
+        if not self._loop.has_left:
+            self._settle()
         loop = self._loop
-        return Drained(loop.last_words, loop.unsaid, loop.obstacles(), loop.is_settled)
+        return Drained(
+            loop.last_words, loop.unsaid, loop.obstacles(), loop.is_settled, loop.full_reason
+        )
+
+    def _settle(self) -> None:
+        """Nothing more is read; what was promised is settled, counted and said, for a while."""
+        self._loop.is_stopping = True
+        deadline = self._clock.monotonic() + SETTLE_S
+        while not self._loop.is_settled and self._clock.monotonic() < deadline:
+            self._turn()
 
     def _turn(self, *wake: int) -> None:
         patience_s = self._loop.patience_s()

@@ -16,7 +16,7 @@ from agent.files.rotations import Unseen
 from agent.files.tracking import SetApart, Tracker, shown
 from agent.identity import new_id
 from agent.settings import AgentSettings
-from agent.state.changes import Changes
+from agent.state.changes import Changes, LastWord
 from agent.state.database import State
 from agent.topics import Topics
 from audit import bucket
@@ -37,6 +37,7 @@ class Books:
     ) -> None:
         self._settings = settings
         self._agent = state.agent
+        self._epoch = state.epoch
         self._topics = topics
         self._sender = sender
         self._mail = mail
@@ -69,6 +70,7 @@ class Books:
     def committed(self) -> None:
         """The transaction is durable."""
         self._deltas.committed()
+        self.leaving.committed()
 
     def passed(self, counts: Iterable[Counts], changes: Changes) -> None:
         """The checkpoint of this transaction passed records with these counts."""
@@ -168,15 +170,17 @@ class Books:
                 continue
             if sealing.held_back_by(topic, tracker.unreadable):
                 continue
-            files = [
-                (tracked, reader.limit_of(tracked))
-                for tracked in tracker.files.values()
-                if tracked.birth.topic == topic
-            ]
-            doubts = tracker.doubts[topic]
-            noted = sealing.note(topic, wall_ms, at, doubts, files)
+            noted = _note(topic, wall_ms, at, tracker, reader)
             final = self.leaving.judge(noted, tracker.files)
             self._noted.append(replace(noted, final=final))
+
+    def review(self, tracker: Tracker, reader: Reader) -> None:
+        """What the agent has seen since of topics with a last word: more to read, or a doubt."""
+        for topic in self.leaving.at_rest:
+            if sealing.held_back_by(topic, tracker.unreadable):
+                self.leaving.disturbed(topic)
+            else:
+                self.leaving.review(_note(topic, 0, 0, tracker, reader), tracker.files)
 
     def seal(
         self,
@@ -191,7 +195,7 @@ class Books:
         for noted in list(self._noted):
             if sealing.is_void(noted, files, doubts[noted.topic]):
                 self._noted.remove(noted)
-                self.leaving.voided(noted.topic)
+                self.leaving.disturbed(noted.topic)
         ready = [noted for noted in self._noted if sealing.is_complete(noted, files)]
         if not ready:
             return
@@ -203,22 +207,26 @@ class Books:
         self,
         changes: Changes,
         now_ms: int,
-        read_on: Collection[str],
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """What was a last word is an ordinary seal from now on. read_on: topics read right now."""
-        again = self.leaving.spoken_again(read_on)
+        """What was a last word, and holds no more, is an ordinary seal from now on."""
+        again = self.leaving.take_back()
         if not again:
             return
-        seals = []
-        for topic in sorted(again):
-            until = self._topics.sealed_until(topic)
-            self.leaving.said(topic, final=False)
-            if until is not None and topic in topics:  # not of a topic that was made again
-                seals.append(Noted(topic, until, self._deltas.number, 0, {}))
         changes.put_left(self.leaving.left)
-        self._say(seals, changes, now_ms, topics, offsets)
+        seals = [
+            Noted(topic, word.wall_ms, word.at, 0, {})
+            for topic, word in sorted(again.items())
+            if topic in topics and self._is_newest(topic, word)
+        ]
+        if seals:
+            self._say(seals, changes, now_ms, topics, offsets)
+
+    def _is_newest(self, topic: str, word: LastWord) -> bool:
+        """Not of another epoch, of a topic that was made again, or where a program that does not
+        know last words has sealed since."""
+        return word.epoch == self._epoch and word.wall_ms == self._topics.sealed_until(topic)
 
     def _say(
         self,
@@ -239,6 +247,15 @@ class Books:
                 sealed.append(SealedTopic(source, noted.wall_ms, noted.at, last, noted.final))
             data, _ = topics[noted.topic]
             self._topics.seal(noted.topic, data.topic_id, noted.wall_ms, changes)
-            if self.leaving.said(noted.topic, final=noted.final):
+            if self.leaving.said(noted, self._epoch):
                 changes.put_left(self.leaving.left)
         self._deltas.seal(sealed, now_ms, changes)
+
+
+def _note(topic: str, wall_ms: int, at: int, tracker: Tracker, reader: Reader) -> Noted:
+    files = [
+        (tracked, reader.limit_of(tracked))
+        for tracked in tracker.files.values()
+        if tracked.birth.topic == topic
+    ]
+    return sealing.note(topic, wall_ms, at, tracker.doubts[topic], files)

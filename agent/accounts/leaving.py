@@ -4,11 +4,15 @@
     at rest    if all of it is settled at that very look, nothing of the topic is under way: this
                seal is the last word, and nothing of the topic is read any more
     otherwise  the seal follows when it is settled, as an ordinary one; the next look decides anew
+    disturbed  more lies there than at that look, it cannot be read, or is in doubt: the last word
+               is taken back, and the topic is read on
+    over       at one and the same look all topics are at rest, and all words are published
 
 A last word vouches for no more than any seal does: all bytes that lay there when W was noted. But
-nobody has to wait for another one. It is durable which topics have one, and it is taken back by an
-ordinary seal of the same W before anything more is read: by an agent that runs again at once, by
-one that is asked to leave again where it finds something new.
+nobody has to wait for another one, so it must not stand over bytes that the agent has seen. It is
+durable which topics have one, and it is taken back by an ordinary seal of the same W and `at`: in
+the first transaction of whoever opens the state again, to run or to drain, and in that of the look
+that finds more.
 
 No file id is closed for this: a closure cannot be taken back, and the agent of a host that did stay
 must be able to tell that a file which it knew has vanished unread.
@@ -16,55 +20,79 @@ must be able to tell that a file which it knew has vanished unread.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from agent.accounts import sealing
 from agent.accounts.sealing import Noted
 from agent.files.tracked import FileState, TrackedFile
 from agent.files.tracking import shown
+from agent.state.changes import LastWord
 
 
 class Leaving:
     """Owns which topics' newest seal is a last word.
 
-    left: those whose is, durably. done: those of which it was said since the start.
+    left: those whose is, durably or in the transaction of this turn. done: those of which it was
+    said since the start, and nothing has turned up since.
     """
 
-    def __init__(self, left: Iterable[str]) -> None:
-        self.left = set(left)
+    def __init__(self, left: Mapping[str, LastWord]) -> None:
+        self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        self._at_rest: set[str] = set()
+        self._at_rest: dict[str, int] = {}  # topic: its doubts then
+        self._kept: set[str] = set()
+
+    @property
+    def at_rest(self) -> list[str]:
+        """The topics of which nothing is read: the last word is said, or said in this turn."""
+        return list(self._at_rest)
+
+    @property
+    def kept(self) -> set[str]:
+        """The topics that are done, durably."""
+        return self._kept & self.done
+
+    def committed(self) -> None:
+        """The transaction is durable."""
+        self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
         """Whether a note that was made just now is a last word."""
         at_rest = self.is_asked and sealing.is_complete(noted, files)
         if at_rest:
-            self._at_rest.add(noted.topic)
+            self._at_rest[noted.topic] = noted.doubts
         return at_rest
 
-    def said(self, topic: str, *, final: bool) -> bool:
-        """Its newest seal is, or is not, a last word; whether that is new."""
-        was_left = topic in self.left
-        self._at_rest.discard(topic)
-        if final:
-            self.left.add(topic)
-            self.done.add(topic)
-        else:
-            self.left.discard(topic)
-        return was_left != final
+    def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
+        """A note of a topic at rest, made just now: whether it still is."""
+        in_doubt = noted.doubts != self._at_rest.get(noted.topic)
+        if in_doubt or not sealing.is_complete(noted, files):
+            self.disturbed(noted.topic)
 
-    def voided(self, topic: str) -> None:
-        """The note counts no more: the next look decides anew."""
-        self._at_rest.discard(topic)
+    def disturbed(self, topic: str) -> None:
+        """It is not at rest any more: it is read on, and a last word has to be taken back."""
+        self._at_rest.pop(topic, None)
+        self.done.discard(topic)
+
+    def said(self, noted: Noted, epoch: int) -> bool:
+        """The topic's newest seal is this one; whether what is durable has to change."""
+        was_left = self.left.pop(noted.topic, None)
+        if noted.final:
+            self.left[noted.topic] = LastWord(epoch, noted.wall_ms, noted.at)
+            self.done.add(noted.topic)
+        return was_left != self.left.get(noted.topic)
 
     def is_done_with(self, topic: str) -> bool:
         """Whether nothing of the topic is read: its last word is said, or on its way."""
-        return self.is_asked and (topic in self.done or topic in self._at_rest)
+        return self.is_asked and topic in self._at_rest
 
-    def spoken_again(self, topics: Collection[str]) -> set[str]:
-        """The topics whose last word has to be taken back. topics: those that are read on."""
-        return self.left.intersection(topics) if self.is_asked else set(self.left)
+    def take_back(self) -> dict[str, LastWord]:
+        """The last words that hold no more; from now on they are none."""
+        again = {topic: word for topic, word in self.left.items() if topic not in self.done}
+        for topic in again:
+            del self.left[topic]
+        return again
 
 
 def obstacles(

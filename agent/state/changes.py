@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
 import google_crc32c
 
@@ -24,7 +24,7 @@ Row = tuple[Any, ...]
 SINCE: Final = "since "
 """What the keys of `meta` begin with that say when a topic was started with first."""
 
-LEFT: Final = "left"
+LEFT: Final = "last_words"
 """The key of `meta` that says of which topics the last word is said."""
 
 _MARK = struct.Struct("<qI")
@@ -49,6 +49,14 @@ checksum = excluded.checksum
 """
 
 
+class LastWord(NamedTuple):
+    """A topic's seal that is its last word: of which epoch, its W (ms), and its `at`."""
+
+    epoch: int
+    wall_ms: int
+    at: int
+
+
 class Changes:
     """Statements in the order in which they were asked for. Methods only gather."""
 
@@ -70,9 +78,9 @@ class Changes:
         """When a topic was started with first."""
         self.put_meta(SINCE + topic, now_ms)
 
-    def put_left(self, topics: Iterable[str]) -> None:
-        """The topics whose newest seal is a last word."""
-        self.put_meta(LEFT, json.dumps(sorted(topics)))
+    def put_left(self, words: Mapping[str, LastWord]) -> None:
+        """The topics whose newest seal is a last word, with that seal."""
+        self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def forget_offsets(self, topic: str) -> None:
         """Of a topic that was made again."""

@@ -17,7 +17,7 @@ from agent.delivery.recipe import Recipe, from_json
 from agent.files.host import FileKey
 from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from agent.identity import Fingerprint, Guard
-from agent.state.changes import LEFT, SINCE, Changes, checksum, marks_of, source_row
+from agent.state.changes import LEFT, SINCE, Changes, LastWord, checksum, marks_of, source_row
 from agent.state.tables import APPLICATION_ID, FORMAT, TABLES
 from audit.counts import BucketKey, Sums
 from audit.messages import Certainty, Loss
@@ -78,7 +78,8 @@ class State:
         self.cluster = str(meta.get("cluster", ""))
         self.cluster_id = str(meta.get("cluster_id", ""))
         self.bucket_ms = int(meta.get("bucket_ms", 0))
-        self.left = frozenset(json.loads(meta.get(LEFT, "[]")))
+        left = json.loads(meta.get(LEFT, "{}"))
+        self.left = {topic: LastWord(*word) for topic, word in left.items()}
 
     def close(self) -> None:
         """Closes the connection; what was committed stays."""

@@ -10,7 +10,8 @@ APPLICATION_ID: Final = 0x536B6964  # "Skid"
 TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
 -- agent, machine, epoch, number (the last one used of deltas and seals), cluster, cluster_id,
--- bucket_ms (of the sums), left (JSON: the topics whose newest seal is a last word),
+-- bucket_ms (of the sums), last_words (JSON: topic -> epoch, W and `at` of its newest seal, where
+-- that is a last word),
 -- "since <topic>" (when it was started with first)
 
 CREATE TABLE topics (

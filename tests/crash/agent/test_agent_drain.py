@@ -140,6 +140,7 @@ def test_drained_while_lines_are_appended(
         assert "not drained: not everything could be delivered in time\ntopic logs: " in done.stderr
         assert "topic logs: buckets of this host that were not due at 2" in done.stderr
         assert last_words(own_broker) == set()
+        assert unsettled(process) == 0, "what was read is acknowledged, counted and said"
     done = drain(process)
     assert done.returncode == 0, done.stderr
     assert last_words(own_broker) == {LOGS, "logs.rejected"}
@@ -151,6 +152,17 @@ def promised(agent: AgentProcess) -> bool:
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         return bool(state.execute("SELECT count(*) FROM intents").fetchone()[0])
+
+
+def unsettled(agent: AgentProcess) -> int:
+    """How much is promised, counted and in no delta, or in no message that arrived."""
+    uri = f"file:{agent.state / 'agent.db'}?mode=ro"
+    with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
+        counts = (
+            state.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in ("intents", "sums", "outbox")
+        )
+        return sum(counts)
 
 
 def ends(broker: SkidwayBroker) -> int:
@@ -242,10 +254,14 @@ def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None
 
 
 def test_a_host_without_a_state_has_nothing_to_drain(agent: Make, log: Path) -> None:
-    """It says so, succeeds, and makes none."""
+    """It says so, succeeds, and makes none; without its directory nobody knows."""
     process = agent(source(log))
     process.command()
     done = drain(process)
+    assert done.returncode == 65
+    assert f"there is no directory {process.state}" in done.stderr
+    process.state.mkdir()
+    done = drain(process)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("drained: no agent ever ran with the state ")
-    assert not process.state.exists()
+    assert list(process.state.iterdir()) == []

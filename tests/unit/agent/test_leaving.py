@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.state.database import State
+from agent.state.database import State, StateFull
 from audit.messages import Announcement, Delta, Seal, SealedTopic
 from support.agent_world import World, raw, settings
 
@@ -85,14 +85,77 @@ def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World)
     assert len(world.values()) == 41
 
 
-def test_nothing_is_read_behind_the_last_word(world: World) -> None:
-    """Else its lines would be late for it."""
+def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
+    """A topic that has its last word while another waits, and grows: it is taken back in the
+    transaction of that look, delivered, and said anew; never is the end over bytes unread."""
+    world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
+    world.files.append(A, b"1\n")
+    waits = world.files.append("/other/b.log", b"2\n")
+    waits.unreadable = True
+    assert not drain(world, 20)
+    word = newest(world)
+    assert word.final
+    world.files.append(A, b"12345\n")
+    world.clock.advance(0.2)
+    world.turn()
+    world.publish()
+    assert not newest(world).final
+    assert (newest(world).sealed_until, newest(world).at) == (word.sealed_until, word.at)
+    assert world.values() == ["1"], "it is none any more before it is read on"
+    waits.unreadable = False
+    for _ in range(40):
+        world.tick(0.1)
+        if world.agent.has_left:
+            break
+    assert world.agent.has_left
+    assert world.agent.pending_bytes == 0
+    assert world.values() == ["1", "12345"]
+    assert newest(world).final
+    assert newest(world).sealed_until > word.sealed_until
+
+
+def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
+    """Between the last look and the end: what an event tells counts, too."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.files.append(A, b"2\n")
-    world.settle(5)
-    assert world.values() == ["1"]
+    world.agent.touch([A])
+    world.turn()
+    assert not world.agent.has_left
+
+
+def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) -> None:
+    """Drained, grown, unreadable, drained again: it is taken back, although nothing is read."""
+    file = world.files.append(A, b"1\n")
+    assert drain(world)
+    world.kill()
+    world.files.append(A, b"2\n")
+    file.unreadable = True
+    assert not drain(world, 20)
+    assert world.agent.unsaid == {"logs"}
+    assert not newest(world).final
+    file.unreadable = False
+    world.kill()
+    assert drain(world)
     assert newest(world).final
+    assert world.values() == ["1", "2"]
+
+
+def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) -> None:
+    """Replaced by as many other bytes: what lies there now was not read."""
+    world.files.append(A, b"1\n")
+    world.start().leave()
+    for _ in range(20):
+        world.tick(0.1)
+    assert newest(world).final
+    world.files.overwrite(A, 0, b"2\n")
+    world.tick(0.2)
+    world.publish()
+    assert not newest(world).final
+    for _ in range(40):
+        world.tick(0.1)
+    assert world.agent.has_left
+    assert world.values() == ["1", "2"]
 
 
 def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World) -> None:
@@ -106,32 +169,58 @@ def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World)
     world.turn()
     world.publish()
     assert not newest(world).final
-    assert newest(world).sealed_until == word.sealed_until
+    assert (newest(world).sealed_until, newest(world).at) == (word.sealed_until, word.at)
     assert world.values() == ["1"]
     world.settle(5)
     assert world.values() == ["1", "2"]
-    assert State(world.connection).left == frozenset()
+    assert State(world.connection).left == {}
 
 
-def test_an_agent_that_is_asked_again_takes_back_what_it_reads_on(world: World) -> None:
-    """In the transaction of the intent; a crash there leaves no last word over unread lines."""
+def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
+    """In its first transaction; a crash behind that leaves no last word over unread lines."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()
     world.files.append(A, b"2\n")
     world.start().leave()
-    for _ in range(50):
-        world.clock.advance(0.05)
-        world.publish()
-        world.turn()
-        if world.producer.pending_count:
-            break
+    world.turn()
     world.publish()
     assert not newest(world).final
     world.kill()
     assert drain(world)
     assert newest(world).final
     assert world.values() == ["1", "2"]
+
+
+def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
+    """The state was adopted by a program that does not know last words: the new epoch begins
+    with a seal of its own, not with the W of the one before."""
+    world.files.append(A, b"1\n")
+    assert drain(world)
+    word = newest(world)
+    world.kill()
+    world.connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'epoch'")
+    world.start()
+    world.settle(5)
+    (first, *_) = [seal for seal in world.of(Seal) if seal.sender.epoch == 2]
+    assert all(each.sealed_until > word.sealed_until for each in first.topics)
+    assert State(world.connection).left == {}
+
+
+def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
+    """By a program that does not know last words: its newer seal is not replaced by an older W."""
+    world.files.append(A, b"1\n")
+    assert drain(world)
+    word = newest(world)
+    world.kill()
+    later = word.sealed_until + 1
+    world.connection.execute("UPDATE topics SET sealed_until = ?", (later,))
+    seals = len(world.of(Seal))
+    world.start()
+    world.settle(5)
+    said = [x for seal in world.of(Seal)[seals:] for x in seal.topics]
+    assert said
+    assert all(each.sealed_until > later for each in said)
 
 
 def test_one_topic_has_its_last_word_while_another_waits() -> None:
@@ -159,3 +248,26 @@ def test_promises_of_before_are_kept_first(world: World) -> None:
     assert world.values() == []
     assert drain(world)
     assert world.values() == ["1", "2"]
+
+
+def test_a_last_word_that_cannot_be_kept_is_none(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk from the look on that found all at rest: the topic is not said."""
+    world.files.append(A, b"1\n")
+
+    def full(_state: State, _changes: object) -> None:
+        raise StateFull("the disk is full")
+
+    world.start()
+    world.settle(10)
+    monkeypatch.setattr(State, "commit", full)
+    world.agent.leave()
+    for _ in range(20):
+        world.tick(0.1)
+    assert world.agent.full_reason == "the disk is full"
+    assert world.agent.unsaid == {"logs"}
+    monkeypatch.undo()
+    for _ in range(20):
+        world.tick(0.1)
+    assert world.agent.has_left

@@ -1,10 +1,14 @@
 """When a seal is the last word, when it is taken back, and what stands in its way."""
 
+from dataclasses import replace
+
 from agent.accounts import sealing
 from agent.accounts.leaving import Leaving, obstacles
+from agent.accounts.sealing import Noted
 from agent.files.host import FileKey
 from agent.files.tracked import Birth, Checkpoint, FileState, TrackedFile
 from agent.identity import Fingerprint, Guard
+from agent.state.changes import LastWord
 
 
 def tracked(position: int, size: int, **others: object) -> TrackedFile:
@@ -17,13 +21,17 @@ def tracked(position: int, size: int, **others: object) -> TrackedFile:
     return made
 
 
+def noted_of(file: TrackedFile) -> Noted:
+    return sealing.note("t", 1000, 5, 0, [(file, None)])
+
+
 def is_last_word(leaving: Leaving, file: TrackedFile) -> bool:
-    return leaving.judge(sealing.note("t", 1000, 5, 0, [(file, None)]), {1: file})
+    return leaving.judge(noted_of(file), {1: file})
 
 
 def test_only_a_topic_at_rest_gets_its_last_word() -> None:
     """Not with bytes unread, on their way, or in a file that is not verified; and never unasked."""
-    leaving = Leaving(())
+    leaving = Leaving({})
     assert not is_last_word(leaving, tracked(9, 9))
     leaving.is_asked = True
     assert not is_last_word(leaving, tracked(8, 9))
@@ -34,26 +42,50 @@ def test_only_a_topic_at_rest_gets_its_last_word() -> None:
     assert leaving.is_done_with("t"), "nothing is read between the look and the seal"
 
 
-def test_the_last_word_lasts_until_something_is_read() -> None:
-    """Asked again, the agent takes it back where it reads on; when it runs, at once."""
-    leaving = Leaving({"a", "b"})
-    assert leaving.spoken_again(()) == {"a", "b"}
+def test_a_last_word_lasts_until_something_turns_up() -> None:
+    """That of before the start is taken back at once; one since then at a look that finds more,
+    another file or an error; and it is read on."""
+    leaving = Leaving({"t": LastWord(1, 900, 3)})
     leaving.is_asked = True
-    assert not leaving.is_done_with("a"), "it is looked through again"
-    assert leaving.spoken_again(()) == set()
-    assert leaving.spoken_again({"b", "c"}) == {"b"}
-    assert leaving.said("b", final=False)
-    assert not leaving.said("b", final=False), "it is none any more"
-    assert leaving.left == {"a"}
+    assert not leaving.is_done_with("t"), "it is looked through again"
+    assert leaving.take_back() == {"t": LastWord(1, 900, 3)}
+    assert leaving.take_back() == {}, "it is none any more"
+    file = tracked(9, 9)
+    for disturb in (lambda: setattr(file, "size", 12), lambda: setattr(file, "verified", False)):
+        file.size, file.verified = 9, True
+        noted = replace(noted_of(file), final=True)
+        assert leaving.judge(noted, {1: file})
+        assert leaving.said(noted, 1)
+        leaving.review(noted_of(file), {1: file})
+        assert leaving.take_back() == {}
+        disturb()
+        leaving.review(noted_of(file), {1: file})
+        assert not leaving.is_done_with("t")
+        assert leaving.take_back() == {"t": LastWord(1, 1000, 5)}
+        assert leaving.left == {}
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
     """What turned out to be another file is read before anything is said of it."""
-    leaving = Leaving(())
+    leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))
-    leaving.voided("t")
+    leaving.review(sealing.note("t", 0, 0, 1, []), {})
     assert not leaving.is_done_with("t")
+
+
+def test_what_is_not_durable_yet_is_not_done() -> None:
+    """A full disk: the last word is not said before its transaction is through."""
+    leaving = Leaving({})
+    leaving.is_asked = True
+    file = tracked(9, 9)
+    leaving.judge(noted_of(file), {1: file})
+    leaving.said(replace(noted_of(file), final=True), 1)
+    assert leaving.kept == set()
+    leaving.committed()
+    assert leaving.kept == {"t"}
+    leaving.disturbed("t")
+    assert leaving.kept == set()
 
 
 def test_what_stands_in_the_way_is_named() -> None:

@@ -10,7 +10,7 @@ from agent.files.host import FileKey
 from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from agent.identity import Fingerprint, Guard, Mark
 from agent.state import database
-from agent.state.changes import Changes
+from agent.state.changes import Changes, LastWord
 from agent.state.database import State, StateFull, check_machine, open_state
 from audit.counts import Sums
 from audit.messages import Certainty, Loss
@@ -197,7 +197,7 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
     changes = Changes()
     changes.put_meta("number", 17)
     changes.put_touched([(key, 17)])
-    changes.put_left(["logs"])
+    changes.put_left({"logs": LastWord(1, 60_000, 16)})
     changes.put_sums([(key, Sums(3, 30, 5))])
     state.commit(changes)
     check_machine(state, state.machine)
@@ -213,7 +213,7 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
     check_machine(state, "another")
     assert (state.agent, state.epoch, state.number) == (agent, 2, 0)
     assert state.touched([key]) == {}
-    assert state.left == frozenset()
+    assert state.left == {}
     assert state.sums() == [(key, Sums(3, 30, 5))]
     state.close()
 
