@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from deploy import variables
+from deploy.ansible.plugins.plugin_utils import steps
 from deploy.packaging.third_party import PROGRAMS
 from skidway import units
 
@@ -76,14 +77,17 @@ def test_every_program_has_a_role_and_every_unit_is_installed_by_one() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: str) -> None:
-    """The first step of a role sees to it, whichever tag of the others is asked for; and for none
-    else: while hosts wait for their upgrade the roster can be written."""
+    """The first step of a role sees to it, whichever tags are asked for, and whichever are left
+    out: a switch without that look would be one without a way back."""
     path = COLLECTION / "roles" / program / "tasks" / "main.yml"
     first, *others = yaml.safe_load(path.read_text())
     assert first["ansible.builtin.import_role"]["tasks_from"] == "version"
+    assert first["tags"] == ["always"]
+    assert "when" not in first
     tags = {tag for task in others for tag in task["tags"]}
-    assert set(first["tags"]) == tags - {"audit_roster"}
-    assert ("audit_roster" in tags) == (program == "audit")
+    named = {f"{program}_{step}" for step in steps.STEPS}
+    assert tags - {steps.ROSTER} <= named
+    assert (steps.ROSTER in tags) == (program == "audit")
 
 
 def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> None:

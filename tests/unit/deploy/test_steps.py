@@ -1,0 +1,29 @@
+"""Which runs of a playbook may touch a program, by their tags."""
+
+from __future__ import annotations
+
+import pytest
+
+from deploy.ansible.plugins.plugin_utils import steps
+from deploy.packaging.third_party import PROGRAMS
+
+
+@pytest.mark.parametrize(
+    ("tags", "touched"),
+    [
+        ("all", PROGRAMS),
+        ("tagged", PROGRAMS),
+        ("audit_roster", ()),  # also while hosts wait for their upgrade
+        ("agent_run", ("agent",)),
+        ("agent_configure audit_roster", ("agent",)),
+        ("broker_install common_install registry_run", ("broker", "registry")),
+        ("theirs", PROGRAMS),  # a tag that somebody's own playbook has given to a role
+        ("theirs audit_roster", PROGRAMS),
+    ],
+)
+def test_a_run_touches_the_programs_whose_steps_it_may_do(
+    tags: str, touched: tuple[str, ...]
+) -> None:
+    """Their version is looked at first; a run for others does not stumble over a program that waits
+    for its upgrade."""
+    assert {p for p in PROGRAMS if steps.touches(tags.split(), p)} == set(touched)
