@@ -20,6 +20,7 @@ from ..plugin_utils import (
     tiers,
     units,
     versions,
+    waves,
 )
 
 FILTERS: tuple[Callable[..., Any], ...] = (
@@ -53,6 +54,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     versions.python_problem,
     versions.superfluous,
     versions.wheels_for,
+    waves.wave_problems,
 )
 
 
