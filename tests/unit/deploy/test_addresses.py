@@ -130,3 +130,12 @@ def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are
     assert addresses.zookeeper_connect([moved, host("z2")]) == "z1:12181,z2:2181"
     moved = host("r1", registry_settings={"listeners": ["https://0.0.0.0:8443"]})
     assert addresses.registry_url([moved, host("r2")]) == "https://r1:8443,http://r2:8081"
+
+
+def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None:
+    """The inventory moves metrics.listener of all brokers at once; they follow one at a time."""
+    moved = host("b2", broker_settings={"metrics.listener": "127.0.0.1:9999"})
+    for in_use in ({"metrics.listener": "127.0.0.1:9111"}, {"metrics": {"listener": ":9111"}}):
+        assert addresses.health_of(moved, "broker", in_use) == "http://127.0.0.1:9111/health"
+    assert addresses.health_of(moved, "broker", {"broker.id": 2}) == "http://127.0.0.1:9102/health"
+    assert addresses.health_of(moved, "broker", None) == "http://127.0.0.1:9999/health"

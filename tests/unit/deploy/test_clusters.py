@@ -72,3 +72,12 @@ def test_an_empty_list_of_mirrors_mirrors_nothing() -> None:
         found = clusters.counters({"dc1": {"mirrors": nothing}}, SERVERS, 9114)
         assert found["dc1"]["tier"] == "broker"
         assert clusters.mirror_sources({"dc1": {"mirrors": nothing}}, "dc1", SERVERS) == []
+
+
+def test_a_text_in_place_of_a_list_is_not_read_letter_by_letter() -> None:
+    """As the programs read one; the inventory is refused for it (test_problems)."""
+    texts = {"dc1": {"mirrored_topics": "nginx, auth"}, "offline": {"mirrors": "dc1"}}
+    assert clusters.mirror_sources(texts, "offline", SERVERS) == [
+        {"cluster": "dc1", "bootstrap.servers": "b1:9092", "topics": ["nginx", "auth"]}
+    ]
+    assert clusters.counters(texts, SERVERS, 9114)["offline"]["tier"] == "mirror"

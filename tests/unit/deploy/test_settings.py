@@ -20,6 +20,12 @@ def test_given_settings_win_whichever_way_they_are_written() -> None:
     [
         ({"schema.registry.basic.auth.user.info": "u:p"}, True),
         ({"schema": {"registry": {"basic": {"auth": {"user": {"info": "u:p"}}}}}}, True),
+        ({"mirror.sources": [{"cluster": "dc1", "sasl": {"password": "p"}}]}, True),
+        ({"a": [["x", {"b": [{"client.secret": "p"}]}]]}, True),
+        ({"schema.registry.url": "http://user:pw@registry:8081"}, True),
+        ({"urls": ["http://registry:8081", "https://user:pw@registry"]}, True),
+        ({"schema.registry.url": "http://registry:8081/a@b", "mail": "ops@example.com"}, False),
+        ({"listeners": ["PLAINTEXT://0.0.0.0:9092"], "broker.id": 1, "x": None}, False),
         ({"sources": [{"topic": "a", "key": "user"}], "state.dir": "/x"}, False),
     ],
 )

@@ -132,3 +132,11 @@ def test_a_loader_loads_what_its_cluster_mirrors_or_else_all() -> None:
     clusters = {"dc1": {}, "offline": OFFLINE}
     assert tiers.topics_to_load(clusters, "offline") == [r"dc1\..*", r"dc2\..*"]
     assert tiers.topics_to_load(clusters, "dc1") == [".*"]
+
+
+def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
+    """Read letter by letter it would exempt everything, and nobody would see it."""
+    lists = {"dc1": {"mirrored_topics": ["nginx"]}, "offline": {"mirrors": ["dc1"]}}
+    texts = {"dc1": {"mirrored_topics": "nginx"}, "offline": {"mirrors": "dc1"}}
+    assert exempt(texts, [], "dc1") == exempt(lists, [], "dc1")
+    assert tiers.topics_to_load(texts, "offline") == tiers.topics_to_load(lists, "offline")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .inventory import Clusters, HostVars, cluster_of
@@ -86,9 +86,12 @@ def health_url(listener: str) -> str:
     return f"http://{WILDCARDS.get(host.strip('[]'), host)}:{port}/health"
 
 
-def health_of(host: HostVars, program: str) -> str:
-    """The same, by the variables of the host."""
-    settings = flat(host.get(f"{program}_settings") or {})
+def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = None) -> str:
+    """The same, by the settings that the program has `in_use`, or else by the host's variables.
+
+    The two differ while a change of the inventory goes from host to host, and after one went back.
+    """
+    settings = flat(in_use or host.get(f"{program}_settings") or {})
     return health_url(settings.get("metrics.listener") or METRICS_LISTENERS[program])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .addresses import LOOPBACK
-from .inventory import Clusters, HostVars, cluster_of
+from .inventory import Clusters, HostVars, cluster_of, listed
 from .settings import Settings
 
 
@@ -18,15 +18,14 @@ def of_cluster(
 
 def mirror_sources(clusters: Clusters, cluster: str, servers: Mapping[str, str]) -> list[Settings]:
     """`mirror.sources` of a cluster's brokers: every cluster that it mirrors."""
-    own = clusters.get(cluster) or {}
     found = []
-    for source in own.get("mirrors") or []:
+    for source in listed(clusters, cluster, "mirrors"):
         if source not in servers:
             raise ValueError(f"{cluster} mirrors {source}, which has no brokers")
         each: Settings = {"cluster": source, "bootstrap.servers": servers[source]}
-        topics = (clusters.get(source) or {}).get("mirrored_topics")
+        topics = listed(clusters, source, "mirrored_topics")
         if topics:
-            each["topics"] = list(topics)
+            each["topics"] = topics
         found.append(each)
     return found
 
@@ -44,7 +43,7 @@ def counters(
     second ones come last, so that they move no others.
     """
     published = {cluster_of(agent, clusters) for agent in agents}
-    mirrors = [name for name, cluster in clusters.items() if (cluster or {}).get("mirrors")]
+    mirrors = [name for name in clusters if listed(clusters, name, "mirrors")]
     places = [(name, name, "mirror" if name in mirrors else "broker") for name in clusters]
     places += [(f"{name}.broker", name, "broker") for name in mirrors if name in published]
     return {

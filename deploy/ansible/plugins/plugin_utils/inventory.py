@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .settings import texts
+
 HostVars = Mapping[str, Any]
 """The variables of a host (an item of `hostvars`)."""
 Clusters = Mapping[str, Mapping[str, Any] | None]
@@ -19,3 +21,12 @@ def cluster_of(host: HostVars, clusters: Clusters) -> str:
     A default of the roles is no variable of other hosts, so it is made again here.
     """
     return str(host.get("skidway_cluster") or next(iter(clusters), ""))
+
+
+def listed(clusters: Clusters, name: str, key: str) -> list[str]:
+    """What is said of a cluster under `mirrors` or `mirrored_topics`.
+
+    A text is read as the programs read one in place of a list; problems.py has a sentence for it.
+    """
+    value = (clusters.get(name) or {}).get(key)
+    return texts(value) if value and isinstance(value, Sequence) else []

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from .addresses import bootstrap_servers
-from .inventory import Clusters, Groups, HostVars, cluster_of
+from .inventory import Clusters, Groups, HostVars, cluster_of, listed
 from .roster import sources
 from .settings import flat
 
@@ -52,7 +52,14 @@ def _cluster_problems(clusters: Clusters) -> Iterable[str]:
     for name, cluster in clusters.items():
         if not _CLUSTER.fullmatch(str(name)):
             yield f"skidway_clusters: {name!r} is no name for a cluster; it takes a-z A-Z 0-9 _ -."
-        for source in (cluster or {}).get("mirrors") or []:
+        for key in ("mirrors", "mirrored_topics"):
+            value = (cluster or {}).get(key) or []
+            if isinstance(value, str) or not isinstance(value, Sequence):
+                yield (
+                    f"skidway_clusters: {key} of {name} is {value!r}, which is no list: "
+                    f"write {key}: [{value}]."
+                )
+        for source in listed(clusters, name, "mirrors"):
             if source == name or source not in clusters:
                 yield f"skidway_clusters: {name} mirrors {source}, which is no other cluster there."
 
@@ -97,8 +104,8 @@ def _missing_servers(
     for group in ("agents", "loaders"):
         for name in groups.get(group, []):
             needed.setdefault(cluster_of(hosts[name], clusters), f"{name} of the group {group}")
-    for name, cluster in clusters.items():
-        for source in (cluster or {}).get("mirrors") or []:
+    for name in clusters:
+        for source in listed(clusters, name, "mirrors"):
             needed.setdefault(source, f"{name}, which mirrors it,")
     served = bootstrap_servers(clusters, [hosts[name] for name in groups.get("brokers", [])])
     for cluster_name, who in needed.items():

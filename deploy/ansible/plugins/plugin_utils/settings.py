@@ -9,6 +9,7 @@ from typing import Any
 Settings = dict[str, Any]
 
 _SECRET = re.compile(r"password|secret|user\.info|credential|token", re.IGNORECASE)
+_USER_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
 def over(given: Mapping[str, Any], derived: Mapping[str, Any]) -> Settings:
@@ -38,8 +39,9 @@ def texts(value: Any) -> list[str]:
 
 
 def holds_secret(settings: Mapping[str, Any]) -> bool:
-    """Whether a key of these settings is one that nobody should read in Ansible's output."""
-    return any(_SECRET.search(key) for key in flat(settings))
+    """Whether these settings have, at any depth, something that nobody should read in Ansible's
+    output: a key that says so, or a URL with a user in it."""
+    return any(_SECRET.search(key) or _secret(value) for key, value in flat(settings).items())
 
 
 def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> list[str]:
@@ -53,3 +55,11 @@ def outside(directories: Iterable[str], folder: str) -> list[str]:
     """Those directories that do not lie in `folder`: the unit must be allowed to write there."""
     inside = folder.rstrip("/") + "/"
     return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})
+
+
+def _secret(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return holds_secret(value)
+    if isinstance(value, str):
+        return bool(_USER_IN_URL.search(value))
+    return isinstance(value, Iterable) and any(_secret(each) for each in value)

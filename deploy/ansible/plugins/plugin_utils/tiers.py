@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from .inventory import Clusters, Groups, HostVars, cluster_of
+from .inventory import Clusters, Groups, HostVars, cluster_of, listed
 from .settings import texts
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -41,14 +41,14 @@ def topics_to_load(clusters: Clusters, cluster: str) -> list[str]:
 
 
 def _mirrors(clusters: Clusters, cluster: str) -> list[str]:
-    return list((clusters.get(cluster) or {}).get("mirrors") or [])
+    return listed(clusters, cluster, "mirrors")
 
 
 def _unmirrored(clusters: Clusters, name: str) -> list[str]:
     """The topics of a cluster that no other cluster has."""
     if not any(name in _mirrors(clusters, other) for other in clusters):
         return [_everything(name)]
-    topics = (clusters.get(name) or {}).get("mirrored_topics") or [".*"]
+    topics = listed(clusters, name, "mirrored_topics") or [".*"]
     return _all_but(name, [rf"{name}\.(?:{topic})" for topic in topics])
 
 

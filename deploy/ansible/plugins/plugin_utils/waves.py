@@ -18,9 +18,9 @@ def wave_problems(
 ) -> list[str]:
     """Why the wave has to go back, some sentences; empty if it is good.
 
-    `left`: those of the wave that are still reached, who have said in `agent_failure` what went wrong
-    on them; `verdict`: what the audit says. Reads the variables of every host that is left: asked once
-    a wave, not once a host.
+    `left`: those of the wave that are still reached, who have said in `agent_failure` what went
+    wrong on them; `verdict`: what the audit says. Reads the variables of every host that is left:
+    asked once a wave, not once a host.
     """
     reached = set(left)
     problems = [str(each) for name in left for each in hosts[name].get("agent_failure") or []]
