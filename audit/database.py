@@ -29,11 +29,16 @@ class DatabaseFailed(SkidwayError):
 
 
 def open_database(
-    path: Path | str, schema: str, version: int, upgrades: Mapping[int, str] | None = None
+    path: Path | str,
+    schema: str,
+    version: int,
+    upgrades: Mapping[int, str] | None = None,
+    additions: str | None = None,
 ) -> sqlite3.Connection:
     """Opens the database, or makes it. Transactions are begun by `transaction` only.
 
-    upgrades: version -> statements that make the next version of it. Raises StateRefused when the
+    upgrades: version -> statements that make the next version of it. additions: a statement that
+    makes what a database of this version may lack, if it does. Raises StateRefused when the
     file is no such database, damaged, or of another version; DatabaseFailed when there is no room.
     """
     try:
@@ -45,6 +50,8 @@ def open_database(
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             _check(connection, path, schema, version, upgrades or {})
+            if additions is not None:
+                connection.execute(additions)
     except sqlite3.Error as error:
         raise StateRefused(f"The database {path} cannot be used: {error}.") from error
     return connection

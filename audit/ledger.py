@@ -6,6 +6,8 @@ to which its topic was read are taken in one transaction, so nothing counts twic
 come twice, its number is known already. Everything can be rebuilt from the audit topics.
 
 Numbers of messages and their digests tell a repetition (same content) from a clone (another one).
+A digest is of the bytes, and the same message in the encoding of another version has other bytes:
+it is compared in each encoding before it is called a clone.
 """
 
 from __future__ import annotations
@@ -33,11 +35,17 @@ from skidway import log
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
-FORMAT = 3
-_UPGRADES = {
-    1: "ALTER TABLE positions ADD COLUMN topic_id TEXT NOT NULL DEFAULT ''",
-    2: "ALTER TABLE seals ADD COLUMN final INTEGER NOT NULL DEFAULT 0",
-}
+FORMAT = 2
+_UPGRADES = {1: "ALTER TABLE positions ADD COLUMN topic_id TEXT NOT NULL DEFAULT ''"}
+_ADDITIONS = """
+CREATE TABLE IF NOT EXISTS finals (
+    source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER,
+    PRIMARY KEY (source, agent, epoch, number)
+) WITHOUT ROWID
+"""
+"""Which seals are last words. A table that a program without it does not miss: it opens the store
+all the same, so an upgrade of the collector can go back; so it makes no new format."""
+
 DATABASE = "audit.db"
 """Name of the file in the collector's store."""
 
@@ -68,7 +76,6 @@ CREATE TABLE tallies (
 ) WITHOUT ROWID;
 CREATE TABLE seals (
     source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER, sealed_until INTEGER, at INTEGER,
-    final INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (source, agent, epoch, number)
 ) WITHOUT ROWID;
 CREATE TABLE losses (
@@ -132,7 +139,7 @@ class Ledger:
     """One database. A writer and readers in other threads each open their own."""
 
     def __init__(self, path: Path | str = IN_MEMORY) -> None:
-        self._connection = open_database(path, _SCHEMA, FORMAT, _UPGRADES)
+        self._connection = open_database(path, _SCHEMA, FORMAT, _UPGRADES, _ADDITIONS)
         self._connection.create_function("add64", 2, checksum.add, deterministic=True)
         self._sources: dict[Source, int] = {}
         self._senders: dict[SenderKey, int] = {}
@@ -219,14 +226,16 @@ class Ledger:
     def _take_numbered(self, message: Delta | Seal, value: bytes) -> None:
         self._seen(message.sender, message.time_ms)
         sender = self._sender(message.sender)
-        digest = hashlib.blake2b(value, digest_size=8).digest()
+        digest = _digest(value)
         known = self._connection.execute(
             "SELECT digest FROM numbers WHERE sender = ? AND number = ?", (sender, message.number)
         ).fetchone()
         if known is None:
             self._take_number(sender, message, digest)
             self._add(sender, message, counted=True)
-        elif known[0] != digest and self._is_new_clone(sender, message.number, digest):
+        elif not _is_repetition(message, digest, known[0]) and self._is_new_clone(
+            sender, message.number, digest
+        ):
             self._add(sender, message, counted=False)
 
     def _take_number(self, sender: int, message: Delta | Seal, digest: bytes) -> None:
@@ -301,15 +310,20 @@ class Ledger:
     def _add_seals(self, message: Seal) -> None:
         agent, epoch = agent_of(message.sender), message.sender.epoch
         self._connection.executemany(
-            "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO seals VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (
-                    self._source(x.source), agent, epoch, message.number,
-                    x.sealed_until, x.at, int(x.final),
-                )
+                (self._source(x.source), agent, epoch, message.number, x.sealed_until, x.at)
                 for x in message.topics
             ],
-        )  # fmt: skip
+        )
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO finals VALUES (?, ?, ?, ?)",
+            [
+                (self._source(x.source), agent, epoch, message.number)
+                for x in message.topics
+                if x.final
+            ],
+        )
 
     def _seen(self, sender: Sender, time_ms: int) -> None:
         self._connection.execute(
@@ -392,6 +406,15 @@ class Ledger:
             "SELECT max(bucket_ms) FROM tallies WHERE bucket = ?", newest
         ).fetchone()
         return int(size)
+
+
+def _digest(value: bytes) -> bytes:
+    return hashlib.blake2b(value, digest_size=8).digest()
+
+
+def _is_repetition(message: Delta | Seal, digest: bytes, known: bytes) -> bool:
+    """Whether a message with that digest says what the one with the known digest said."""
+    return known == digest or known in map(_digest, messages.encodings(message))
 
 
 def ledger_of(values: Iterable[bytes]) -> Ledger:

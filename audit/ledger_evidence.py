@@ -173,7 +173,8 @@ class _Reader:
         self, number: int, agent: int, epoch: int, limits: Sequence[int]
     ) -> Iterator[SealNote]:
         query = (
-            "SELECT epoch, number, sealed_until, at, final FROM seals"
+            "SELECT epoch, number, sealed_until, at,"
+            " (source, agent, epoch, number) IN (SELECT * FROM finals) FROM seals"
             " WHERE source = ? AND agent = ? AND epoch = ? AND number < ? ORDER BY number"
         )
         for limit in limits:

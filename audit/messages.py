@@ -202,6 +202,15 @@ def encode(message: Message) -> bytes:
     return single_object.encode(AUDIT_SCHEMA, _audit_record(message))
 
 
+def encodings(message: Delta | Seal) -> list[bytes]:
+    """All values that mean this very message, of each schema that this version knows.
+
+    A program of another version writes the same message again in its own encoding.
+    """
+    values = single_object.encodings(AUDIT_SCHEMA, _audit_record(message))
+    return [value for value in values if decode(value) == message]
+
+
 def decode(value: bytes) -> Message:
     """The message in a record's value. Raises MessageRefused for anything else."""
     try:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -62,6 +62,7 @@ class Messages:
     def __init__(self, current: Iterable[str], history: Iterable[str] = ()) -> None:
         self._current = {each.name: each for each in map(_message_schema, current)}
         known = [*map(_message_schema, history), *self._current.values()]
+        self._known = known
         self._by_header = {each.header: each for each in known}
 
     def schema(self, schema_name: str) -> MessageSchema:
@@ -77,6 +78,15 @@ class Messages:
             raise MessageInvalid(
                 f"The record is no {schema_name}: {malformed_reason(error)}."
             ) from error
+
+    def encodings(self, schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
+        """See the module's `encodings`."""
+        for each in self._known:
+            if each.name == schema_name:
+                try:
+                    yield each.header + write_datum(each.plain, record)
+                except MALFORMED:
+                    continue
 
     def decode(self, data: bytes) -> tuple[str, dict[str, Any]]:
         """See the module's `decode`."""
@@ -108,6 +118,15 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
     that is not shipped and `MessageInvalid` for a record that the schema does not take.
     """
     return shipped().encode(schema_name, record)
+
+
+def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
+    """What each version of that schema that this program knows makes of `record`.
+
+    Fields that a version does not have are left out: whether it still says the same is the
+    caller's to see, by decoding it.
+    """
+    return shipped().encodings(schema_name, record)
 
 
 def decode(data: bytes) -> tuple[str, dict[str, Any]]:

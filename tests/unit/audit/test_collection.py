@@ -132,7 +132,7 @@ def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
     ledger = Ledger(path)
     _collection(cluster, ledger, clock).turn(0)
     ledger._connection.execute("ALTER TABLE positions DROP COLUMN topic_id")
-    ledger._connection.execute("ALTER TABLE seals DROP COLUMN final")
+    ledger._connection.execute("DROP TABLE finals")
     ledger._connection.execute("PRAGMA user_version = 1")
     ledger.close()
     ledger = Ledger(path)

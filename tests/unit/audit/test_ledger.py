@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 
 from audit import messages, report
 from audit.database import DatabaseFailed, failures
-from audit.evidence import Fold
+from audit.evidence import Fold, sender_key
 from audit.ledger import Ledger, Position, ledger_of
 from audit.messages import (
     Announcement,
@@ -30,6 +33,7 @@ from audit.messages import (
 )
 from audit.reconcile import judge, verdicts
 from audit.verdict import Policy, Status
+from schemas import single_object
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -202,6 +206,66 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
         assert found
         assert found[0].status is not Status.COMPLETE
         report.table(found, POLICY.tiers)
+    ledger.close()
+
+
+def _old(message: Message) -> bytes:
+    """As a program wrote it that does not know last words."""
+    text = resources.files("schemas").joinpath("history", "audit-1.avsc").read_text("utf-8")
+    _, record = single_object.decode(messages.encode(message))
+    for sealed in record["seals"]:
+        del sealed["final"]
+    return single_object.Messages([text]).encode("Audit", record)
+
+
+def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
+    agent = Sender(Tier.AGENT, "dc1", "7", "h1", 1)
+    count = Count(LOGS, 7, 100, 100, 3, 30, -5)
+    hdfs = Delta(Sender(Tier.HDFS, "dc1", "/root", "h", 1), 1, 9, (), (count,))
+    return [hdfs, Seal(agent, 1, 9, (SealedTopic(LOGS, 9, 0, ((0, 4),), final),))]
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
+    """A loader of the version before, after a roll-back, says again what the newer one said: the
+    ledger and the fold both call it a repetition. Other content is a clone in either encoding."""
+    said = _of_all_kinds(final=False)
+    new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
+    assert not set(new) & set(old)
+    values = new + old if newer_first else old + new
+    ledger = ledger_of(values)
+    once = ledger_of(new)
+    found = ledger.evidence()
+    assert found == once.evidence()
+    assert found == Fold(map(messages.decode, values)).evidence()
+    assert {numbers.cloned_at for numbers in found.senders.values()} == {None}
+    other = replace(said[0], counts=(replace(said[0].counts[0], count=4),))
+    ledger.take([_old(other)])
+    assert ledger.evidence().senders[sender_key(other.sender)].cloned_at == 1
+
+
+def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
+    """A last word, and its seal without the mark under the same number: two contents."""
+    final, plain = _of_all_kinds(final=True)[1], _of_all_kinds(final=False)[1]
+    for values in ([messages.encode(final), _old(plain)], [_old(plain), messages.encode(final)]):
+        found = ledger_of(values).evidence()
+        assert [numbers.cloned_at for numbers in found.senders.values()] == [1]
+
+
+def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
+    """What that one does with the store, in the format that it knows; the last words are kept."""
+    ledger = Ledger(tmp_path / "audit.db")
+    ledger.take([messages.encode(each) for each in _of_all_kinds(final=True)])
+    before = ledger.evidence()
+    ledger.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "audit.db")) as store:
+        assert store.execute("PRAGMA user_version").fetchone() == (2,)
+        store.execute("INSERT INTO seals VALUES (1, 8, 1, 1, 500, 0)")
+        store.execute("DELETE FROM seals WHERE agent = 8")
+        store.commit()
+    ledger = Ledger(tmp_path / "audit.db")
+    assert ledger.evidence() == before
+    assert [x.final for x in before.topic(LOGS).seals[7]] == [True]
     ledger.close()
 
 
