@@ -11,9 +11,11 @@ knows:
     D3  a bucket that is not over yet
     D4  a line that was written before its bucket was due
 
+    D5  a line that a leaving agent has seen lying in a file at its last look
+
 None of these may be missing from the rows of a bucket that is called complete. Only of an agent
 that took its leave, is retired and has not spoken since, D4 is not asked: what is written where
-nobody is left to read it, nobody waits for.
+nobody is left to read it, nobody waits for. D5 is asked once all that the agent said is heard.
 """
 
 from __future__ import annotations
@@ -73,8 +75,9 @@ SENDERS = {
 class Faults:
     """What may happen beside the ordinary.
 
-    drains: the agent takes its leave, is retired, comes back. Against the rules: hasty_drains say
-    the last word while lines lie unread, silent_returns do not take it back.
+    drains: the agent takes its leave, is retired, comes back, or takes its leave again. Against the
+    rules: hasty_drains say the last word while lines lie unread, silent_returns do not take it
+    back, and deaf_drains do not where they find lines that they cannot read.
     """
 
     old_files: bool = True
@@ -87,6 +90,7 @@ class Faults:
     drains: bool = False
     hasty_drains: bool = False
     silent_returns: bool = False
+    deaf_drains: bool = False
     steps: int = 70
     own_clock: bool = True
     blind: Callable[[Evidence], None] = lambda evidence: None
@@ -148,6 +152,7 @@ class World:
         self.delivered: list[Message] = []
         self.last_seal: tuple[int, int] | None = None
         self.last_word: Snapshot | None = None
+        self.looked = 0
         self.seal_written: dict[tuple[int, int], int] = {}
         self.delta_written: dict[tuple[int, int], int] = {}
         self.copy: tuple[Teller, dict[int, int], set[int]] | None = None
@@ -247,18 +252,29 @@ class World:
     def drain(self) -> None:
         """It ends in order; if nothing lies unread at that moment, with its last word."""
         self.commit()
+        self.look_and_leave()
+
+    def look_and_leave(self) -> None:
         self.scan()
+        self.looked = self.sequence
         unread = any(self.checkpoint[file] < len(lines) for file, lines in self.files.items())
         if not unread or self.faults.hasty_drains:
             at = self.tellers[Tier.AGENT].last
             self.seal(Snapshot(self.clock_ms(), {}, at, self.sequence), final=True)
         self.is_away, self.snapshot = True, None
 
+    def drain_again(self) -> None:
+        """Started only to take its leave, and nothing can be read: what it said last is taken
+        back, and said anew only if nothing lies unread."""
+        if not self.faults.deaf_drains:
+            self.come_back()
+        self.look_and_leave()
+
     def come_back(self) -> None:
         """What it said last is not the last word any more."""
         self.is_away = False
         if self.last_word is not None and not self.faults.silent_returns:
-            self.seal(replace(self.last_word, at=self.tellers[Tier.AGENT].last))
+            self.seal(self.last_word)
 
     def retire(self) -> None:
         """The operator takes the host out of the roster, or in again, whenever he likes."""
@@ -416,12 +432,17 @@ class World:
             if isinstance(x, Delta) and x.sender.tier is Tier.AGENT and _touches(x, bucket)
         )
         cut = max(cuts, default=0)  # a bucket that nobody counted has none
-        due = 0 if self.has_left(messages, newest) else bucket + BUCKET_MS + LATENESS_MS
+        has_left = self.has_left(messages, newest)
+        due = 0 if has_left else bucket + BUCKET_MS + LATENESS_MS
+        teller = self.tellers[Tier.AGENT]
+        is_all_heard = (newest.sender, newest.number) == (teller.sender, teller.last)
         for line in self.lines:
             missing = line.bucket == bucket and line.number not in self.rows | self.unseen
             if missing and line.written <= max(sealed, cut):
                 lost = "declared lost, " if line.number in self.declared else ""
                 return f"D1/D2: line {line.number} of bucket {bucket} is no row ({lost}{line})"
+            if missing and has_left and is_all_heard and line.written <= self.looked:
+                return f"D5: line {line.number} of bucket {bucket} is no row ({line})"
             if missing and line.written_ms < due and self.faults.drains:
                 return f"D4: line {line.number} of bucket {bucket} is no row ({line})"
         if bucket in self.doubled():
@@ -453,7 +474,7 @@ class World:
             (self.tick, 6.0), (self.write, 4), (self.count, 2), (self.load, 2), (self.deliver, 8),
         ]  # fmt: skip
         if self.is_away:
-            actions += [(self.come_back, 1)]
+            actions += [(self.come_back, 1), (self.drain_again, 0.5)]
         else:
             actions += [
                 (self.scan, 2), (self.read, 6), (self.commit, 3), (self.note_seal, 2),
@@ -680,6 +701,7 @@ def _blind_to_epochs(evidence: Evidence) -> None:
         Faults(lost_rows=True, doubled_rows=True, blind=_blind_to_checksums),
         Faults(drains=True, hasty_drains=True),
         Faults(drains=True, silent_returns=True),
+        Faults(drains=True, deaf_drains=True),
         Faults(drains=True, blind=_blind_to_rosters),
     ],
     ids=[
@@ -691,6 +713,7 @@ def _blind_to_epochs(evidence: Evidence) -> None:
         "no-checksums",
         "last-words-too-early",
         "last-words-not-taken-back",
+        "last-words-over-what-was-seen",
         "last-words-of-expected-hosts",
     ],
 )

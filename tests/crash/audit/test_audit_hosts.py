@@ -273,5 +273,5 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     fleet.agent.settings["seal.interval.ms"] = 500
     fleet.agent.start()
     fleet.write(10)
+    eventually(lambda: fleet.counted() == 120, what="what came then")
     eventually(lambda: fleet.verdicts() == {"complete"}, what="complete with what came then")
-    assert fleet.counted() == 120

@@ -137,3 +137,33 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for key in ("block", "rescue", "always", "tasks", "pre_tasks", "post_tasks"):
             found += _all_tasks(each.get(key) or [])
     return found
+
+
+def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
+    """The agent's own unit is never changed to drain: another one does, it gives way to the agent,
+    and its output needs nothing that systemd has had only since 240 and 248."""
+    drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
+    assert "skidway-agent.service.d" not in drain
+    assert "skidway-agent-drain.service" not in units.names()
+    unit = (COLLECTION / "roles/agent/templates/drain.service.j2").read_text()
+    settings = unit[unit.index("[Unit]") :].splitlines()
+    assert {"Conflicts=skidway-agent.service", "After=skidway-agent.service"} <= set(settings)
+    assert {"ExecStart=", "Restart=no", "Type=oneshot"} <= set(settings)
+    assert "[Install]" not in settings
+    assert not re.search("truncate:|append:", unit)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_drained"),
+    [
+        ("drained: the last word is said, 1 topics, nothing lies unread\n", True),
+        ('{"level": "error", "event": "waiting"}\ndrained: the last word is said\n', True),
+        ('{"event": "drained: not at all"}\nnot drained: not everything could\n', False),
+        ("", False),
+    ],
+)
+def test_what_a_drain_said_is_found_behind_its_log(said: str, is_drained: bool) -> None:
+    """Lines of the log go to the same output, before its answer."""
+    steps = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
+    (found,) = re.findall(r"is search\('(.+)', multiline=True\)", steps)
+    assert bool(re.search(found, said, re.MULTILINE)) == is_drained
