@@ -140,3 +140,24 @@ def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
     texts = {"dc1": {"mirrored_topics": "nginx"}, "offline": {"mirrors": "dc1"}}
     assert exempt(texts, [], "dc1") == exempt(lists, [], "dc1")
     assert tiers.topics_to_load(texts, "offline") == tiers.topics_to_load(lists, "offline")
+
+
+def test_a_tier_is_not_lost_without_a_word() -> None:
+    """An inventory without its loaders would make the audit call complete what no loader took."""
+    all_four = {"tiers": ["agent", "broker", "mirror", "hdfs"]}
+    said = tiers.lost_tiers_problem(all_four, ["agent", "broker"], [])
+    assert "not for mirror, hdfs any more" in said
+    assert "-e audit_retired_tiers=mirror,hdfs" in said
+    assert "not for hdfs any more" in tiers.lost_tiers_problem(
+        {"tiers": "agent, broker, hdfs"}, ["agent", "broker"], ["mirror"]
+    )
+
+
+def test_tiers_may_come_and_those_that_are_named_may_go() -> None:
+    """What is given with -e is a text; where there is no audit yet there is nothing to lose."""
+    two = ["agent", "broker"]
+    assert tiers.lost_tiers_problem({"tiers": two}, [*two, "hdfs"], []) == ""
+    assert tiers.lost_tiers_problem({"tiers": [*two, "hdfs"]}, two, "hdfs") == ""
+    assert tiers.lost_tiers_problem({"tiers": [*two, "mirror", "hdfs"]}, two, "mirror,hdfs") == ""
+    for nothing in (None, {}, {"store.dir": "/x"}):
+        assert tiers.lost_tiers_problem(nothing, two, []) == ""

@@ -48,6 +48,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     settings.texts,
     steps.touches,
     tiers.exempt_topics,
+    tiers.lost_tiers_problem,
     tiers.topics_to_load,
     units.drop_in,
     units.unit_text,

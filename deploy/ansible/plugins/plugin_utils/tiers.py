@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from .inventory import Clusters, Groups, HostVars, cluster_of, listed
-from .settings import texts
+from .settings import flat, texts
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 """A text that the loader takes for the name of a topic; others are patterns."""
@@ -38,6 +39,25 @@ def exempt_topics(
 def topics_to_load(clusters: Clusters, cluster: str) -> list[str]:
     """What a loader at this cluster loads without saying: all that it mirrors, or else all."""
     return [rf"{source}\..*" for source in _mirrors(clusters, cluster)] or [".*"]
+
+
+def lost_tiers_problem(
+    in_use: Mapping[str, Any] | None, wanted: Iterable[str] | str, retired: Iterable[str] | str
+) -> str:
+    """A sentence when the audit in use waits for a tier and would not any more, else "".
+
+    `in_use`: its settings, None where there is none; `retired`: what is meant to go.
+    """
+    before = texts(flat(in_use or {}).get("tiers") or [])
+    lost = [tier for tier in before if tier not in {*texts(wanted), *texts(retired)}]
+    if not lost:
+        return ""
+    return (
+        f"The audit in use waits for the tiers {', '.join(before)}, and by this inventory it would "
+        f"not for {', '.join(lost)} any more (hdfs: the group loaders; mirror: mirrors in "
+        "skidway_clusters). If the inventory is whole and that is meant, run again with "
+        f"-e audit_retired_tiers={','.join(lost)}. The audit was not changed."
+    )
 
 
 def _mirrors(clusters: Clusters, cluster: str) -> list[str]:
