@@ -222,7 +222,7 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
     """It is named and its topic has no last word, the others have theirs; readable again, it is
-    delivered."""
+    delivered. Grown and unreadable after that, the last word of before stands no more."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)
@@ -241,6 +241,10 @@ def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayB
     assert drain(process).returncode == 0
     assert last_words(own_broker) == {LOGS, "logs.rejected", "other", "other.rejected"}
     assert len(list(rows(own_broker.address, "other"))) == 10
+    write(hidden, 10, 5)
+    hidden.chmod(0)
+    assert drain(process, 3, *UNPRIVILEGED).returncode == 1
+    assert last_words(own_broker) == {LOGS, "logs.rejected"}
 
 
 def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None:
