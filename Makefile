@@ -35,7 +35,7 @@ help:
 	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root, lint-ansible and test-deploy'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
 	@echo 'make test-operations   the tasks of docs/operations.md on such hosts, by its own commands; not in test-all'
-	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest; PROCESSES=3 for several at once'
+	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest; PROCESSES=1 for one test at a time'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
 	@echo 'make wheels    what hosts without internet install, into dist/wheels; VERSION=x for another version'
@@ -123,12 +123,12 @@ crash conformance e2e: peers
 # These two only compute, without sockets and clocks: on all cores at once.
 unit model: WORKERS := -n auto
 
-# The others wait for programs as often as they compute. PROCESSES=3: the files of a suite, and the
-# pipelines of e2e, are dealt out to as many processes; about one more than there are cores.
-ifdef PROCESSES
+# The others wait for programs as often as they compute. The files of a suite, and the pipelines of
+# e2e, are dealt out to so many processes.
+PROCESSES ?= 2
+
 crash conformance: WORKERS := -n $(PROCESSES) --dist loadfile
 e2e: WORKERS := -n $(PROCESSES) --dist loadgroup
-endif
 
 test: check $(SUITES)
 
