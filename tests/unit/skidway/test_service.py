@@ -126,10 +126,13 @@ def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> N
     def failing() -> None:
         raise RuntimeError("the fsync thread is gone")
 
+    flusher = threading.Thread(target=failing, name="flusher")
+
     def body(shutdown: Shutdown) -> int:
-        threading.Thread(target=failing, name="flusher").start()
+        flusher.start()
         return 0 if shutdown.wait(10) else 1
 
     assert service.run("broker", body) == 70
+    flusher.join(10)  # it tells the service manager after the request: not into the next test
     line = json.loads(capsys.readouterr().out)
     assert line["thread"] == "flusher"
