@@ -13,7 +13,15 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
     return {"inventory_hostname": name, **variables}
 
 
+THERE = {"skidway_zookeeper_connect": "z:2181", "skidway_schema_registry_url": "http://r:8081"}
+"""What a host needs besides, where a test is about something else."""
+
+
 def problems(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clusters: Any) -> str:
+    return sentences(groups, [{**THERE, **each} for each in hosts], **clusters)
+
+
+def sentences(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clusters: Any) -> str:
     by_name = {each["inventory_hostname"]: each for each in hosts}
     return " ".join(mistakes.inventory_problems(clusters, groups, by_name))
 
@@ -69,8 +77,36 @@ def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
     )
 
 
+KAFKA = {"bootstrap_servers": "k:9092"}
+
+
+def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
+    """Without either an address would be empty, and the first program that needs it would refuse
+    its configuration in the middle of the playbook."""
+    hosts = [host("b", broker_id=1), host("r"), host("a", agent_sources=[{"topic": "t"}])]
+    groups = {"brokers": ["b"], "registry": ["r"], "agents": ["a"]}
+    lacking = sentences(groups, hosts, dc1={})
+    assert lacking == (
+        "The group zookeeper has no hosts, and skidway_zookeeper_connect names no existing "
+        "service, which b of the group brokers and 1 more needs: fill the one, or set the other."
+    )
+    assert sentences({**groups, "zookeeper": ["z"]}, [*hosts, host("z")], dc1={}) == ""
+    named = [{**each, "skidway_zookeeper_connect": "z:2181"} for each in hosts]
+    assert sentences(groups, named, dc1={}) == ""
+
+    loader = host("l")
+    assert (
+        "skidway_schema_registry_url names no existing service, which l of the group loaders needs"
+        in sentences({"loaders": ["l"]}, [loader], dc1=KAFKA)
+    )
+    own = {**loader, "loader_settings": {"schema": {"registry.url": "http://r"}}}
+    assert sentences({"loaders": ["l"]}, [own], dc1=KAFKA) == ""
+    assert sentences({"loaders": ["l"]}, [{**loader, **THERE}], dc1=KAFKA) == ""
+    assert sentences({"audit": ["m"]}, [host("m")], dc1=KAFKA) == ""  # it needs neither
+
+
 @pytest.mark.parametrize(
-    ("group", "hosts", "clusters", "said"),
+    ("group", "hosts", "clusters", "sentence"),
     [
         ("agents", [], {}, "skidway_clusters is empty"),
         ("agents", [], {"d.c": {}}, "is no name"),
@@ -132,7 +168,9 @@ def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
     ],
 )
 def test_a_mistake_in_the_inventory_is_one_sentence(
-    group: str, hosts: list[dict[str, Any]], clusters: dict[str, Any], said: str
+    group: str, hosts: list[dict[str, Any]], clusters: dict[str, Any], sentence: str
 ) -> None:
     """Nothing is installed then; the sentence names the host and the variable."""
-    assert said in problems({group: [h["inventory_hostname"] for h in hosts]}, hosts, **clusters)
+    assert sentence in problems(
+        {group: [h["inventory_hostname"] for h in hosts]}, hosts, **clusters
+    )

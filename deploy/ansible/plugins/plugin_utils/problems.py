@@ -28,6 +28,24 @@ COUNTERS_OWN = frozenset(
 MEMBERS = ("brokers", "agents", "loaders")
 """The groups whose hosts belong to a cluster."""
 
+SERVICES = (
+    (
+        "zookeeper",
+        "skidway_zookeeper_connect",
+        (("brokers", "broker", "zookeeper.connect"), ("registry", "registry", "zookeeper.connect")),
+    ),
+    (
+        "registry",
+        "skidway_schema_registry_url",
+        (
+            ("agents", "agent", "schema.registry.url"),
+            ("loaders", "loader", "schema.registry.url"),
+        ),
+    ),
+)
+"""Groups that an existing service may stand in for: the variable that names it, and who needs it
+(group, program, and the setting that says it for one host)."""
+
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -41,6 +59,7 @@ def inventory_problems(
         *_cluster_problems(clusters),
         *_host_problems(clusters, groups, hosts),
         *_missing_servers(clusters, groups, hosts),
+        *_missing_services(groups, hosts),
         *_number_problems(clusters, groups, hosts),
         *_settings_problems(clusters, groups, hosts),
     ]
@@ -113,6 +132,26 @@ def _missing_servers(
             yield (
                 f"{who} needs the cluster {cluster_name}, which has neither hosts in the group "
                 "brokers nor bootstrap_servers in skidway_clusters."
+            )
+
+
+def _missing_services(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
+    """Groups without hosts that others need, where no variable names an existing service."""
+    for service, variable, users in SERVICES:
+        if groups.get(service):
+            continue
+        lacking = [
+            f"{name} of the group {group}"
+            for group, program, key in users
+            for name in groups.get(group, [])
+            if not hosts[name].get(variable)
+            and not flat(hosts[name].get(f"{program}_settings") or {}).get(key)
+        ]
+        if lacking:
+            more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            yield (
+                f"The group {service} has no hosts, and {variable} names no existing service, "
+                f"which {lacking[0]}{more} needs: fill the one, or set the other."
             )
 
 
