@@ -334,11 +334,12 @@ def _remove(folder: Path) -> None:
 
 
 def _gone(cgroup: Path) -> bool:
-    with contextlib.suppress(FileNotFoundError):
-        try:
-            cgroup.rmdir()
-        except OSError:
-            return False
+    try:
+        cgroup.rmdir()
+    except FileNotFoundError:  # also: of a run that was killed before it booted any host
+        return True
+    except OSError:
+        return False
     return True
 
 
