@@ -29,7 +29,8 @@ Who owns which state:
     batches                                 loop                           `.log` files
     indexes, producers, offsets, watermark  loop                           made from the log
     parked requests, connections            loop                           memory
-    answers to Metadata that are kept       loop                           made from topics
+    answers that are kept (Metadata,        loop                           made from topics, and
+    ApiVersions)                                                           from what is registered
     topics, their ids and settings          whoever serves the request,    ZooKeeper
                                             by conditional writes
     who leads a partition                   the leader                     ZooKeeper

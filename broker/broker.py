@@ -72,6 +72,7 @@ class Broker:
         self.metadata_answers = KeptAnswers(lambda: (topics.catalog, logs.stopped))
         self.counts = Counts()
         self.api_ranges = registry.ranges()
+        self.api_versions_answers = KeptAnswers(lambda: (self.api_ranges,))
         self.now_ms = clock.time_ms()
         self.appended: list[Appended] = []
         self.stopping = False

@@ -1,11 +1,13 @@
 """ApiVersions (18). Versions 0-3, and an answer to every other one (KIP-511).
 
-The ranges are computed from what is registered. Left out: features.
+The ranges are computed from what is registered. Every connection begins with this request, and
+after a restart all come at once: so a client that says what one before has said gets the bytes of
+that answer. Left out: features.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from broker.api.exchange import Exchange
 from broker.api.registration import Api
@@ -17,15 +19,29 @@ from skidway.kafka.protocol.apis import ApiKey
 if TYPE_CHECKING:
     from broker.broker import Broker
 
+_UNREAD: Final = memoryview(b"")
+_UNKNOWN_VERSION: Final = -1
+
 
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Says what there is; never looks at the body of a version that is not known."""
-    error = ErrorCode.NONE
-    if exchange.version in api_versions.VERSIONS:
-        request = exchange.decode(ApiVersionsRequest)
-        if not api_versions.valid_software(request, exchange.version):
-            error = ErrorCode.INVALID_REQUEST
-    exchange.reply_body(api_versions.answer(exchange.version, broker.api_ranges, error))
+    answers, version, body = broker.api_versions_answers, exchange.version, exchange.body
+    if version not in api_versions.VERSIONS:
+        version, body = _UNKNOWN_VERSION, _UNREAD  # one answer to them all
+    kept = answers.get(version, body)
+    if kept is None:
+        kept = api_versions.answer(version, broker.api_ranges, _refusal(exchange))
+        answers.keep(version, body, kept)
+    exchange.reply_body(kept)
+
+
+def _refusal(exchange: Exchange) -> ErrorCode:
+    version = exchange.version
+    if version not in api_versions.VERSIONS:
+        return ErrorCode.UNSUPPORTED_VERSION
+    request = exchange.decode(ApiVersionsRequest)
+    is_valid = api_versions.valid_software(request, version)
+    return ErrorCode.NONE if is_valid else ErrorCode.INVALID_REQUEST
 
 
 API = Api(ApiKey.API_VERSIONS, handle)

@@ -1,9 +1,10 @@
 """Answers that many clients ask for in the same words, kept as bytes as long as they hold.
 
-After a restart every client asks for Metadata at once, most of them for the same topics. Which
-bytes answer a request is decided by its version, its body, and the pictures that the answer is made
-from; a picture is an object that is replaced whenever it changes, never changed. So an answer holds
-as long as the pictures are the same objects, and nobody has to say that something changed.
+After a restart every client asks for ApiVersions and Metadata at once, most of them for the same
+topics. Which bytes answer a request is decided by its version, its body, and the pictures that the
+answer is made from; a picture is an object that is replaced whenever it changes, never changed. So
+an answer holds as long as the pictures are the same objects, and nobody has to say that something
+changed.
 
 What else decides an answer, or asking does (a topic that is made because it was asked for), must
 not be kept; that is for the handler to know.

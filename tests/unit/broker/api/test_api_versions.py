@@ -1,0 +1,98 @@
+"""ApiVersions with answers that are kept: nobody can tell, but by the time that they take."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.api import api_versions as handler
+from broker.api import registry
+from broker.api.exchange import Exchange
+from broker.api.kept_answers import KeptAnswers
+from skidway.kafka.errors import ErrorCode, ProtocolError
+from skidway.kafka.protocol import api_versions
+from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.frames import response_body
+from skidway.kafka.protocol.messages import decode, encode
+
+CLIENTS = ("librdkafka", "apache-kafka-java", "-not a name-")
+KNOWN = st.sampled_from(range(4))
+UNKNOWN = st.integers(-(1 << 15), -1) | st.integers(4, (1 << 15) - 1)
+
+
+class World:
+    """What the handler wants of a broker, and of the loop."""
+
+    def __init__(self) -> None:
+        ranges = registry.ranges()
+        self.broker: Any = SimpleNamespace(
+            api_ranges=ranges, api_versions_answers=KeptAnswers(lambda: (ranges,))
+        )
+        self.sent: list[Any] = []
+
+    def fill(self, _connection: object, _slot: object, pieces: Any) -> None:
+        self.sent.append(pieces)
+
+    def ask(self, version: int, body: bytes) -> bytes:
+        loop: Any = self
+        connection: Any = SimpleNamespace(reserve=object)
+        view = memoryview(body)
+        handler.handle(
+            self.broker, Exchange(loop, connection, ApiKey.API_VERSIONS, version, 7, view)
+        )
+        frame = memoryview(b"".join(self.sent.pop()))[4:]
+        # KIP-511: its header has no tags in any version.
+        return bytes(response_body(frame, ApiKey.API_VERSIONS, 0))
+
+
+def said(version: int, name: str = "librdkafka") -> bytes:
+    if version < 3:
+        return b""
+    request = ApiVersionsRequest(client_software_name=name, client_software_version="2.16.0")
+    return encode(request, version)
+
+
+@given(st.lists(st.tuples(KNOWN | UNKNOWN, st.sampled_from(CLIENTS)), max_size=12))
+def test_each_gets_what_it_would_get_alone(asked: list[tuple[int, str]]) -> None:
+    """Whoever asked before, in whichever version, under whichever name."""
+    together = World()
+    for version, name in asked:
+        body = said(version, name) if version in api_versions.VERSIONS else name.encode()
+        assert together.ask(version, body) == World().ask(version, body)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_the_second_who_asks_alike_gets_the_bytes_of_the_first(
+    version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer is encoded once, however many connections begin."""
+    world = World()
+    first = world.ask(version, said(version))
+    response = decode(ApiVersionsResponse, memoryview(first), version)
+    assert (response.error_code, response.ranges()) == (0, registry.ranges())
+    monkeypatch.setattr(api_versions, "answer", None)  # not called
+    assert world.ask(version, said(version)) == first
+
+
+@given(st.lists(st.tuples(UNKNOWN, st.binary(max_size=8)), min_size=2, max_size=8))
+def test_one_answer_to_all_versions_that_are_not_known(asked: list[tuple[int, bytes]]) -> None:
+    """Whatever their bodies, which nobody looks at (KIP-511): so they fill no memory."""
+    world = World()
+    for version, body in asked:
+        response = decode(ApiVersionsResponse, memoryview(world.ask(version, body)), 0)
+        assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert len(world.broker.api_versions_answers) == 1
+
+
+def test_what_is_no_request_is_refused_each_time() -> None:
+    """Nothing is kept of it."""
+    world = World()
+    for _ in range(2):
+        with pytest.raises(ProtocolError):
+            world.ask(3, b"\xff")
+    assert not len(world.broker.api_versions_answers)
