@@ -131,7 +131,11 @@ class Confluent:
 
     def members(self, group: str) -> dict[str, Any]:
         """The partitions of each member, as the coordinator describes the group; none if it did
-        not answer soon: who asks asks again, which a client that saw its broker die may need."""
+        not answer soon: who asks asks again, with a client that has not seen its broker die.
+
+        One that has may wait for ever, on a connection that it has given up, and send nothing:
+        librdkafka 2.16's fault, which docs/clients.md describes.
+        """
         admin = AdminClient(self._common)
         described = admin.describe_consumer_groups([group], request_timeout=SOON_S)
         try:
