@@ -96,11 +96,20 @@ def register(
 
 
 def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> int:
-    """Becomes controller if there is none; the controller's broker id."""
+    """Becomes controller if there is none; the controller's broker id.
+
+    Raises Unreachable if the controller changes all the time.
+    """
     path = documents.CONTROLLER
-    coordinator.create_if_absent(path, documents.controller(broker_id, time_ms), ephemeral=True)
-    found = coordinator.get(path)
-    return -1 if found is None else documents.read_controller(path, found.data)
+    content = documents.controller(broker_id, time_ms)
+    for _ in range(_ATTEMPTS_MAX):
+        coordinator.create_if_absent(path, content, ephemeral=True)
+        found = coordinator.get(path)
+        if found is not None:
+            return documents.read_controller(path, found.data)
+        # Between both the session of the one before ended. Its end wakes nobody any more: unclaimed
+        # now, there would be no controller until something else changes.
+    raise Unreachable(f"ZooKeeper's node {path} changes too often to be read")
 
 
 def create_topic(

@@ -12,6 +12,7 @@ from kazoo.retry import RetryFailedError
 from broker.coordination import documents
 from broker.coordination.reader import CatalogReader
 from broker.topics.catalog import Catalog, PartitionState
+from skidway.coordination import Versioned
 from skidway.errors import Unreachable
 
 Watch = Callable[[Any], None]
@@ -61,13 +62,14 @@ class World:
     def __init__(self) -> None:
         self.nodes = Nodes()
         self.changes = 0
-        coordinator: Any = SimpleNamespace(
+        controller = Versioned(documents.controller(1, 0), 0)
+        self.coordinator: Any = SimpleNamespace(
             client=self.nodes,
             connect="zookeeper:2181",
             create_if_absent=lambda *_args, **_options: False,
-            get=lambda _path: None,
+            get=lambda _path: controller,
         )
-        self.reader = CatalogReader(coordinator, self.changed)
+        self.reader = CatalogReader(self.coordinator, self.changed)
         self.topic_id = uuid.uuid4()
         self.nodes.put(documents.topic_path("logs"), documents.topic(self.topic_id, {0: (1,)}))
 
@@ -129,3 +131,23 @@ def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
     world.nodes.put(documents.topic_path("logs"), b"not JSON")
     world.nodes.put(documents.topic_path("new"), b"not JSON")
     assert world.catalog().topics == {"logs": first}
+
+
+def test_a_controller_that_goes_while_it_is_read_is_followed_by_somebody() -> None:
+    """The session of a killed broker may end just then: nobody would be told of it any more, and
+    clients that ask for the controller would wait until something else changes."""
+    world = World()
+    there = [documents.controller(7, 0)]
+
+    def create_if_absent(_path: str, content: bytes, **_options: object) -> bool:
+        is_new = not there
+        there[:] = there or [content]
+        return is_new
+
+    def get(_path: str) -> Versioned | None:
+        if there == [documents.controller(7, 0)]:
+            there.clear()  # its session ends here
+        return Versioned(there[0], 0) if there else None
+
+    world.coordinator.create_if_absent, world.coordinator.get = create_if_absent, get
+    assert world.catalog().controller_id == 1
