@@ -111,6 +111,7 @@ class Broker:
         except ProtocolError as error:
             what = f"{header.api_key.name} version {header.api_version}"
             raise type(error)(f"{what} from {header.client_id!r}: {error}") from error
+        exchange.forget_request()
 
     def end_turn(self) -> None:
         """Writes what the turn appended, then answers those who waited for it."""

@@ -4,8 +4,8 @@ Each file defines `API`, an `apis.Api` with key, versions and handler; `registry
 the answer to ApiVersions is computed from that.
 
 A handler gets the broker and an `Exchange`, the request with the means to answer it: at once, later
-(a topic that is being created) or never (produce with acks=0). The body is a view that is valid
-until the turn ends, so a handler decodes it before it waits for anything.
+(a topic that is being created) or never (produce with acks=0). The body is a view that is there
+until the handler returns, so it is decoded before anything is waited for.
 
 Produce and Fetch are the hot paths: hand-written parsing, no object per record, nothing copied.
 Their handlers only note what the end of the turn has to do.

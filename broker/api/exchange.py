@@ -17,13 +17,14 @@ from skidway.kafka.protocol.pieces import Piece
 SHARED_BYTES_MIN: Final = 4096
 """Bodies from here on are sent as they are, behind their head; shorter ones together with it."""
 
+_NOTHING: Final = memoryview(b"")
 R = TypeVar("R", bound=Request)
 _log = log.get(__name__)
 
 
 class Exchange:
-    """`body` and `frame` (header and body, where a handler wants it) are valid until the turn ends;
-    everything else as long as somebody holds it."""
+    """`body` and `frame` (header and body, where a handler wants it) are there until the handler
+    returns; everything else as long as somebody holds it."""
 
     __slots__ = (
         "_loop",
@@ -54,6 +55,11 @@ class Exchange:
         self.body = body
         self.frame = frame
         self._slot: Slot | None = connection.reserve()
+
+    def forget_request(self) -> None:
+        """Lets the request's memory go: an answer may wait for minutes, a request be of 100 MB."""
+        self.body = _NOTHING
+        self.frame = None
 
     def decode(self, kind: type[R]) -> R:
         """The request. Raises ProtocolError."""

@@ -238,8 +238,10 @@ class Loop:
                 self._receive(connection)
             # Else what it sent before comes first, when this turn has ended.
         elif mask & (select.EPOLLHUP | select.EPOLLERR):
-            # Not read from: only the other side's end can have woken us.
             self.drop(connection, "disconnected")
+        else:
+            # An answer behind one that waits has filled it: more requests must not wake us.
+            self._listen_to(connection)
 
     def _receive(self, connection: Connection) -> None:
         try:

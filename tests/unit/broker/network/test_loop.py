@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from broker.api import fetch as fetch_api
 from broker.api import produce_run
 from broker.log.partition_log import PartitionLog
+from broker.network.connection import OUTBOX_BYTES_MAX
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey
@@ -45,11 +47,21 @@ def produce_frame(acks: int, data: bytes | bytearray | None = None) -> bytes:
     return b"".join(bytes(each) for each in produce.write_request(1, "t", 7, acks, 1000, buffers))
 
 
-def fetch_frame(offset: int, max_wait_ms: int = 0) -> bytes:
+def fetch_frame(offset: int, max_wait_ms: int = 0, version: int = 11) -> bytes:
     wanted = [fetch_request.FetchTarget("logs", 0, offset, 1 << 20)]
     return fetch_request.write_request(
-        1, "t", 11, fetch_request.Fetch(wanted, max_wait_ms, 1, 1 << 20)
+        1, "t", version, fetch_request.Fetch(wanted, max_wait_ms, 1, 1 << 20)
     )
+
+
+def with_unknown_field(frame: bytes, size_bytes: int) -> bytes:
+    """A request of a flexible version with one more field at its end, as a later client may send.
+
+    The size is written as a varint of three bytes.
+    """
+    size = bytes([size_bytes & 127 | 128, size_bytes >> 7 & 127 | 128, size_bytes >> 14])
+    content = frame[4:-1] + b"\1\7" + size + bytes(size_bytes)
+    return len(content).to_bytes(4, "big") + content
 
 
 def code_of(answer: bytes | None) -> int:
@@ -182,3 +194,41 @@ def test_a_file_that_was_cut_stops_its_partition(core: BrokerCore) -> None:
     assert core.closed_for("unreadable") == 1
     assert "damaged at position 50000" in core.broker.logs.stopped[LOGS]
     assert code_of(core.connect().ask(fetch_frame(0))) == ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
+    """Fields that we do not know are passed over, not kept: or one connection of requests of 100 MB
+    that all wait would take as much memory as the machine has."""
+    client = core.connect()
+    client.send(with_unknown_field(fetch_frame(0, 30_000, version=12), 1000))  # from now on warm
+    core.advance(0)
+    tracemalloc.start()
+    try:
+        for _ in range(8):
+            client.send(with_unknown_field(fetch_frame(0, 30_000, version=12), 900_000))
+            core.advance(0)
+        held_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(core.broker.purgatory) == 9
+    assert held_bytes < 900_000
+
+
+def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: BrokerCore) -> None:
+    """An answer that came late fills it: what is sent meanwhile is read when the first is out."""
+    client = core.connect()
+    client.send(fetch_frame(0, 30_000))
+    core.advance(0)
+    (connection,) = core.loop.connections.values()
+    late = connection.reserve()
+    core.loop.fill(connection, late, [OUTBOX_BYTES_MAX.to_bytes(4, "big"), bytes(OUTBOX_BYTES_MAX)])
+    client.send(fetch_frame(0))
+    core.turn()
+    assert connection.descriptor not in dict(core.loop._epoll.poll(0))
+    assert stored(core.connect())  # which answers the first one
+    answers = client.answers()
+    while connection.is_busy or connection.inbound.pending_bytes or len(answers) < 3:
+        core.turn()
+        answers += client.answers()
+    assert [len(each) == OUTBOX_BYTES_MAX for each in answers] == [False, True, False]
+    assert code_of(answers[2]) == 0
