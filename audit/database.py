@@ -9,7 +9,7 @@ what was behind it is read again at the next start.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,12 +33,12 @@ def open_database(
     schema: str,
     version: int,
     upgrades: Mapping[int, str] | None = None,
-    additions: str | None = None,
+    additions: Iterable[str] = (),
 ) -> sqlite3.Connection:
     """Opens the database, or makes it. Transactions are begun by `transaction` only.
 
-    upgrades: version -> statements that make the next version of it. additions: a statement that
-    makes what a database of this version may lack, if it does. Raises StateRefused when the
+    upgrades: version -> statements that make the next version of it. additions: statements
+    that make what a database of this version may lack, if it does. Raises StateRefused when the
     file is no such database, damaged, or of another version; DatabaseFailed when there is no room.
     """
     try:
@@ -50,8 +50,8 @@ def open_database(
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
             _check(connection, path, schema, version, upgrades or {})
-            if additions is not None:
-                connection.execute(additions)
+            for addition in additions:
+                connection.execute(addition)
     except sqlite3.Error as error:
         raise StateRefused(f"The database {path} cannot be used: {error}.") from error
     return connection

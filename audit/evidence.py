@@ -30,6 +30,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.rereading import FileIdentity, FileNote, Rereadings, identity_of, rereadings
 from skidway.kafka.source import Source
 
 REJECTED_SUFFIX = ".rejected"
@@ -124,7 +125,8 @@ BucketId = tuple[int, int]
 
 @dataclass(slots=True)
 class TopicEvidence:
-    """All that was said of one source topic. agents: every one that announced, sealed or sent."""
+    """All that was said of one source topic. agents: every one that announced, sealed or sent.
+    rereadings: by agent, of those that may have read what others had read."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -132,21 +134,35 @@ class TopicEvidence:
     gaps: list[GapNote] = field(default_factory=list)
     coverage: dict[SenderKey, dict[int, Coverage]] = field(default_factory=dict)
     agents: set[int] = field(default_factory=set)
-    doublings: dict[int, str] = field(default_factory=dict)
+    rereadings: dict[int, Rereadings] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Evidence:
-    """hosts: by agent. last_seen: the greatest clock of any message of (tier, producer)."""
+    """hosts: by agent. last_seen: the greatest clock of any message of (tier, producer). began: the
+    least clock of any message of an agent."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
     hosts: dict[int, str] = field(default_factory=dict)
     last_seen: dict[tuple[Tier, str], int] = field(default_factory=dict)
+    began: dict[int, int] = field(default_factory=dict)
 
     def topic(self, source: Source) -> TopicEvidence:
         """The evidence of a source topic, empty where nothing was said."""
         return self.topics.setdefault(source, TopicEvidence())
+
+    def last_heard(self, agent: int) -> int:
+        """The greatest clock of any message of an agent, ms; 0 for none."""
+        return self.last_seen.get((Tier.AGENT, str(agent)), 0)
+
+    def first_heard(self, agent: int) -> int | None:
+        """The least clock of any message of an agent, ms; None where its first message is not
+        there, so that nobody knows."""
+        numbers = self.senders.get(SenderKey(Tier.AGENT, str(agent), 1))
+        if numbers is None or numbers.first > 1:
+            return None
+        return min(self.began.get(agent, numbers.first_time_ms), numbers.first_time_ms)
 
 
 def link(number: int) -> int:
@@ -210,47 +226,6 @@ def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
-class FileNote(NamedTuple):
-    """A file id that begins at no predecessor's end, and who announced it first when."""
-
-    time_ms: int
-    agent: int
-    file: int
-    path: str
-
-
-FileIdentity = tuple[str, int, int, int, bytes]
-"""Host, device, inode, fingerprint length and fingerprint."""
-
-
-def identity_of(message: Announcement) -> FileIdentity | None:
-    """What would show a file under two ids; None where it shows nothing (no content yet, or an
-    announced continuation of another id)."""
-    if message.predecessor is not None or message.fingerprint_length == 0:
-        return None
-    return (
-        message.host,
-        message.device,
-        message.inode,
-        message.fingerprint_length,
-        message.fingerprint,
-    )
-
-
-def add_doublings(topic: TopicEvidence, notes: Iterable[FileNote]) -> None:
-    """Given the notes of one identity: notes the agents that announced it although another agent
-    had. One agent knows its own files; a second one means a deleted state."""
-    first, *others = sorted(notes)
-    for note in others:
-        if note.agent != first.agent:
-            reason = (
-                f"{note.path} was announced by agent {first.agent} and then by agent {note.agent},"
-                " whose state seems to be a new one: its lines may count twice"
-            )
-            known = topic.doublings.get(note.agent, reason)
-            topic.doublings[note.agent] = min(known, reason)
-
-
 class Fold:
     """Messages to evidence, in memory. For tests and models, and as the definition of the fold."""
 
@@ -260,6 +235,7 @@ class Fold:
         self._claims: dict[SenderKey, Heartbeat] = {}
         self._files: dict[tuple[FileIdentity, Source], dict[tuple[int, int], FileNote]] = {}
         self._hosts: dict[int, tuple[int, str]] = {}
+        self._began: dict[int, int] = {}
         self._evidence = Evidence()
         for message in messages:
             self.apply(message)
@@ -287,7 +263,9 @@ class Fold:
     def evidence(self) -> Evidence:
         """What all messages so far say."""
         hosts = {agent: host for agent, (_, host) in self._hosts.items()}
-        found = Evidence(hosts=hosts, last_seen=dict(self._evidence.last_seen))
+        found = Evidence(
+            hosts=hosts, last_seen=dict(self._evidence.last_seen), began=dict(self._began)
+        )
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents
         for key in self._messages:
@@ -297,8 +275,12 @@ class Fold:
                 found.senders[key] = only_claimed(
                     claim.sender.cluster, claim.sender.host, claim.number, claim.time_ms
                 )
+        files: dict[Source, list[Iterable[FileNote]]] = {}
         for (_, source), notes in self._files.items():
-            add_doublings(found.topic(source), notes.values())
+            files.setdefault(source, []).append(notes.values())
+        for source, same in files.items():
+            known = rereadings(same, found.first_heard, found.last_heard)
+            found.topic(source).rereadings = known
         return found
 
     def _add_sender(self, found: Evidence, key: SenderKey) -> None:
@@ -322,6 +304,7 @@ class Fold:
     def _host(self, agent: int, time_ms: int, host: str) -> None:
         """The host that an agent named last."""
         self._hosts[agent] = max(self._hosts.get(agent, (time_ms, host)), (time_ms, host))
+        self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
 
     def _numbers(self, key: SenderKey) -> Numbers:
         messages = self._messages[key]

@@ -59,12 +59,7 @@ class Expectation:
 
 def oldest_first(evidence: Evidence, agents: Iterable[int]) -> list[int]:
     """Agents by when they were last heard of: of one host the last one is its newest."""
-    return sorted(agents, key=lambda agent: (last_heard(evidence, agent), agent))
-
-
-def last_heard(evidence: Evidence, agent: int) -> int:
-    """The greatest clock of any message of an agent, ms; 0 for none."""
-    return evidence.last_seen.get((Tier.AGENT, str(agent)), 0)
+    return sorted(agents, key=lambda agent: (evidence.last_heard(agent), agent))
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:

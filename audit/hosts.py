@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from audit.counts import NO_AGENT
 from audit.evidence import REJECTED_SUFFIX, Evidence, agent_named
-from audit.expectation import last_heard, oldest_first, usable_seals
+from audit.expectation import oldest_first, usable_seals
 from audit.messages import Tier
 from audit.verdict import Policy
 from skidway.kafka.source import Source
@@ -110,7 +110,7 @@ class _Survey:
         found = self._agents.get((cluster, host), set()) | self._unplaced.get(host, set())
         waited = {agent for agent in found if not roster.is_retired(cluster, host, agent)}
         agent = max(oldest_first(self._evidence, waited or found)[-1:], default=None)
-        heard_ms = 0 if agent is None else last_heard(self._evidence, agent)
+        heard_ms = 0 if agent is None else self._evidence.last_heard(agent)
         is_retired = roster.is_retired(cluster, host) or (bool(found) and not waited)
         return HostState(
             cluster,

@@ -25,26 +25,30 @@ from audit.evidence import (
     SenderKey,
     agent_of,
     agents_in,
-    identity_of,
     links_of,
     sums_of,
 )
 from audit.ledger_evidence import FOREVER, Window
 from audit.messages import Announcement, Count, Delta, Heartbeat, MessageRefused, Seal, Sender, Tier
+from audit.rereading import identity_of
 from skidway import log
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
 FORMAT = 2
 _UPGRADES = {1: "ALTER TABLE positions ADD COLUMN topic_id TEXT NOT NULL DEFAULT ''"}
-_ADDITIONS = """
+_ADDITIONS = (
+    """
 CREATE TABLE IF NOT EXISTS finals (
     source INTEGER, agent INTEGER, epoch INTEGER, number INTEGER,
     PRIMARY KEY (source, agent, epoch, number)
 ) WITHOUT ROWID
-"""
-"""Which seals are last words. A table that a program without it does not miss: it opens the store
-all the same, so an upgrade of the collector can go back; so it makes no new format."""
+""",
+    "CREATE TABLE IF NOT EXISTS beginnings (agent INTEGER PRIMARY KEY, time INTEGER)",
+)
+"""Which seals are last words; when agents were heard first. Tables that a program without them does
+not miss: it opens the store all the same, so an upgrade of the collector can go back; so they make
+no new format."""
 
 DATABASE = "audit.db"
 """Name of the file in the collector's store."""
@@ -340,6 +344,11 @@ class Ledger:
             " time = excluded.time, host = excluded.host"
             " WHERE (excluded.time, excluded.host) > (time, host)",
             (agent, time_ms, host),
+        )
+        self._connection.execute(
+            "INSERT INTO beginnings VALUES (?, ?) ON CONFLICT DO UPDATE SET"
+            " time = excluded.time WHERE excluded.time < time",
+            (agent, time_ms),
         )
 
     def _take_agent(self, source: int, agent: int) -> None:

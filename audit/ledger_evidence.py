@@ -14,19 +14,18 @@ from audit.evidence import (
     REJECTED_SUFFIX,
     Coverage,
     Evidence,
-    FileNote,
     GapNote,
     Numbers,
     SealNote,
     SenderKey,
     Tally,
     TopicEvidence,
-    add_doublings,
     agent_named,
     loss_note,
     only_claimed,
 )
 from audit.messages import Certainty, Gap, Loss, Tier
+from audit.rereading import FileNote, Rereading, rereadings
 from skidway.kafka.source import Source
 
 Window = tuple[int, int]
@@ -38,6 +37,11 @@ NO_BUCKETS: Window = (0, 0)
 """A window with none: what was said of senders, hosts and topics alone."""
 
 _NO_LIMIT = 1 << 62
+
+_SEALS = """
+SELECT epoch, number, sealed_until, at, (source, agent, epoch, number) IN (SELECT * FROM finals)
+FROM seals WHERE source = ? AND agent = ? AND epoch = ?
+"""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
@@ -58,6 +62,7 @@ class _Reader:
         found, select = self._found, self._connection.execute
         self._read_senders()
         found.hosts = dict(select("SELECT agent, host FROM hosts"))
+        found.began = dict(select("SELECT agent, time FROM beginnings"))
         rows = select("SELECT tier, producer, time FROM last_seen")
         found.last_seen = {(Tier(tier), producer): time for tier, producer, time in rows}
         wanted = _with_parents(topics)
@@ -101,7 +106,7 @@ class _Reader:
         self._read_losses(topic, source, number)
         self._read_gaps(topic, source, number)
         self._read_coverage(topic, number)
-        self._read_doublings(topic, number)
+        self._read_rereadings(topic, number)
         self._read_seals(topic, number)
 
     def _read_tallies(self, topic: TopicEvidence, number: int) -> None:
@@ -142,7 +147,7 @@ class _Reader:
             covered = topic.coverage.setdefault(self._keys[sender], {})
             covered[partition] = Coverage(first, end)
 
-    def _read_doublings(self, topic: TopicEvidence, number: int) -> None:
+    def _read_rereadings(self, topic: TopicEvidence, number: int) -> None:
         identity = "source, host, device, inode, length, fingerprint"
         rows = self._connection.execute(
             f"SELECT {identity}, time, agent, file, path FROM files WHERE ({identity}) IN"  # noqa: S608
@@ -153,12 +158,12 @@ class _Reader:
         notes: dict[tuple[object, ...], list[FileNote]] = {}
         for *key, time, agent, file, path in rows:
             notes.setdefault(tuple(key), []).append(FileNote(time, agent, file, path))
-        for same in notes.values():
-            add_doublings(topic, same)
+        found = self._found
+        topic.rereadings = rereadings(notes.values(), found.first_heard, found.last_heard)
 
     def _read_seals(self, topic: TopicEvidence, number: int) -> None:
-        """Per agent and epoch the first seal, the last, the last below a clone, and the last
-        before each loss."""
+        """Per agent and epoch the first seal, the last, the last below a clone, the last before
+        each loss, and those around a rereading."""
         for key, numbers in self._found.senders.items():
             agent = agent_named(key.producer)
             if key.tier is not Tier.AGENT or agent not in topic.agents:
@@ -166,28 +171,39 @@ class _Reader:
             limits = [x.number for x in topic.losses.get(agent, ()) if x.epoch == key.epoch]
             limits += [_NO_LIMIT, numbers.cloned_at or _NO_LIMIT]
             found = set(self._seals(number, agent, key.epoch, limits))
+            for each in topic.rereadings.get(agent, ()):
+                clone = numbers.cloned_at or _NO_LIMIT
+                found.update(self._seals_around(number, key, each, clone))
             if found:
                 topic.seals.setdefault(agent, []).extend(found)
 
     def _seals(
         self, number: int, agent: int, epoch: int, limits: Sequence[int]
     ) -> Iterator[SealNote]:
-        query = (
-            "SELECT epoch, number, sealed_until, at,"
-            " (source, agent, epoch, number) IN (SELECT * FROM finals) FROM seals"
-            " WHERE source = ? AND agent = ? AND epoch = ? AND number < ? ORDER BY number"
-        )
+        query = f"{_SEALS} AND number < ? ORDER BY number"
         for limit in limits:
-            for row in self._connection.execute(
-                f"{query} DESC LIMIT 1", (number, agent, epoch, limit)
-            ):
-                yield _seal_note(*row)
-        for row in self._connection.execute(f"{query} LIMIT 1", (number, agent, epoch, _NO_LIMIT)):
-            yield _seal_note(*row)
+            yield from self._seal(f"{query} DESC", number, agent, epoch, limit)
+        yield from self._seal(query, number, agent, epoch, _NO_LIMIT)
 
+    def _seals_around(
+        self, number: int, key: SenderKey, reread: Rereading, clone: int
+    ) -> Iterator[SealNote]:
+        """The last seal before it and the first behind it, as audit.doublings looks for them."""
+        agent = agent_named(key.producer)
+        whose, behind = (number, agent, key.epoch), 0
+        if reread.since_ms is not None:
+            query = f"{_SEALS} AND number < ? AND sealed_until < ? ORDER BY number DESC"
+            for seal in self._seal(query, *whose, clone, reread.since_ms):
+                behind = seal.number
+                yield seal
+        if self._found.last_heard(agent) > reread.until_ms:
+            query = f"{_SEALS} AND number > ? AND number < ? AND sealed_until > ? ORDER BY number"
+            yield from self._seal(query, *whose, behind, clone, reread.until_ms)
 
-def _seal_note(epoch: int, number: int, sealed_until: int, at: int, final: int) -> SealNote:
-    return SealNote(epoch, number, sealed_until, at, bool(final))
+    def _seal(self, query: str, *values: int) -> Iterator[SealNote]:
+        for row in self._connection.execute(f"{query} LIMIT 1", values):
+            epoch, number, sealed_until, at, final = row
+            yield SealNote(epoch, number, sealed_until, at, bool(final))
 
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:

@@ -6,6 +6,7 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
               or lost its beginning (an expired topic) at a time when it could touch the bucket
     chains    each sender's deltas of this bucket are all there
     epochs    the bucket does not lie between an agent's old epoch and its new one
+    doublings no delta touched it while its agent may have read what another one had delivered
     losses    no declared loss may belong to it
     seal      the agent's newest seal was made behind the bucket's end plus lateness, or is the
               last word of an agent that nobody waits for; and no delta touched the bucket after
@@ -28,6 +29,7 @@ from itertools import pairwise
 from audit import reasons
 from audit.counting_places import counting_places
 from audit.counts import NO_AGENT, Sums
+from audit.doublings import Doublings
 from audit.evidence import (
     BucketId,
     Evidence,
@@ -75,6 +77,7 @@ class TopicJudgement:
         self._topic = evidence.topic(source)
         self._expectation = Expectation(evidence, source, policy)
         self._related = self._expectation.topics
+        self._doublings = [Doublings(evidence, topic) for topic in self._related]
         self._places = list(counting_places(evidence, self._topic, self._tiers))
         self._epochs = self._epochs_by_agent()
         self._seals = {
@@ -139,9 +142,9 @@ class TopicJudgement:
             yield Finding(status, f"host {host} is expected, but no agent of it reported yet")
 
     def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
-        for topic in self._related:
-            if agent in topic.doublings:
-                yield Finding(Status.UNKNOWN, topic.doublings[agent])
+        for doublings in self._doublings:
+            for reason in doublings.reasons(agent, self._topic.tallies.get(bucket, {})):
+                yield Finding(Status.UNKNOWN, reason)
         yield from self._epoch_findings(agent, bucket, tallies)
         for topic in self._related:
             for note in topic.losses.get(agent, ()):

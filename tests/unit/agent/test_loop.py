@@ -14,8 +14,8 @@ from agent.framing import READ_BYTES
 from agent.ledger import given_up
 from agent.settings import ParserSettings, SourceSettings
 from agent.state.database import State, create_tables
-from audit.evidence import identity_of
 from audit.messages import Announcement, Certainty, Delta, Heartbeat, Loss, Seal
+from audit.rereading import identity_of
 from skidway.errors import StateRefused
 from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows

@@ -467,18 +467,6 @@ def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
     assert verdict(messages).status is Status.UNKNOWN
 
 
-def test_a_file_announced_by_two_agents_may_be_doubled() -> None:
-    """A deleted state begins again under a new id: the second agent's counts are in doubt."""
-    first = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
-    second = replace(first, agent=8, file=2, time_ms=START + 1)
-    messages = [*good(), seal(SECOND, 1, DUE, 0), first, second]
-    found = verdict(messages)
-    assert found.status is Status.UNKNOWN
-    assert "may count twice" in found.reasons[0]
-    continued = replace(second, predecessor=1)
-    assert verdict([*messages[:-1], continued]).status is Status.COMPLETE
-
-
 def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
     """A range of event times says which buckets may miss lines."""
     elsewhere = replace(LOSS, from_bucket=START + SIZE, to_bucket=START + SIZE)

@@ -1,0 +1,593 @@
+"""Several agents of one host under random schedules: no line counts twice in a complete bucket.
+
+An agent loses its state, and another one begins: it reads every file from its beginning, also what
+the first has delivered. Or its state is brought back and it goes on where it was, while the other
+has read on; or both run at once; files are moved out of the patterns and in again. Lines have a
+time of their own, or that of reading. The collector gets the messages in any order and more than
+once, but announcements first, as an agent sends them. After each message the real judgement is
+asked. The world knows each delivery of each line, so it knows where lines lie twice:
+
+    a bucket that is called complete has no delivery of a line that had been delivered before
+
+and in the end every bucket is complete that began when that was over.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from audit import checksum
+from audit.counts import BucketKey, Counts, Sums
+from audit.deltas import number_deltas
+from audit.evidence import Evidence, Fold
+from audit.messages import (
+    Announcement,
+    Certainty,
+    Delta,
+    Heartbeat,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from audit.reconcile import verdicts
+from audit.roster import Entry, Roster
+from audit.verdict import Policy, Status
+from skidway.kafka.source import Source
+
+pytestmark = pytest.mark.model
+
+LOGS = Source("dc1", "cluster-id", "logs", "topic-id")
+BUCKET_MS = 4_000
+LATENESS_MS = 2_000
+SECOND = 1_000
+POLICY = Policy(
+    tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS),
+    lateness_ms=LATENESS_MS,
+    silence_ms=10**9,
+    ahead_ms=20_000,
+    roster=Roster([Entry("host", "dc1", frozenset({"logs"}))]),
+)
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What may happen. timed: lines have a time of their own. overlaps: an agent whose state was
+    lost goes on for a while. returns: a state is brought back. moves: files leave the patterns and
+    come again. gives_up: an agent sets apart what it has not read, and reads it later."""
+
+    timed: bool = False
+    overlaps: bool = False
+    returns: bool = False
+    moves: bool = False
+    gives_up: bool = False
+    clock_steps: bool = False
+    steps: int = 120
+    blind: Callable[[Evidence], None] = lambda evidence: None
+    by_event_time: bool = False
+
+
+@dataclass
+class Delivery:
+    """One line as one agent delivered it. delta: (epoch, number) of its agent's that counts it."""
+
+    line: int
+    agent: int
+    file: int
+    index: int
+    bucket: int
+    delta: int | None = None
+
+
+@dataclass
+class Teller:
+    """One sender's durable state."""
+
+    sender: Sender
+    last: int = 0
+    touched: dict[BucketKey, int] = field(default_factory=dict)
+
+
+@dataclass
+class Agent:
+    """An agent's state: its ids of files, how far it read, what is in no delta yet."""
+
+    number: int
+    teller: Teller
+    ids: dict[int, int] = field(default_factory=dict)
+    position: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    open: list[Delivery] = field(default_factory=list)
+    noted: tuple[int, dict[int, int], int] | None = None
+    sealed: list[int] = field(default_factory=list)
+    announced_ms: int = 0
+    given_up: set[int] = field(default_factory=set)
+
+
+class World:
+    """Files, agents, counter, loader and collector, moved by random steps."""
+
+    def __init__(self, seed: int, faults: Faults) -> None:
+        self.random, self.faults = random.Random(seed), faults
+        self.now, self.skew = 40, 0
+        self.times: list[int] = []
+        self.files: dict[int, list[int]] = {1: []}
+        self.hidden: set[int] = set()
+        self.file_ids = 0
+        self.agents: list[Agent] = []
+        self.alive: list[Agent] = []
+        self.broker: list[Delivery] = []
+        self.counted = self.loaded = 0
+        self.counters = {
+            Tier.BROKER: Teller(Sender(Tier.BROKER, "dc1", "count-dc1", "audit", 1)),
+            Tier.HDFS: Teller(Sender(Tier.HDFS, "offline", "/logs", "loader", 1)),
+        }
+        self.inbox: list[Message] = []
+        self.delivered: list[Message] = []
+        self.wrong: str | None = None
+        self.begin()
+
+    # The host.
+
+    def clock_ms(self) -> int:
+        return (self.now + self.skew) * SECOND
+
+    def tick(self) -> None:
+        self.now += 1
+
+    def step_clock(self) -> None:
+        self.skew = self.random.choice([0, 8, -8])
+
+    def write(self) -> None:
+        seen = sorted(set(self.files) - self.hidden)
+        if not seen or self.random.random() < 0.15:
+            self.files[len(self.files) + 1] = []
+            seen = [len(self.files)]
+        self.files[self.random.choice(seen)].append(len(self.times))
+        self.times.append(self.clock_ms())
+
+    def move(self) -> None:
+        """A file that every agent has read leaves the patterns, or one comes back."""
+        if self.hidden and self.random.random() < 0.5:
+            self.hidden.remove(self.random.choice(sorted(self.hidden)))
+            return
+        read = [f for f in self.files if all(self.unread(x, f) == 0 for x in self.alive)]
+        self.hidden |= set(read[:1])
+
+    def unread(self, agent: Agent, file: int) -> int:
+        return len(self.files[file]) - agent.position[file]
+
+    # Agents.
+
+    def begin(self) -> None:
+        number = 70 + len(self.agents)
+        agent = Agent(number, Teller(Sender(Tier.AGENT, "dc1", str(number), "host", 1)))
+        self.agents.append(agent)
+        self.alive.append(agent)
+
+    def lose_state(self) -> None:
+        """Another agent begins; the one before is dead, or (against the rules) goes on."""
+        if not (self.faults.overlaps and self.random.random() < 0.7):
+            self.alive.clear()
+        if len(self.agents) < 4:
+            self.begin()
+
+    def bring_back(self) -> None:
+        """The state of an agent of before is put in place again."""
+        chosen = self.random.choice(self.agents)
+        if chosen not in self.alive:
+            self.alive[:] = [chosen]
+
+    def one(self) -> Agent:
+        if not self.alive:
+            self.begin()
+        return self.random.choice(self.alive)
+
+    def scan(self) -> None:
+        self.find(self.one())
+
+    def find(self, agent: Agent) -> None:
+        """Announces what is new to it. No file is empty, so each shows what it is."""
+        for file, lines in self.files.items():
+            if lines and file not in agent.ids and file not in self.hidden:
+                self.file_ids += 1
+                agent.ids[file] = self.file_ids
+                agent.announced_ms = self.clock_ms()
+                self.delivered.append(
+                    Announcement(
+                        self.clock_ms(), agent.number, self.file_ids, "host", f"/{file}", 1, file,
+                        b"%d" % file, 4, LOGS,
+                    )
+                )  # fmt: skip
+
+    def read(self) -> None:
+        """Reads a line, sends it and has it acknowledged."""
+        agent = self.one()
+        behind = [f for f in agent.ids if self.unread(agent, f) and self.is_read(agent, f)]
+        if behind:
+            self.deliver_next(agent, self.random.choice(behind))
+
+    def is_read(self, agent: Agent, file: int) -> bool:
+        return file not in self.hidden and file not in agent.given_up
+
+    def deliver_next(self, agent: Agent, file: int) -> None:
+        index = agent.position[file]
+        line = self.files[file][index]
+        time = self.times[line] if self.faults.timed else self.clock_ms()
+        sent = Delivery(line, agent.number, agent.ids[file], index, time - time % BUCKET_MS)
+        agent.position[file] += 1
+        agent.open.append(sent)
+        self.broker.append(sent)
+
+    def commit(self) -> None:
+        self.cut(self.one())
+
+    def cut(self, agent: Agent, losses: list[Loss] | None = None) -> None:
+        """A checkpoint, with its delta."""
+        first = agent.teller.last
+        self.tell(agent.teller, agent.open, self.clock_ms(), losses=losses)
+        for sent in agent.open:
+            sent.delta = max(first + 1, agent.teller.last)
+        agent.open = []
+        self.seal_if_passed(agent)
+
+    def give_up(self) -> None:
+        """What it has not read of a file is set apart; later the file is read on."""
+        agent = self.one()
+        if agent.given_up:
+            agent.given_up.clear()
+            return
+        behind = [file for file in agent.ids if self.unread(agent, file)]
+        if behind:
+            file = self.random.choice(behind)
+            agent.given_up.add(file)
+            first = agent.position[file] * 10
+            self.cut(
+                agent,
+                [
+                    Loss(
+                        LOGS, agent.number, agent.ids[file], first, first + 10, Certainty.LOST,
+                        "no source means it", 0, 0,
+                    )
+                ],
+            )  # fmt: skip
+
+    def note_seal(self) -> None:
+        agent = self.one()
+        if agent.noted is None:
+            self.cut(agent)
+            clock_ms, at = self.clock_ms(), agent.teller.last
+            self.find(agent)
+            sizes = {f: len(self.files[f]) for f in agent.ids if self.is_read(agent, f)}
+            agent.noted = (clock_ms, sizes, at)
+            self.seal_if_passed(agent)
+
+    def seal_if_passed(self, agent: Agent) -> None:
+        if agent.noted is None or agent.open:
+            return
+        sealed_until, sizes, at = agent.noted
+        if any(agent.position[f] < n and self.is_read(agent, f) for f, n in sizes.items()):
+            return
+        agent.noted, teller = None, agent.teller
+        teller.last += 1
+        agent.sealed.append(sealed_until)
+        sealed = SealedTopic(LOGS, sealed_until, at)
+        self.inbox.append(Seal(teller.sender, teller.last, self.clock_ms(), (sealed,)))
+
+    def heartbeat(self) -> None:
+        teller = self.one().teller
+        self.inbox.append(Heartbeat(teller.sender, teller.last, self.clock_ms()))
+
+    # Counter and loader.
+
+    def count(self) -> None:
+        if self.counted < len(self.broker):
+            end = self.random.randint(self.counted + 1, len(self.broker))
+            self.pass_on(Tier.BROKER, self.counted, end)
+            self.counted = end
+
+    def load(self) -> None:
+        self.pass_on(Tier.HDFS, self.loaded, len(self.broker))
+        self.loaded = len(self.broker)
+
+    def pass_on(self, tier: Tier, first: int, end: int) -> None:
+        if first < end:
+            teller, now_ms = self.counters[tier], self.now * SECOND
+            self.tell(teller, self.broker[first:end], now_ms, offsets=(first, end))
+
+    # Messages.
+
+    def tell(
+        self,
+        teller: Teller,
+        sent: list[Delivery],
+        now_ms: int,
+        *,
+        offsets: tuple[int, int] | None = None,
+        losses: list[Loss] | None = None,
+    ) -> None:
+        counts = Counts(BUCKET_MS)
+        for each in sent:
+            counts.put((LOGS, each.agent, each.bucket), _sums(each))
+        numbered = number_deltas(
+            teller.sender,
+            now_ms,
+            teller.last,
+            counts,
+            teller.touched,
+            ranges=[Range(LOGS, 0, *offsets)] if offsets else [],
+            losses=losses or [],
+            limit_bytes=900_000,
+        )
+        teller.last = numbered.last
+        teller.touched.update(numbered.touched)
+        self.inbox += numbered.deltas
+
+    def deliver(self) -> None:
+        if self.inbox:
+            chosen = self.random.randrange(len(self.inbox))
+            again = self.random.random() < 0.2
+            self.delivered.append(self.inbox[chosen] if again else self.inbox.pop(chosen))
+            self.judge()
+
+    # Judgement and truth.
+
+    def judge(self) -> set[int]:
+        """The buckets called complete; `wrong` says which of them is not, and why."""
+        evidence = Fold(self.delivered).evidence()
+        self.faults.blind(evidence)
+        found = verdicts(evidence, POLICY, max(self.now, self.now + self.skew) * SECOND)
+        complete = {x.bucket for x in found if x.status is Status.COMPLETE}
+        if self.faults.by_event_time:
+            gone = [evidence.last_heard(x.number) for x in self.agents[:-1]]
+            complete = {bucket for bucket in complete if not gone or bucket > max(gone)}
+        for bucket in sorted(complete):
+            self.wrong = self.wrong or self.falsehood(bucket)
+        return complete
+
+    def falsehood(self, bucket: int) -> str | None:
+        """Of agents that run at once only what was heard counts: a bucket opens again by it."""
+        heard = {
+            (int(x.sender.producer), x.number)
+            for x in self.delivered
+            if isinstance(x, Delta) and x.sender.tier is Tier.AGENT
+        }
+        before: dict[int, Delivery] = {}
+        for sent in self.broker:
+            if self.faults.overlaps and (sent.agent, sent.delta) not in heard:
+                continue
+            known = before.setdefault(sent.line, sent)
+            if known is not sent and sent.bucket == bucket:
+                return f"bucket {bucket} has {sent}, and {known} was there before"
+        return None
+
+    # The schedule.
+
+    def step(self) -> None:
+        faults = self.faults
+        actions = [
+            (self.tick, 6.0), (self.write, 4), (self.scan, 2), (self.read, 7), (self.commit, 3),
+            (self.note_seal, 3), (self.heartbeat, 0.5), (self.count, 2), (self.load, 2),
+            (self.deliver, 10), (self.lose_state, 0.5),
+        ]  # fmt: skip
+        actions += [(self.bring_back, 0.5)] if faults.returns else []
+        actions += [(self.move, 1)] if faults.moves else []
+        actions += [(self.give_up, 0.5)] if faults.gives_up else []
+        actions += [(self.step_clock, 0.4)] if faults.clock_steps else []
+        chosen, weights = zip(*actions, strict=True)
+        self.random.choices(chosen, weights)[0]()
+
+    def finish(self) -> set[int]:
+        """The newest agent alone goes on; everything is read, counted, loaded and delivered."""
+        self.skew = 0
+        last = self.agents[-1]
+        self.alive[:] = [last]
+        last.given_up.clear()
+        for _ in range(12):
+            self.now += 2
+            self.write()
+            self.find(last)
+            for file in set(last.ids) - self.hidden:
+                while self.unread(last, file):
+                    self.deliver_next(last, file)
+            self.cut(last)
+            self.note_seal()
+        self.now += 40
+        self.note_seal()
+        self.pass_on(Tier.BROKER, self.counted, len(self.broker))
+        self.pass_on(Tier.HDFS, self.loaded, len(self.broker))
+        self.delivered += self.inbox
+        self.inbox = []
+        return self.judge()
+
+    def expected_complete(self) -> set[int]:
+        """The buckets that began after the newest agent had sealed all that others had read."""
+        last = self.agents[-1]
+        others = [x for x in self.agents if x is not last]
+        heard = max((x.time_ms for x in self.delivered if _is_of(x, others)), default=0)
+        over = min(w for w in last.sealed if w > max(heard, last.announced_ms))
+        return {x.bucket for x in self.broker if x.bucket > over}
+
+
+def _is_of(message: Message, agents: list[Agent]) -> bool:
+    numbers = {x.number for x in agents}
+    if isinstance(message, Announcement):
+        return message.agent in numbers
+    return message.sender in [x.teller.sender for x in agents]
+
+
+def _sums(sent: Delivery) -> Sums:
+    columns = (np.array([x], np.int64) for x in (sent.agent, sent.file, sent.index * 10, 10))
+    return Sums(1, 10, checksum.total(checksum.record_hash(*columns)))
+
+
+def _run(seed: int, faults: Faults) -> tuple[World, set[int]]:
+    world = World(seed, faults)
+    for _ in range(faults.steps):
+        world.step()
+        if world.wrong:
+            break
+    complete = set() if world.wrong else world.finish()
+    assert not world.wrong, f"seed {seed}: {world.wrong}"
+    return world, complete
+
+
+def _run_all(seeds: range, faults: Faults) -> None:
+    for seed in seeds:
+        _run(seed, faults)
+
+
+RUNS = range(40)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faults(),
+        Faults(timed=True),
+        Faults(overlaps=True),
+        Faults(timed=True, overlaps=True),
+        Faults(moves=True),
+        Faults(returns=True),
+        Faults(returns=True, moves=True, overlaps=True, steps=200),
+        Faults(gives_up=True, moves=True),
+        Faults(timed=True, clock_steps=True),
+        Faults(timed=True, clock_steps=True, overlaps=True, returns=True, moves=True, steps=200),
+    ],
+    ids=lambda faults: (
+        "+".join(name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True)
+        or "lost-states"
+    ),
+)
+def test_no_complete_bucket_has_a_line_that_was_delivered_before(faults: Faults) -> None:
+    """Whatever agents of one host read again, the buckets that these lines went to are told."""
+    _run_all(RUNS, faults)
+
+
+@pytest.mark.parametrize("faults", [Faults(), Faults(timed=True), Faults(overlaps=True)])
+def test_later_buckets_are_complete_again(faults: Faults) -> None:
+    """Once the new agent has sealed behind the last word of the old one, nothing is in doubt."""
+    more = 0
+    for seed in RUNS:
+        world, complete = _run(seed, faults)
+        expected = world.expected_complete()
+        assert expected <= complete, f"seed {seed}: {sorted(expected - complete)}"
+        more += len(expected) if len(world.agents) > 1 else 0
+    assert more > len(RUNS)
+
+
+def _blind_to_rereadings(evidence: Evidence) -> None:
+    evidence.topic(LOGS).rereadings.clear()
+
+
+def _change(evidence: Evidence, **changes: object) -> None:
+    """Of every rereading."""
+    known = evidence.topic(LOGS).rereadings
+    for agent, part in known.items():
+        earlier, later = (
+            None if x is None else replace(x, **changes)  # type: ignore[arg-type]
+            for x in (part.of_earlier, part.of_later)
+        )
+        known[agent] = replace(part, of_earlier=earlier, of_later=later)
+
+
+def _blind_to_last_words(evidence: Evidence) -> None:
+    """As if the new agent's first seal were enough, whenever the old one was heard."""
+    _change(evidence, until_ms=0)
+
+
+def _blind_to_later_agents(evidence: Evidence) -> None:
+    """As if only a new agent could read again what an old one had read."""
+    known = evidence.topic(LOGS).rereadings
+    for agent, part in known.items():
+        known[agent] = replace(part, of_later=None, kin=agent)
+
+
+def _blind_to_kin(evidence: Evidence) -> None:
+    """As if the clock of the host could be believed."""
+    known = evidence.topic(LOGS).rereadings
+    for agent, part in known.items():
+        known[agent] = replace(part, kin=agent)
+
+
+def _blind_to_losses(evidence: Evidence) -> None:
+    """As if what was set apart were never read."""
+    evidence.topic(LOGS).losses.clear()
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faults(blind=_blind_to_rereadings),
+        Faults(timed=True, blind=_blind_to_rereadings),
+        Faults(by_event_time=True, blind=_blind_to_rereadings),
+        Faults(overlaps=True, blind=_blind_to_last_words),
+        Faults(moves=True, blind=_blind_to_last_words),
+        Faults(returns=True, blind=_blind_to_later_agents),
+        Faults(gives_up=True, blind=_blind_to_losses),
+    ],
+    ids=[
+        "no-rule",
+        "no-rule-timed",
+        "by-event-time",
+        "not-the-old-ones-last-word",
+        "not-the-announcement",
+        "not-of-later-agents",
+        "not-the-losses",
+    ],
+)
+def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
+    """With one part taken out the same schedules find a line twice: the model can see it."""
+    with pytest.raises(AssertionError, match="seed"):
+        _run_all(range(2_000), faults)
+
+
+@pytest.mark.parametrize("is_blind", [False, True])
+def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
+    is_blind: bool,
+) -> None:
+    """Its bucket has counts of both; by the clock alone each would be before or behind the other's
+    time. (A schedule of its own: random ones do not come upon it.)"""
+    world = World(0, Faults(timed=True, overlaps=True, blind=_blind_to_kin if is_blind else _see))
+    [old] = world.alive
+    _write_and_seal(world, [old])
+    world.skew = 20
+    world.begin()
+    new = world.agents[-1]
+    world.alive[:] = [new]
+    _write_and_seal(world, [new])
+    world.skew = -20
+    _write_and_seal(world, [old, new])
+    world.now += 10
+    _write_and_seal(world, [old, new])
+    world.pass_on(Tier.BROKER, 0, len(world.broker))
+    world.load()
+    world.delivered += world.inbox
+    world.judge()
+    assert bool(world.wrong) is is_blind, world.wrong
+
+
+def _see(_: Evidence) -> None:
+    """As it is."""
+
+
+def _write_and_seal(world: World, agents: list[Agent]) -> None:
+    world.now += 1
+    world.files[1].append(len(world.times))
+    world.times.append(world.clock_ms())
+    world.now += 1
+    for agent in agents:
+        world.find(agent)
+        while world.unread(agent, 1):
+            world.deliver_next(agent, 1)
+        world.now += 1
+        world.alive[:] = [agent]
+        world.note_seal()

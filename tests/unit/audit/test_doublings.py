@@ -1,0 +1,169 @@
+"""Lines that two agents may both have delivered: which buckets are in doubt, and which are not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from audit import messages
+from audit.ledger import ledger_of
+from audit.messages import (
+    Announcement,
+    Certainty,
+    Count,
+    Delta,
+    Heartbeat,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from audit.reconcile import judge, verdicts
+from audit.verdict import AgentVerdict, Policy, Status
+from skidway.kafka.source import Source
+
+LOGS = Source("dc1", "cid", "logs", "tid")
+SIZE = 60_000
+OLD, NEW, LATER = (SIZE * n for n in (10, 20, 30))
+"""Buckets: while the old agent ran; when the new one began; long after."""
+
+NOW = LATER + 2 * SIZE
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=10**9, ahead_ms=SIZE)
+
+FIRST = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
+SECOND = Sender(Tier.AGENT, "dc1", "8", "web1", 1)
+BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to be a new one"
+
+
+def counted(sender: Sender, number: int, bucket: int) -> list[Message]:
+    """A delta, told within the bucket that it counts."""
+    count = Count(LOGS, int(sender.producer), bucket, SIZE, 5, 50, 99)
+    return [Delta(sender, number, bucket + number, counts=(count,))]
+
+
+def seal(sender: Sender, number: int, until: int) -> Seal:
+    return Seal(sender, number, until + 1, (SealedTopic(LOGS, until, number - 1),))
+
+
+def announced(sender: Sender, time_ms: int, **others: int) -> Announcement:
+    agent = int(sender.producer)
+    made = Announcement(time_ms, agent, agent, "web1", "/x", 1, 1, b"f", 4, LOGS)
+    return replace(made, **others)  # type: ignore[arg-type]
+
+
+OF_FIRST: list[Message] = [announced(FIRST, OLD), *counted(FIRST, 1, OLD), seal(FIRST, 2, NEW - 1)]
+OF_SECOND: list[Message] = [
+    announced(SECOND, NEW), *counted(SECOND, 1, NEW), seal(SECOND, 2, NEW + SIZE),
+]  # fmt: skip
+AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
+
+
+def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
+    """One agent's part of a bucket, by way of the fold and of the ledger; the broker tier has all
+    that agents counted."""
+    of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
+    said = said + [
+        Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
+        for number, x in enumerate(of_agents, 1)
+    ]
+    found = judge(said, POLICY, NOW)
+    ledger = ledger_of(map(messages.encode, said))
+    assert verdicts(ledger.evidence(), POLICY, NOW) == found
+    ledger.close()
+    [whole] = [x for x in found if x.bucket == bucket]
+    return next(x for x in whole.agents if x.agent == int(sender.producer))
+
+
+def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
+    """A deleted state begins again under a new id, and reads every file from its beginning."""
+    found = part([*OF_FIRST, *OF_SECOND], SECOND, NEW)
+    assert (found.status, found.reasons) == (
+        Status.UNKNOWN,
+        (f"{WORDS}: its lines may count twice",),
+    )
+
+
+def test_a_continuation_of_another_file_id_doubles_nothing() -> None:
+    """It begins where the other ended."""
+    continued = replace(announced(SECOND, NEW), predecessor=1)
+    found = part([*OF_FIRST, continued, *OF_SECOND[1:]], SECOND, NEW)
+    assert found.status is Status.COMPLETE
+
+
+def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
+    """That seal vouches that all is delivered that the old agent can have read."""
+    said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
+    assert part(said, SECOND, LATER).status is Status.COMPLETE
+
+
+def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
+    """Nobody had read its lines before it did."""
+    said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
+    assert part(said, FIRST, OLD).status is Status.COMPLETE
+
+
+def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
+    """Also where the numbers do not say so: clocks that were set back cannot hide it."""
+    late = replace(counted(FIRST, 3, LATER)[0], time_ms=OLD + 3)
+    said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS, late]
+    assert part(said, SECOND, LATER).reasons[0].startswith(WORDS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        Heartbeat(FIRST, 2, LATER + SIZE),
+        announced(SECOND, LATER + SIZE, file=9, inode=2),
+        Seal(SECOND, 2, NEW, (SealedTopic(LOGS, NEW - 1, 1),)),
+        Delta(
+            SECOND, 2, NEW,
+            losses=(Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0),),
+        ),
+    ],
+    ids=["the old one is heard still", "a file found later", "no seal before", "bytes set apart"],
+)  # fmt: skip
+def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
+    """While the old agent is heard, or where the new one may have more to read."""
+    said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
+    if isinstance(change, Delta | Seal):
+        said.remove(OF_SECOND[-1])
+    found = part([*said, change], SECOND, LATER)
+    assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
+
+
+def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
+    """Then the old agent's later counts are in doubt, until a seal behind the other's last word."""
+    back = [*counted(FIRST, 3, LATER), seal(FIRST, 4, LATER + SIZE)]
+    found = part([*OF_FIRST, *OF_SECOND, *back], FIRST, LATER)
+    assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
+    sealed = [
+        seal(FIRST, 3, NEW + SIZE * 2),
+        *counted(FIRST, 4, LATER),
+        seal(FIRST, 5, LATER + SIZE),
+    ]
+    assert part([*OF_FIRST, *OF_SECOND, *sealed], FIRST, LATER).status is Status.COMPLETE
+
+
+def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
+    """So all that the other one counted is in doubt, however long ago it was sealed."""
+    expired = [x for x in OF_SECOND if not (isinstance(x, Delta) and x.sender == SECOND)]
+    found = part([*OF_FIRST, *expired], FIRST, OLD)
+    assert (found.status, "may count twice" in found.reasons[0]) == (Status.UNKNOWN, True)
+
+
+def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
+    """A state that is lost at each start: the one in the middle is in doubt at its beginning, and
+    not any more behind its first seal."""
+    third = replace(SECOND, producer="9")
+    said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
+    said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
+    said += [seal(third, 2, LATER + 2 * SIZE)]
+    assert part(said, SECOND, NEW).status is Status.UNKNOWN
+    assert part(said, SECOND, LATER).status is Status.COMPLETE
+    assert part(said, FIRST, OLD).status is Status.COMPLETE
+    assert part(said, third, LATER + SIZE).status is Status.UNKNOWN
