@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from audit.waiting import Proof
 from skidway.cli.output import Progress
@@ -14,6 +14,9 @@ from skidway.kafka.errors import KafkaError
 POLL_S = 1.0
 POLL_SHARE = 2
 """Looking takes at most a third of the time."""
+
+NAMES_MAX = 3
+"""Hosts that the progress names; the rest is counted."""
 
 
 def patiently(
@@ -43,5 +46,11 @@ def patiently(
             if failure is not None:
                 raise failure
             return found
-        progress.show(sum(not proof.is_short for proof in found))
+        progress.show(sum(not proof.is_short for proof in found), _waiting_for(found))
         pause(min(max(POLL_S, POLL_SHARE * (now - begun)), deadline - now))
+
+
+def _waiting_for(found: Sequence[Proof]) -> str:
+    names = sorted({proof.state.host for proof in found if proof.is_short})
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return f"waiting for {', '.join(names[:NAMES_MAX])}{more}" if names else ""

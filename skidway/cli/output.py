@@ -50,7 +50,8 @@ def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
 
 
 class Progress:
-    """A bar on a terminal, on standard error; a plain line now and then where there is none."""
+    """A bar on a terminal, on standard error; where there is none a plain line now and then, and
+    only when it says something else than the one before."""
 
     def __init__(self, what: str, total: int, *, plain_every_s: float = 10.0) -> None:
         self._what = what
@@ -58,6 +59,7 @@ class Progress:
         self._is_terminal = sys.stderr.isatty()
         self._every_s = PROGRESS_EVERY_S if self._is_terminal else plain_every_s
         self._last: float | None = None
+        self._said = ""
 
     def __enter__(self) -> Progress:
         return self
@@ -82,7 +84,8 @@ class Progress:
         if self._is_terminal:
             columns = shutil.get_terminal_size().columns
             sys.stderr.write("\r" + line[: columns - 1].ljust(columns - 1))
-        else:
+        elif line != self._said:
+            self._said = line
             sys.stderr.write(line + "\n")
         sys.stderr.flush()
 

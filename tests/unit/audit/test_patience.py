@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -83,3 +84,12 @@ def test_a_mistake_is_no_reason_to_wait() -> None:
     """Whatever else is wrong ends it."""
     with pytest.raises(SkidwayError, match="no roster"):
         Looks(SHORT, SkidwayError("no roster names it")).patiently(60)
+
+
+def test_each_host_that_it_waits_for_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there is no terminal a playbook's log shows what changed, and nothing else."""
+    other = [Proof(replace(STATE, host=name), ("late",)) for name in ("b", "a", "d", "c")]
+    looks = Looks(*[other] * 20, *[SHORT] * 20, GOOD)
+    patiently(looks.look, looks.clock, looks.pause, 99, Progress("hosts", 4, plain_every_s=0))
+    said = [line.split("4  ")[1] for line in capsys.readouterr().err.splitlines()]
+    assert said == ["waiting for a, b, c and 1 more", "waiting for app1"]

@@ -52,3 +52,13 @@ def test_progress_without_terminal_is_a_line_now_and_then(
     assert "\r" not in err
     assert err.count("\n") == 2
     assert "1,000 of 1,000" in err
+
+
+def test_without_a_terminal_nothing_is_said_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    """A log of a long wait has a line for each change, and no other."""
+    with output.Progress("hosts proven", 2, plain_every_s=0) as progress:
+        for done, note in [(0, "a, b"), (0, "a, b"), (1, "b"), (1, "b"), (1, "b"), (1, "a")]:
+            progress.show(done, note)
+    assert [line.split("2  ")[1] for line in capsys.readouterr().err.splitlines()] == [
+        "a, b", "b", "a",
+    ]  # fmt: skip
