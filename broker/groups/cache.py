@@ -7,7 +7,6 @@ is not the new topic's.
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -19,8 +18,6 @@ from skidway.kafka.types import TopicPartition
 
 BYTES_MAX: Final = 64 << 20
 """Of all groups together; 160,000 offsets without words of their clients'."""
-OFFSET_BYTES: Final = 350
-"""What one takes without those words."""
 
 
 class OffsetCache:
@@ -81,5 +78,4 @@ class OffsetCache:
 
 
 def _weight(offsets: Mapping[TopicPartition, TopicOffset]) -> int:
-    words = sum(sys.getsizeof(each.committed.metadata) for each in offsets.values())
-    return len(offsets) * OFFSET_BYTES + words
+    return sum(each.size_bytes for each in offsets.values())

@@ -7,11 +7,12 @@ ones; so a thousand groups that commit at once cost a few transactions. Errands 
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from broker.coordination.consumers import TopicOffset
 from broker.coordination.ledger import Errand, Ledger, Offset, Record, Report
@@ -21,8 +22,9 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
 
 PACE_S = 0.01
-OFFSETS_WAITING_MAX = 200_000
-"""Offsets that wait for an errand; more are refused, and their clients try again."""
+WAITING_BYTES_MAX: Final = 128 << 20
+"""Of offsets that wait for an errand: 280,000 without words of their clients'. More are refused,
+and their clients try again."""
 
 Told = Callable[[SkidwayError | None], None]
 Loaded = Callable[[bytes | SkidwayError | None], None]
@@ -47,6 +49,7 @@ class _Basket:
 
     records: dict[str, tuple[Record, list[Told]]] = field(default_factory=dict)
     commits: dict[Offset, TopicOffset] = field(default_factory=dict)
+    commits_bytes: int = 0
     committing: list[Told] = field(default_factory=list)
     loads: dict[str, list[Loaded]] = field(default_factory=dict)
     reads: dict[str, list[Read]] = field(default_factory=dict)
@@ -126,12 +129,17 @@ class Desk:
 
         Those of a topic that is gone by then, or was made again, are dropped.
         """
-        basket = self._next
-        if len(basket.commits) + len(offsets) > OFFSETS_WAITING_MAX:
+        basket, name_bytes = self._next, sys.getsizeof(group)
+        size_bytes = sum(each.size_bytes + name_bytes for each in offsets.values())
+        if basket.commits_bytes + size_bytes > WAITING_BYTES_MAX:
             done(Unreachable("too many offsets wait for ZooKeeper already; try again"))
             return
         self.counts.commits += 1
+        basket.commits_bytes += size_bytes
         for partition, offset in offsets.items():
+            older = basket.commits.get((group, partition))
+            if older is not None:
+                basket.commits_bytes -= older.size_bytes + name_bytes
             basket.commits[group, partition] = offset
         basket.committing.append(done)
         self._go(group)

@@ -225,18 +225,6 @@ def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
     assert world.told == [None, None]
 
 
-def test_what_waits_is_bounded() -> None:
-    """More than OFFSETS_WAITING_MAX are refused, so that clients try again."""
-    world = World()
-    many = {
-        TopicPartition("logs", number): TopicOffset(FIRST, Committed(0))
-        for number in range(desk_module.OFFSETS_WAITING_MAX)
-    }
-    world.desk.commit("g", many, world.told.append)
-    world.commit("h", 1)
-    assert [type(each) for each in world.told] == [Unreachable]
-
-
 def test_a_closed_desk_answers_and_does_nothing_more() -> None:
     """Also for what is under way: its answer comes too late."""
     world = World()
@@ -261,3 +249,28 @@ def test_a_group_is_busy_until_its_errand_is_done() -> None:
     assert not world.desk.is_busy_with("h")
     world.answer(Report())
     assert not world.desk.is_busy_with("g")
+
+
+def test_offsets_that_wait_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of their clients included; a newer offset takes the place of an older one. Who is
+    refused is told at once, and the next basket is an empty one."""
+    words = "w" * 4096
+    monkeypatch.setattr(desk_module, "WAITING_BYTES_MAX", 10 * 5000)
+    world = World()
+
+    def commit(partition: int, offset: int) -> None:
+        committed = TopicOffset(FIRST, Committed(offset, words))
+        world.desk.commit("g", {TopicPartition("logs", partition): committed}, world.told.append)
+
+    for offset in range(100):
+        commit(0, offset)
+    assert world.told == []
+    for partition in range(1, 20):
+        commit(partition, 1)
+    assert world.desk.waiting == 11
+    assert len(world.told) == 9
+    assert all(isinstance(each, Unreachable) for each in world.told)
+    world.run_timers()
+    commit(30, 1)
+    assert world.desk.waiting == 1
+    assert len(world.told) == 9
