@@ -3,6 +3,9 @@
     # comment
     ada:$scrypt$ln=14,r=8,p=1$<salt>$<hash>
 
+A user with several lines has several passwords, each of them good: so a password is changed while
+clients are told of the new one, and the old line removed behind them.
+
 Salt and hash in base64 without padding, as the PHC string format has them. A check takes some
 30 ms and 16 MB, which is what makes guessing slow; passwords that were right are remembered, as a
 keyed digest, so that a client pays for the first request only.
@@ -119,8 +122,9 @@ class Users:
         """Whether this is right; takes its time, for names that are unknown as well."""
         with self._lock:
             hashes = self._hashes
-        found = hashes.get(name, self._nobody)
-        good = found.fits(password) and found is not self._nobody
+        good = any(each.fits(password) for each in hashes.get(name, ()))
+        if name not in hashes:
+            self._nobody.fits(password)
         with self._lock:
             if good and hashes is self._hashes:
                 self._known[self._digest(name, password)] = None
@@ -154,7 +158,7 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def _read(path: Path) -> dict[str, Hash]:
+def _read(path: Path) -> dict[str, list[Hash]]:
     try:
         with path.open("rb") as file:
             content = file.read(FILE_BYTES_MAX + 1)
@@ -166,11 +170,11 @@ def _read(path: Path) -> dict[str, Hash]:
         raise ConfigurationRefused(f"authentication.users.file: {path}: {why}.") from error
     except UnicodeDecodeError as error:
         raise ConfigurationRefused(f"authentication.users.file: {path} is not UTF-8.") from error
-    found: dict[str, Hash] = {}
+    found: dict[str, list[Hash]] = {}
     for number, line in enumerate(lines, 1):
         if line.strip() and not line.startswith("#"):
             name, _, text = line.strip().partition(":")
-            found[name] = _hash(f"{path}:{number}", name, text)
+            found.setdefault(name, []).append(_hash(f"{path}:{number}", name, text))
     return found
 
 

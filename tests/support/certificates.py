@@ -22,7 +22,7 @@ class Pair:
 
 
 class Authority:
-    """Signs for 127.0.0.1 and localhost, for a day."""
+    """Signs for 127.0.0.1, localhost and hosts that are named, for a day."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self._folder = folder
@@ -33,12 +33,14 @@ class Authority:
         self.certificate = folder / f"{name}.pem"
         _write(self.certificate, made.sign(self._key, hashes.SHA256()))
 
-    def sign(self, name: str) -> Pair:
-        """A new certificate of that name."""
+    def sign(self, name: str, *hosts: str) -> Pair:
+        """A new certificate of that name, good for these hosts too."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-        names = x509.SubjectAlternativeName([loopback, x509.DNSName("localhost")])
+        names = x509.SubjectAlternativeName(
+            [loopback, *(x509.DNSName(each) for each in ("localhost", *hosts))]
+        )
         made = _builder(subject, self._name, key).add_extension(names, critical=False)
         pair = Pair(self._folder / f"{name}.pem", self._folder / f"{name}.key")
         _write(pair.certificate, made.sign(self._key, hashes.SHA256()))

@@ -134,10 +134,12 @@ def make_versions() -> None:
     """The wheels of two versions, and of one whose agent cannot run."""
     for version in (OLD, NEXT, BROKEN):
         wheels.collect(version)
-    _break(WHEELS / BROKEN)
+    break_agent(BROKEN)
 
 
-def _break(folder: Path) -> None:
+def break_agent(version: str) -> None:
+    """Wheels of the version get an agent that cannot run."""
+    folder = WHEELS / version
     wheel = next(folder.glob("skidway-*.whl"))
     before = hashlib.sha256(wheel.read_bytes()).hexdigest()
     with zipfile.ZipFile(wheel) as sound:

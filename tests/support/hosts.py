@@ -203,9 +203,8 @@ class Run:
             + "Host *\n"
             + "".join(f"  {option}\n" for option in options)
         )
-        names = {host.name: host.address for host in self._all}
         for host in self._all:
-            host.prepare(names, key.with_suffix(".pub").read_text())
+            host.prepare(self._addresses, key.with_suffix(".pub").read_text())
         state = {"net": str(self.net), "names": list(self.hosts)}
         (self.folder / "state.json").write_text(json.dumps(state))
 
@@ -215,6 +214,14 @@ class Run:
             host.boot()
         for host in self._all:
             host.wait()
+
+    def replace(self, host: Host) -> None:
+        """Shut it down; another machine comes up under its name, with nothing of it on the disk."""
+        host.power_off()
+        shutil.rmtree(host.folder)
+        host.prepare(self._addresses, (self.folder / "key.pub").read_text())
+        host.boot()
+        host.wait()
 
     def forget_connections(self, host: Host) -> None:
         """End what ssh keeps open to the host, which would wait for it."""
@@ -232,6 +239,10 @@ class Run:
                     os.kill(int(path.parts[2]), signal.SIGKILL)
         for host in self._all:
             host.ended()
+
+    @property
+    def _addresses(self) -> dict[str, str]:
+        return {host.name: host.address for host in self._all}
 
     @property
     def _all(self) -> list[Host]:

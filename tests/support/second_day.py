@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Sequence
 
+from support import look
 from support.control_node import WHEELS, ControlNode
 from support.hosts import Host, Run
 from support.operations_inventory import HOSTS, LINES, TOPIC, inventory
-from support.processes import eventually
 from support.recipes import give
 
 VERSION = "0.1.0"
 BROKER = "dc1-broker"
 """How the guide calls a broker of dc1."""
 WRITER = "writer.service"
-HEALTH_PORTS = {"zookeeper": 9106, "broker": 9102, "registry": 9103, "agent": 9101}
-_ASK = """
-import sys, urllib.error, urllib.request
-try:
-    print(urllib.request.urlopen(sys.argv[1]).read().decode())
-except urllib.error.HTTPError as answer:
-    print(answer.read().decode())
-"""
 
 
 class SecondDay:
@@ -50,17 +41,11 @@ class SecondDay:
 
     def health(self, host: Host, program: str) -> dict[str, object]:
         """What /health says, good or bad; empty when nobody answers."""
-        url = f"http://127.0.0.1:{HEALTH_PORTS[program]}/health"
-        said = host.run(f"python3 - {url}", given=_ASK, check=False)
-        found: dict[str, object] = json.loads(said.stdout) if said.returncode == 0 else {}
-        return found
+        return look.health(host, program)
 
     def await_health(self, host: Host, program: str) -> None:
         """Until /health is good."""
-        eventually(
-            lambda: self.health(host, program).get("ok"),
-            within_s=90, every_s=0.5, what=f"{program} of {host.name} is healthy",
-        )  # fmt: skip
+        look.await_health(host, program)
 
     def modes(self) -> list[str]:
         """Of the servers of ZooKeeper, sorted; an empty one for each that does not serve."""

@@ -51,6 +51,21 @@ def test_users_of_a_file(tmp_path: Path) -> None:
     assert not users.check("", "")
 
 
+def test_a_password_is_changed_without_a_gap(tmp_path: Path) -> None:
+    """Two lines of a user are two passwords, both good, until the old line is removed."""
+    path = tmp_path / "users"
+    old, new = f"ada:{Hash.of('old')}\n", f"ada:{Hash.of('new')}\n"
+    path.write_text(old + new)
+    users = Users(path)
+    assert users.check("ada", "old")
+    assert users.check("ada", "new")
+    assert not users.check("ada", "other")
+    replace(path, new)
+    assert not users.remember("ada", "old")
+    assert not users.check("ada", "old")
+    assert users.check("ada", "new")
+
+
 def test_who_was_right_is_remembered_and_nobody_else(tmp_path: Path) -> None:
     """A request costs a hash only the first time."""
     users = users_of(tmp_path / "users", ada="x")

@@ -1,0 +1,270 @@
+"""What breaks, and what is changed later: docs/operations.md on hosts as Ansible left them.
+
+A datacenter and its mirror, two agents that are written to all the while, and a registry with TLS.
+The commands are the guide's own (support.recipes). Each test stands on those before it, and leaves
+a fleet whose lines arrive.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.packaging import wheels
+from support import hosts
+from support.certificates import Authority
+from support.look import health
+from support.processes import eventually
+from support.recipes import give, recipe
+from support.recoveries import MIRROR_TOPIC, NEXT, OLD, Recoveries, hashed
+from support.recovery_inventory import APPLICATIONS, HOSTS, LINES, OFFLINE, TOPIC
+
+pytestmark = pytest.mark.operations
+CERTIFICATES = "Certificates and passwords of the registry"
+LINK = "/opt/skidway/current/agent"
+ONE_WAVE = {"skidway_waves": ["100%"]}
+CLIENTS = ",".join([*APPLICATIONS, OFFLINE])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recoveries]:
+    """The fleet, by one run of site.yml on bare hosts, and lines that are written."""
+    if "SKIDWAY_HOSTS" not in os.environ:
+        for version in (OLD, NEXT):
+            wheels.collect(version)
+    with hosts.running(HOSTS) as run:
+        made = Recoveries(run)
+        if not made.files:
+            authority = Authority(tmp_path_factory.mktemp("first"))
+            made.certify(authority)
+            made.authorities, made.user = authority.certificate.read_text(), "ada:first"
+            made.files["users"] = hashed(made.user)
+        made.write()
+        if not made.version:
+            made.control.succeed("site")
+            made.start_writing()
+        yield made
+
+
+def started(site: Recoveries, program: str) -> str:
+    """When the program of the offline host was started."""
+    return site.offline.read(f"systemctl show -P ExecMainStartTimestamp skidway-{program}")
+
+
+def test_tls_is_set_from_the_inventory(site: Recoveries) -> None:
+    """Agents and loader reach a registry that speaks https and asks for a password; all that is
+    written is proven to have arrived, and it is in the rows once."""
+    site.proven()
+    give(site.offline, "loader", recipe("The loader failed"), within_s=300)
+    rows = site.rows()
+    assert {line.split()[0] for line in rows} == {*APPLICATIONS}
+    assert set(rows.values()) == {1}
+
+
+def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_path: Path) -> None:
+    """Another authority and another password, step by step: the registry takes files that lie there
+    without a restart, clients that start between the steps are let in, and at the end the old
+    password and the old authority are good for nothing."""
+    old_trust, old_user = site.authorities, site.user
+    new = Authority(tmp_path, "new")
+    site.authorities += new.certificate.read_text()
+    site.write()
+    site.control.succeed("site", "--limit", CLIENTS)
+
+    since = started(site, "registry")
+    site.certify(new)
+    for name in ("registry.pem", "registry.key"):
+        path = f"/etc/skidway/registry/{name}"
+        put = f"cp -p {path} {path}.new && cat >{path}.new && mv {path}.new {path}"
+        site.offline.run(put, given=site.files[name])
+    recipe(CERTIFICATES)  # the guide's words, with a terminal's answer
+    line = give(site.offline, "registry", recipe(CERTIFICATES).replace("\n", " <<<second\n"))
+    site.files["users"] += line + "\n"
+    site.offline.run("cat >>/etc/skidway/registry/users", given=line + "\n")
+    for event in ("registry_certificate_read", "registry_users_read"):
+        eventually(
+            lambda event=event: event in site.log(site.offline, "registry"),
+            within_s=30, every_s=1, what=event,
+        )  # fmt: skip
+        site.applications[0].run("systemctl restart skidway-agent")
+        site.healthy("agent@app1")
+    assert started(site, "registry") == since
+
+    site.user = "ada:second"
+    site.authorities = new.certificate.read_text()
+    site.files["users"] = line + "\n"
+    site.write()
+    site.control.succeed("site", "--limit", ",".join(APPLICATIONS))
+    site.healthy("agent@app1", "agent@app2")
+    site.control.succeed("site", "--limit", OFFLINE)
+    site.proven()
+    give(site.offline, "loader", recipe("The loader failed"), within_s=300)
+    for trust, user in ((old_trust, site.user), (site.authorities, old_user)):
+        status, _ = ask_for_subjects(site, trust, user)
+        assert status != 0
+    assert ask_for_subjects(site, site.authorities, site.user)[0] == 0
+
+
+def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]:
+    """`skidway schemas list` on the registry's host, as the guide has it set up."""
+    site.offline.run("cat >/etc/skidway/ca.pem", given=trust)
+    site.offline.run(
+        "cat >/etc/skidway/schemas.yml; chgrp skidway-registry /etc/skidway/schemas.yml; "
+        "chmod 640 /etc/skidway/schemas.yml",
+        given=f"schema.registry.url: https://{OFFLINE}:8081\n"
+        f"schema.registry.basic.auth.user.info: {user}\n"
+        "schema.registry.ssl.ca.location: /etc/skidway/ca.pem\n",
+    )
+    return site.say(site.offline, "registry", "skidway schemas list")
+
+
+def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
+    """Named while it lasts, and nothing is stopped; behind it the mirror goes on by itself."""
+    site.source.run("systemctl stop skidway-broker")
+    status = recipe("A mirror's source is away")
+    eventually(lambda: not site.mirror()["reachable"], within_s=60, every_s=1, what="away")
+    assert site.say(site.offline, "broker", status)[0] == 3
+    assert health(site.offline, "broker")["ok"] is True
+    site.source.run("systemctl start skidway-broker")
+    eventually(lambda: site.mirror_status()[0] == 0, within_s=60, every_s=1, what="followed")
+    site.proven()
+
+
+def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
+    """Records that expired while the mirror was away are a gap by name, and it goes on behind them;
+    with the guide's hold at the source the same absence leaves none."""
+    site.offline.run("systemctl stop skidway-broker")
+    alter(site, TOPIC, "dc1", "retention.bytes=4096", "segment.bytes=1024")
+    mirrored = site.end("dc1-broker", TOPIC)
+    eventually(lambda: site.begin("dc1-broker", TOPIC) > mirrored, within_s=60, every_s=1)
+    site.offline.run("systemctl start skidway-broker")
+    eventually(lambda: site.mirror().get("gaps"), within_s=60, every_s=1, what="a gap")
+    status, said = site.mirror_status()
+    assert (status, "expired" in said) == (0, True), said
+
+    give(site.source, "broker", recipe("A mirror has a gap"))
+    site.offline.run("systemctl stop skidway-broker")
+    mirrored = site.end("dc1-broker", TOPIC)
+    eventually(lambda: site.end("dc1-broker", TOPIC) > mirrored + 300, within_s=90, every_s=1)
+    assert site.begin("dc1-broker", TOPIC) < mirrored
+    site.offline.run("systemctl start skidway-broker")
+    eventually(lambda: site.mirror().get("lag") == 0, within_s=60, every_s=1, what="followed")
+    assert site.mirror_status()[1] == said
+    alter(site, TOPIC, "dc1", "retention.bytes=-1", "segment.bytes=1073741824")
+    site.proven()
+
+
+def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recoveries) -> None:
+    """An older copy in the source's place is refused by name, and nothing of the mirror is touched;
+    the right disk and a restart of the mirror's broker are all it takes."""
+    keep_a_copy(site)
+    ends = site.end("offline-broker", "dc1.nginx")
+    eventually(lambda: site.end("offline-broker", "dc1.nginx") > ends + 100, within_s=90, every_s=1)
+    agents(site, "stop")
+    site.source.run(SWAP.format(new="copy", old="right"))
+    site.healthy("broker@dc1")
+    eventually(lambda: site.mirror().get("stopped_count"), within_s=60, every_s=1, what="stopped")
+    status, said = site.mirror_status()
+    assert status == 1
+    assert "below our end" in said, said
+    site.source.run(SWAP.format(new="right", old="copy"))
+    site.healthy("broker@dc1")
+    site.offline.run("systemctl restart skidway-broker")
+    eventually(lambda: site.mirror_status()[0] == 0, within_s=60, every_s=1, what="followed")
+    agents(site, "start")
+    site.proven()
+
+
+def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> None:
+    """The loader says which offsets are gone and loads nothing behind them until it is told so, in
+    the guide's words; then its hold keeps what is not loaded."""
+    alter(site, MIRROR_TOPIC, "offline", "retention.bytes=4096", "segment.bytes=1024")
+    end = site.end("offline-broker", MIRROR_TOPIC)
+    eventually(lambda: site.begin("offline-broker", MIRROR_TOPIC) > end, within_s=90, every_s=1)
+    status, said = site.say(site.offline, "loader", "skidway load run")
+    assert status == 1, said
+    asked = re.search(r"--set gaps.accepted=(\S+/0/\d+-\d+)", said)
+    assert asked, said
+    accept = recipe("Retention passed before a load", 0, {"dc1.nginx/0/120-481": asked[1]})
+    give(site.offline, "loader", accept, within_s=300)
+
+    end = site.end("offline-broker", MIRROR_TOPIC)
+    eventually(lambda: site.end("offline-broker", MIRROR_TOPIC) > end + 300, within_s=90, every_s=1)
+    assert site.begin("offline-broker", MIRROR_TOPIC) <= end
+    give(site.offline, "loader", recipe("The loader failed"), within_s=300)
+    alter(site, MIRROR_TOPIC, "offline", "retention.bytes=-1", "segment.bytes=1073741824")
+    assert set(site.rows().values()) == {1}
+
+
+def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries) -> None:
+    """upgrade.yml: the agent that was well goes back with the one that was not, both are healthy at
+    the version before, and it says why."""
+    drop_in = "/etc/systemd/system/skidway-agent.service.d/90-fails.conf"
+    fails = f"[Service]\nExecStartPre=/bin/sh -c 'readlink {LINK} | grep -qw {OLD}'\n"
+    site.applications[1].run(f"cat >{drop_in}; systemctl daemon-reload", given=fails)
+    words = ["--limit", "agents", "-e", f"skidway_version={NEXT}", "-e", json.dumps(ONE_WAVE)]
+    failed = site.control.play("upgrade", *words, "-e", "skidway_health_retries=10")
+    assert failed.returncode != 0
+    assert "Its wave went back: app2" in failed.output
+    for host in site.applications:
+        assert host.read(f"readlink {LINK}") == f"../{OLD}"
+        site.healthy(f"agent@{host.name}")
+    site.proven()
+    site.applications[1].run(f"rm {drop_in}; systemctl daemon-reload")
+
+
+def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
+    """Drained, taken away, and begun anew on another machine: its old lines are complete to the
+    last one, and its new ones arrive."""
+    app2 = site.applications[1]
+    written = site.stop_writing(app2)["app2"]
+    site.control.succeed("uninstall", "--limit", "app2")
+    site.run.replace(app2)
+    site.name_brokers(app2)
+    app2.run(f"touch {LINES}")
+    site.control.succeed("site", "--limit", f"app2,{OFFLINE}")
+    site.start_writing(app2)
+    site.proven()
+    assert written
+    assert site.say(site.offline, "audit", "skidway audit hosts")[0] == 0
+
+
+BROKER_DISK = "/var/lib/skidway/broker"
+SWAP = (
+    f"systemctl stop skidway-broker; mv {BROKER_DISK} {BROKER_DISK}.{{old}}; "
+    f"mv {BROKER_DISK}.{{new}} {BROKER_DISK}; systemctl start skidway-broker"
+)
+
+
+def keep_a_copy(site: Recoveries) -> None:
+    """Of the source broker's disk, while it is stopped."""
+    site.source.run(
+        f"systemctl stop skidway-broker; rm -rf {BROKER_DISK}.copy; "
+        f"cp -a {BROKER_DISK} {BROKER_DISK}.copy; systemctl start skidway-broker"
+    )
+    site.healthy("broker@dc1")
+
+
+def agents(site: Recoveries, what: str) -> None:
+    """Stop or start them all."""
+    for host in site.applications:
+        host.run(f"systemctl {what} skidway-agent")
+
+
+def loaded(site: Recoveries) -> dict[str, int]:
+    """Rows after a load."""
+    give(site.offline, "loader", recipe("The loader failed"), within_s=300)
+    return site.rows()
+
+
+def alter(site: Recoveries, topic: str, cluster: str, *settings: str) -> None:
+    """`skidway topics alter` with these settings."""
+    words = " ".join(f"--topic-config {each}" for each in settings)
+    command = f"skidway topics alter {topic} {words} --bootstrap-server {cluster}-broker:9092"
+    status, said = site.say(site.source, "broker", command)
+    assert status == 0, said

@@ -1,0 +1,165 @@
+"""The fleet of the guide's failures: a datacenter, its mirror, two agents, and what is seen of it.
+
+The registry speaks https and asks for a password, so every client of it has TLS from the inventory.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from support.certificates import Authority
+from support.control_node import WHEELS, ControlNode
+from support.hosts import Host, Run
+from support.look import await_health, health
+from support.processes import run_skidway
+from support.recovery_inventory import APPLICATIONS, LINES, OFFLINE, SOURCE, inventory
+
+OLD, NEXT, BROKEN = "0.1.0", "0.1.1", "0.1.2"
+NAMES = {"dc1-broker": SOURCE, "offline-broker": OFFLINE}
+"""How the guide calls the brokers of the two clusters."""
+MIRROR_TOPIC = "dc1.nginx"
+_WRITER = "writer.service"
+_ROWS = """
+import collections, glob, json, pyarrow.parquet as pq
+found = collections.Counter()
+for path in glob.glob("{root}/dc1.nginx/dt=*/hour=*/*.parquet"):
+    found.update(pq.ParquetFile(path).read(["line"]).column("line").to_pylist())
+print(json.dumps(found))
+"""
+
+
+class Recoveries:
+    """Four hosts, with what the inventory holds of TLS at present."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.control = ControlNode(run)
+        self.source, self.offline = run.hosts[SOURCE], run.hosts[OFFLINE]
+        self.applications = [run.hosts[name] for name in APPLICATIONS]
+        self._secrets = run.folder / "secrets.json"
+        self.version = self.applications[0].read("readlink /opt/skidway/current/agent || :")[3:]
+        self.files: dict[str, str] = {}
+        self.authorities = self.user = ""
+        if self._secrets.exists():
+            self.files, self.authorities, self.user = json.loads(self._secrets.read_text())
+        for host in run.hosts.values():
+            self.name_brokers(host)
+
+    def name_brokers(self, host: Host) -> None:
+        """A host knows the brokers by the names of the guide."""
+        for name, ours in NAMES.items():
+            line = f"{self.run.hosts[ours].address} {name}"
+            host.run(f"grep -qx '{line}' /etc/hosts || echo {line} >>/etc/hosts")
+
+    # What the inventory holds
+
+    def certify(self, authority: Authority) -> None:
+        """A certificate of the registry that this authority signed."""
+        pair = authority.sign("registry", OFFLINE)
+        for name, path in {"registry.pem": pair.certificate, "registry.key": pair.key}.items():
+            self.files[name] = path.read_text()
+
+    def write(self, **changes: Any) -> dict[str, Any]:
+        """The inventory as it is meant now."""
+        made = inventory(
+            self.version or OLD,
+            WHEELS,
+            registry_files=self.files,
+            authorities=self.authorities,
+            user=self.user,
+            **changes,
+        )
+        self.control.write(made)
+        self._secrets.write_text(json.dumps([self.files, self.authorities, self.user]))
+        return made
+
+    # What an operator sees
+
+    def mirror(self) -> dict[str, Any]:
+        """What the offline broker says of its one source."""
+        found: list[dict[str, Any]] = health(self.offline, "broker").get("mirrors", [])  # type: ignore[assignment]
+        return found[0] if found else {}
+
+    def mirror_status(self) -> tuple[int, str]:
+        """`skidway mirror status` on the offline broker's host."""
+        return self.say(self.offline, "broker", "skidway mirror status")
+
+    def say(
+        self, host: Host, program: str, command: str, within_s: float = 300.0
+    ) -> tuple[int, str]:
+        """Status and words of one command of the guide's, whatever they are."""
+        words = f"/opt/skidway/current/{program}/bin/{command.strip()}"
+        shell = f"cd /; sudo -u skidway-{program} {words} 2>&1"
+        done = host.run(shell, check=False, within_s=within_s)
+        return done.returncode, done.stdout
+
+    def end(self, broker: str, topic: str) -> int:
+        """Sum of the high watermarks of a topic's partitions."""
+        return sum(int(each["high_watermark"]) for each in self._partitions(broker, topic))
+
+    def begin(self, broker: str, topic: str) -> int:
+        """Sum of their log starts."""
+        return sum(int(each["log_start_offset"]) for each in self._partitions(broker, topic))
+
+    def _partitions(self, broker: str, topic: str) -> list[dict[str, Any]]:
+        command = f"skidway topics describe {topic} --json --bootstrap-server {broker}:9092"
+        status, said = self.say(self.source, "broker", command)
+        assert status == 0, said
+        found: list[dict[str, Any]] = json.loads(said)[0]["partitions"]
+        return found
+
+    def proven(self, *hosts: Host, tiers: str = "agent,broker,mirror", within_s: int = 240) -> None:
+        """Until the audit says that all lines of these hosts up to now have arrived."""
+        since = self.offline.read("date -u +%Y-%m-%dT%H:%M:%SZ")
+        named = " ".join(f"--host {host.name}" for host in hosts or self.applications)
+        words = f"skidway audit wait {named} --since {since} --tiers {tiers} --timeout-s {within_s}"
+        status, said = self.say(self.offline, "audit", words, within_s + 60.0)
+        assert status == 0, said
+
+    def log(self, host: Host, program: str) -> str:
+        """The log of a program since its host has been up."""
+        unit = f"skidway-{program}"
+        return host.read(f"journalctl --namespace=skidway --no-pager -o cat -u {unit}")
+
+    def rows(self, root: str = "/srv/lake") -> dict[str, int]:
+        """How often each line is in the rows."""
+        python = "/opt/skidway/current/loader/bin/python"
+        found: dict[str, int] = json.loads(
+            self.offline.run(f"{python} -", given=_ROWS.format(root=root)).stdout
+        )
+        return found
+
+    def healthy(self, *names: str) -> None:
+        """Until these programs are, `broker@dc1`."""
+        for name in names:
+            program, _, host = name.partition("@")
+            await_health(self.run.hosts[host], program)
+
+    # Lines
+
+    def start_writing(self, *hosts: Host) -> None:
+        """Ten lines a second, numbered, with the name of their host, behind those of before."""
+        for host in hosts or self.applications:
+            loop = (
+                f"n=$(wc -l <{LINES}); while sleep 0.1; do n=$((n+1)); "
+                f"echo {host.name} $n >>{LINES}; done"
+            )
+            host.run(f"touch {LINES}")
+            host.run(f"systemd-run --quiet --collect --unit={_WRITER} sh -c {shlex.quote(loop)}")
+
+    def stop_writing(self, *hosts: Host) -> dict[str, int]:
+        """How many lines each of them has written."""
+        chosen = hosts or self.applications
+        for host in chosen:
+            host.run(f"systemctl stop {_WRITER}", check=False)
+        return {host.name: int(host.read(f"wc -l <{LINES}")) for host in chosen}
+
+
+def hashed(user_info: str) -> str:
+    """A line of the users' file."""
+    user, _, password = user_info.partition(":")
+    done = run_skidway("registry", "hash-password", user, input_text=f"{password}\n")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
