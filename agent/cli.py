@@ -62,6 +62,8 @@ def register(subparsers: Any) -> None:
     add_json_option(show)
     show.set_defaults(run=_show)
     adopt = state_verbs.add_parser("adopt", help="bind the state to this machine")
+    words = "also on the machine that it belongs to: audit messages were lost with their topic"
+    adopt.add_argument("--new-epoch", action="store_true", help=words)
     add_config_options(adopt)
     adopt.set_defaults(run=_adopt)
     words = "declare uncertain what is on its way to a topic that was made again"
@@ -137,7 +139,7 @@ def _show(args: argparse.Namespace) -> int:
 def _adopt(args: argparse.Namespace) -> int:
     from agent import ledger
 
-    print(ledger.adopt(_settings(args).state_dir))
+    print(ledger.adopt(_settings(args).state_dir, new_epoch=args.new_epoch))
     return 0
 
 

@@ -80,12 +80,16 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
     }
 
 
-def adopt(directory: Path) -> str:
-    """Binds the state to this machine, in a new epoch. Raises StateRefused; returns a sentence."""
+def adopt(directory: Path, *, new_epoch: bool = False) -> str:
+    """Binds the state to this machine, in a new epoch. Raises StateRefused; returns a sentence.
+
+    With `new_epoch` also where it belongs to this machine: audit messages of the epoch before were
+    lost with their topic, and without a new one no later bucket could be proven either.
+    """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
         machine = identity.machine_id()
-        if state.machine == machine:
+        if state.machine == machine and not new_epoch:
             state.close()
             return "the state belongs to this machine already; nothing was changed"
         changes = Changes()

@@ -97,11 +97,12 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
 
     site.user = "ada:second"
     site.authorities = new.certificate.read_text()
+    site.write()
+    site.control.succeed("site", "--limit", CLIENTS)
+    site.healthy("agent@app1", "agent@app2")
     site.files["users"] = line + "\n"
     site.write()
-    site.control.succeed("site", "--limit", ",".join(APPLICATIONS))
-    site.healthy("agent@app1", "agent@app2")
-    site.control.succeed("site", "--limit", OFFLINE)
+    site.control.succeed("site", "--limit", "registry")
     site.proven()
     give(site.offline, "loader", recipe("The loader failed"), within_s=300)
     for trust, user in ((old_trust, site.user), (site.authorities, old_user)):
@@ -161,7 +162,7 @@ def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
 
 def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recoveries) -> None:
     """An older copy in the source's place is refused by name, and nothing of the mirror is touched;
-    the right disk and a restart of the mirror's broker are all it takes."""
+    with the right disk the mirror's broker and the source's counter go on once restarted."""
     keep_a_copy(site)
     ends = site.end("offline-broker", "dc1.nginx")
     eventually(lambda: site.end("offline-broker", "dc1.nginx") > ends + 100, within_s=90, every_s=1)
@@ -174,23 +175,27 @@ def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recov
     assert "below our end" in said, said
     site.source.run(SWAP.format(new="right", old="copy"))
     site.healthy("broker@dc1")
-    site.offline.run("systemctl restart skidway-broker")
+    diverged = "A mirror is stopped as diverged"
+    give(site.offline, "broker", recipe(diverged, 0))
+    give(site.offline, "audit", recipe(diverged, 1))
     eventually(lambda: site.mirror_status()[0] == 0, within_s=60, every_s=1, what="followed")
     agents(site, "start")
     site.proven()
 
 
 def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> None:
-    """The loader says which offsets are gone and loads nothing behind them until it is told so, in
-    the guide's words; then its hold keeps what is not loaded."""
+    """The hold keeps what is left; the loader says which offsets are gone, loads nothing behind
+    them until it is told so. From then on nothing goes before it is loaded."""
     alter(site, MIRROR_TOPIC, "offline", "retention.bytes=4096", "segment.bytes=1024")
     end = site.end("offline-broker", MIRROR_TOPIC)
     eventually(lambda: site.begin("offline-broker", MIRROR_TOPIC) > end, within_s=90, every_s=1)
+    passed = "Retention passed before a load"
+    give(site.offline, "loader", recipe(passed, 0))
     status, said = site.say(site.offline, "loader", "skidway load run")
     assert status == 1, said
     asked = re.search(r"--set gaps.accepted=(\S+/0/\d+-\d+)", said)
     assert asked, said
-    accept = recipe("Retention passed before a load", 0, {"dc1.nginx/0/120-481": asked[1]})
+    accept = recipe(passed, 1, {"dc1.nginx/0/120-481": asked[1]})
     give(site.offline, "loader", accept, within_s=300)
 
     end = site.end("offline-broker", MIRROR_TOPIC)

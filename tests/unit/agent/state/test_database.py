@@ -218,6 +218,27 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
     state.close()
 
 
+def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None:
+    """Only when it is asked for: numbers begin with 1, what is not sealed is kept."""
+    state = open_state(tmp_path)
+    key = (Source("main", "cid", "logs", "tid"), state.agent, 60_000)
+    changes = Changes()
+    changes.put_meta("number", 17)
+    changes.put_touched([(key, 17)])
+    changes.put_sums([(key, Sums(3, 30, 5))])
+    state.commit(changes)
+    agent, machine = state.agent, state.machine
+    state.close()
+    assert "already" in ledger.adopt(tmp_path)
+    assert "epoch 2" in ledger.adopt(tmp_path, new_epoch=True)
+    state = open_state(tmp_path)
+    check_machine(state, machine)
+    assert (state.agent, state.epoch, state.number) == (agent, 2, 0)
+    assert state.touched([key]) == {}
+    assert state.sums() == [(key, Sums(3, 30, 5))]
+    state.close()
+
+
 def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
     """Reading it neither waits for the agent nor disturbs it."""
     state = open_state(tmp_path)
