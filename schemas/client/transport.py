@@ -179,4 +179,9 @@ def _refusal(answer: Answer) -> RegistryRefused:
         code, message = int(document["error_code"]), str(document["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
         code, message = 0, f"The registry answers with status {answer.status}."
+    if answer.status == http.HTTPStatus.UNAUTHORIZED:
+        message = (
+            "The schema registry does not accept who we are "
+            f"(schema.registry.basic.auth.user.info): {message}"
+        )
     return RegistryRefused(answer.status, code, message)

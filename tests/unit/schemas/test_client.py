@@ -142,6 +142,12 @@ def test_it_gives_up_in_bounded_time_and_says_what_each_url_said() -> None:
     assert pauses == sorted(pauses)
 
 
+def test_a_wrong_password_says_which_setting() -> None:
+    """Whoever reads it in a loader's or an agent's log knows who refused, and what to mend."""
+    with pytest.raises(RegistryRefused, match=r"registry .*basic\.auth\.user\.info"):
+        client(Scripted(error(401, 401))).lookup("s", '"int"')
+
+
 @pytest.mark.parametrize(
     ("status", "code"), [(404, 40403), (409, 409), (422, 42201), (405, 405), (401, 401)]
 )
