@@ -17,6 +17,7 @@ from typing import Any
 import uvicorn
 from prometheus_client import Gauge
 
+from audit import reasons
 from audit.collection import Collection
 from audit.database import failures
 from audit.hosts import HostStatus, survey
@@ -56,6 +57,11 @@ _BUCKETS = Gauge(
     ["verdict"],
 )
 _OVERDUE = Gauge("skidway_audit_overdue_buckets", "Of these, how many are due and not complete.")
+_UNREAD = Gauge(
+    "skidway_audit_unread_messages",
+    "Messages of a schema that this version does not have; while there are any, every bucket is"
+    " unknown.",
+)
 _EXPECTED = Gauge("skidway_audit_expected_hosts", "Hosts that must report.")
 _SILENT = Gauge("skidway_audit_silent_hosts", "Of these, how many are silent.")
 _NEVER_HEARD = Gauge("skidway_audit_never_heard_hosts", "Of these, how many were never heard.")
@@ -70,6 +76,8 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         ledger, reader = Ledger(path), Ledger(path)
         stack.callback(ledger.close)
         stack.callback(reader.close)
+        if ledger.read_again():
+            _log.info("audit_topics_read_again", reason="messages were unread, and can be read now")
         expectation = _Expected(settings, clock)
         loop = _Loop(settings, expectation, ledger, clock)
         telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
@@ -150,17 +158,21 @@ class _Loop:
 
     def _examine(self) -> None:
         silent_s = self._clock.monotonic() - self._good_at
+        unread = self._ledger.unread()
+        _UNREAD.set(sum(unread.values()))
         detail: dict[str, Any] = {
             "partitions": self._partitions,
             "messages_refused": self._ledger.refused_count,
+            "messages_unread": sum(unread.values()),
             "seconds_since_read": round(silent_s, 1),
         }
         self._expected.look()
         if self._expected.problem is not None:
             detail["roster"] = self._expected.problem
-        self.health = Health(
-            silent_s < UNHEALTHY_AFTER_S and self._expected.problem is None, detail
-        )
+        if unread:
+            detail["schemas"] = reasons.of_unread(unread)
+        is_well = self._expected.problem is None and not unread
+        self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
     def _measure(self) -> None:
         starts = self._ledger.newest_buckets(MEASURED_BUCKETS)

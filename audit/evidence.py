@@ -140,13 +140,15 @@ class TopicEvidence:
 @dataclass(slots=True)
 class Evidence:
     """hosts: by agent. last_seen: the greatest clock of any message of (tier, producer). began: the
-    least clock of any message of an agent."""
+    least clock of any message of an agent. unread: how many messages have a schema that this
+    version does not have, by its fingerprint."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
     hosts: dict[int, str] = field(default_factory=dict)
     last_seen: dict[tuple[Tier, str], int] = field(default_factory=dict)
     began: dict[int, int] = field(default_factory=dict)
+    unread: dict[str, int] = field(default_factory=dict)
 
     def topic(self, source: Source) -> TopicEvidence:
         """The evidence of a source topic, empty where nothing was said."""

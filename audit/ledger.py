@@ -8,6 +8,10 @@ come twice, its number is known already. Everything can be rebuilt from the audi
 Numbers of messages and their digests tell a repetition (same content) from a clone (another one).
 A digest is of the bytes, and the same message in the encoding of another version has other bytes:
 it is compared in each encoding before it is called a clone.
+
+A message of a schema that this version does not have (a newer one wrote it) may say anything of any
+bucket. It is counted as unread, by the schema's fingerprint, and makes every verdict unknown; from
+where it stood a version that has the schema reads the topics again, and takes what it says.
 """
 
 from __future__ import annotations
@@ -29,8 +33,19 @@ from audit.evidence import (
     sums_of,
 )
 from audit.ledger_evidence import FOREVER, Window
-from audit.messages import Announcement, Count, Delta, Heartbeat, MessageRefused, Seal, Sender, Tier
+from audit.messages import (
+    Announcement,
+    Count,
+    Delta,
+    Heartbeat,
+    MessageRefused,
+    SchemaUnknown,
+    Seal,
+    Sender,
+    Tier,
+)
 from audit.rereading import identity_of
+from schemas import single_object
 from skidway import log
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -45,10 +60,21 @@ CREATE TABLE IF NOT EXISTS finals (
 ) WITHOUT ROWID
 """,
     "CREATE TABLE IF NOT EXISTS beginnings (agent INTEGER PRIMARY KEY, time INTEGER)",
+    "CREATE TABLE IF NOT EXISTS unread (fingerprint TEXT PRIMARY KEY, count INTEGER)",
+    """
+CREATE TABLE IF NOT EXISTS unread_from (
+    topic TEXT, partition INTEGER, next_offset INTEGER, topic_id TEXT NOT NULL,
+    PRIMARY KEY (topic, partition)
+) WITHOUT ROWID
+""",
 )
-"""Which seals are last words; when agents were heard first. Tables that a program without them does
-not miss: it opens the store all the same, so an upgrade of the collector can go back; so they make
-no new format."""
+"""Which seals are last words; when agents were heard first; messages of schemas that this version
+does not have, and from where the topics are to be read again by one that has them. Tables that a
+program without them does not miss: it opens the store all the same, so an upgrade of the collector
+can go back; so they make no new format."""
+
+_FINGERPRINTS_MAX = 64
+"""Schemas counted by their fingerprints; the rest together, as ""."""
 
 DATABASE = "audit.db"
 """Name of the file in the collector's store."""
@@ -161,14 +187,21 @@ class Ledger:
         now_ms: int = 0,
     ) -> None:
         """Takes records of the audit topics, and how far these were read, in one transaction."""
+        reached = positions or {}
         try:
             with transaction(self._connection):
-                for value in values:
-                    self._take(value)
+                readable = [self._take(value) for value in values]
+                if not all(readable):
+                    self._connection.executemany(
+                        "INSERT OR IGNORE INTO unread_from VALUES (?1, ?2, coalesce((SELECT"
+                        " next_offset FROM positions WHERE (topic, partition, topic_id)"
+                        " = (?1, ?2, ?3)), 0), ?3)",
+                        ((tp.topic, tp.partition, at.topic_id) for tp, at in reached.items()),
+                    )
                 self._connection.execute("UPDATE meta SET taken = ?", (now_ms,))
                 self._connection.executemany(
                     "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
-                    ((tp.topic, tp.partition, *at) for tp, at in (positions or {}).items()),
+                    ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
                 )
         except BaseException:  # ids given in the lost transaction do not exist
             self._sources, self._senders = {}, {}
@@ -181,6 +214,22 @@ class Ledger:
         )
         return {TopicPartition(name, partition): Position(*at) for name, partition, *at in rows}
 
+    def read_again(self) -> bool:
+        """Whether messages that an older version could not read can be read now: then the audit
+        topics are to be read again from there on. For who collects, before it begins."""
+        names = [name for (name,) in self._connection.execute("SELECT fingerprint FROM unread")]
+        if not any(name == "" or single_object.is_known(bytes.fromhex(name)) for name in names):
+            return False
+        with transaction(self._connection):
+            self._connection.execute("INSERT OR REPLACE INTO positions SELECT * FROM unread_from")
+            self._connection.execute("DELETE FROM unread_from")
+            self._connection.execute("DELETE FROM unread")
+        return True
+
+    def unread(self) -> dict[str, int]:
+        """How many messages have a schema that this version does not have, by fingerprint."""
+        return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
+
     @property
     def refused_count(self) -> int:
         """Records of the audit topics that were no messages."""
@@ -191,19 +240,34 @@ class Ledger:
         """When something was taken last, by the clock of who took it; 0 for never."""
         return int(self._connection.execute("SELECT taken FROM meta").fetchone()[0])
 
-    def _take(self, value: bytes) -> None:
+    def _take(self, value: bytes) -> bool:
+        """False for a message that a newer version can read."""
         try:
             message = messages.decode(value)
+        except SchemaUnknown as error:
+            self._take_unread(error)
+            return False
         except MessageRefused as error:
             _log.warning("message_refused", reason=str(error))
             self._connection.execute("UPDATE meta SET refused = refused + 1")
-            return
+            return True
         if isinstance(message, Announcement):
             self._take_announcement(message)
         elif isinstance(message, Heartbeat):
             self._take_heartbeat(message)
         else:
             self._take_numbered(message, value)
+        return True
+
+    def _take_unread(self, error: SchemaUnknown) -> None:
+        known, name = self.unread(), error.fingerprint
+        if name not in known:
+            if len(known) >= _FINGERPRINTS_MAX:
+                name = ""
+            _log.error("audit_schema_unknown", fingerprint=error.fingerprint, reason=str(error))
+        self._connection.execute(
+            "INSERT INTO unread VALUES (?, 1) ON CONFLICT DO UPDATE SET count = count + 1", (name,)
+        )
 
     def _take_announcement(self, message: Announcement) -> None:
         source = self._source(message.source)

@@ -65,6 +65,7 @@ class _Reader:
         found.began = dict(select("SELECT agent, time FROM beginnings"))
         rows = select("SELECT tier, producer, time FROM last_seen")
         found.last_seen = {(Tier(tier), producer): time for tier, producer, time in rows}
+        found.unread = dict(select("SELECT fingerprint, count FROM unread"))
         wanted = _with_parents(topics)
         for number, *parts in select("SELECT * FROM sources").fetchall():
             source = Source(*parts)

@@ -31,6 +31,17 @@ class MessageRefused(SkidwayError):
     """Bytes on the audit topic that are no audit message of a known schema."""
 
 
+class SchemaUnknown(MessageRefused):
+    """A message of a schema that this version does not have. fingerprint: the schema's, in hex."""
+
+    def __init__(self, fingerprint: bytes) -> None:
+        super().__init__(
+            f"A record of {TOPIC} has a schema that this version does not have (fingerprint"
+            f" {fingerprint.hex()}): a newer version wrote it."
+        )
+        self.fingerprint = fingerprint.hex()
+
+
 class Tier(StrEnum):
     """Where records are counted, in the order in which they pass."""
 
@@ -212,13 +223,16 @@ def encodings(message: Delta | Seal) -> list[bytes]:
 
 
 def decode(value: bytes) -> Message:
-    """The message in a record's value. Raises MessageRefused for anything else."""
+    """The message in a record's value. Raises SchemaUnknown for what a newer version wrote, and
+    MessageRefused for anything else."""
     try:
         name, record = single_object.decode(value)
         if name == AUDIT_SCHEMA:
             return _audit_message(record)
         if name == ANNOUNCEMENT_SCHEMA:
             return _announcement(record)
+    except single_object.UnknownFingerprint as error:
+        raise SchemaUnknown(error.fingerprint) from error
     except (SkidwayError, ValueError, KeyError, TypeError) as error:
         raise MessageRefused(f"A record of {TOPIC} cannot be read as a message: {error}") from error
     raise MessageRefused(f"A record of {TOPIC} has the schema {name}, which is none of its own.")

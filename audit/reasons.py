@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from audit.counts import NO_AGENT, Sums
@@ -62,6 +62,15 @@ def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
         shown = ", ".join(dict.fromkeys(name for name in names[:_NAMES_MAX] if name))
         more = f" and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else ""
         yield f"{shown}{more}: {reason}" if shown else reason
+
+
+def of_unread(unread: Mapping[str, int]) -> str:
+    """Messages of schemas that this version does not have."""
+    names = ", ".join(sorted(name or "others" for name in unread)[:_NAMES_MAX])
+    return (
+        f"{sum(unread.values())} audit messages have a schema that this version does not have"
+        f" ({names}): a newer version wrote them, and what they say is not known here"
+    )
 
 
 def of_loss(note: LossNote) -> str:

@@ -2,6 +2,7 @@
 
 For each (source topic, agent, bucket), all of these must hold before it is complete:
 
+    schemas   no message has a schema that this version does not have: it may say anything
     numbers   no sender that counts here misses a number, came with two contents under one number,
               or lost its beginning (an expired topic) at a time when it could touch the bucket
     chains    each sender's deltas of this bucket are all there
@@ -24,6 +25,7 @@ never sealed is not idle. Doubts only ever make a verdict worse.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from audit import reasons
@@ -96,7 +98,7 @@ class TopicJudgement:
             self._agent(agent, bucket, by_agent.get(agent, {}))
             for agent in sorted(self._expectation.agents | set(by_agent))
         ]
-        findings = list(self._unheard_findings(bucket))
+        findings = [*self._unread_findings(), *self._unheard_findings(bucket)]
         statuses = [x.status for x in agents] + [x.status for x in findings]
         return BucketVerdict(
             self._source,
@@ -113,7 +115,11 @@ class TopicJudgement:
     def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
         """The verdict on one agent's part; where nobody counted anything there is nothing to
         compare, and it is complete if the agent has sealed it."""
-        return self._agent(agent, bucket, self._topic.tallies.get(bucket, {}).get(agent, {}))
+        found = self._agent(agent, bucket, self._topic.tallies.get(bucket, {}).get(agent, {}))
+        for each in self._unread_findings():
+            status, reasons_ = max(found.status, each.status), (each.reason, *found.reasons)
+            found = replace(found, status=status, reasons=reasons_)
+        return found
 
     def _agent(self, agent: int, bucket: BucketId, tallies: Tallies) -> AgentVerdict:
         sums = self._sums(tallies)
@@ -133,6 +139,11 @@ class TopicJudgement:
             sums,
             agent != NO_AGENT and self._expectation.is_retired(agent),
         )
+
+    def _unread_findings(self) -> Iterator[Finding]:
+        """What nobody here can read may be of any agent, tier and bucket."""
+        if self._evidence.unread:
+            yield Finding(Status.UNKNOWN, reasons.of_unread(self._evidence.unread))
 
     def _unheard_findings(self, bucket: BucketId) -> Iterator[Finding]:
         for host in self._expectation.unheard():

@@ -88,6 +88,10 @@ class Messages:
                 except MALFORMED:
                     continue
 
+    def is_known(self, fingerprint: bytes) -> bool:
+        """See the module's `is_known`."""
+        return MARKER + fingerprint in self._by_header
+
     def decode(self, data: bytes) -> tuple[str, dict[str, Any]]:
         """See the module's `decode`."""
         data = bytes(data)
@@ -135,6 +139,11 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
     Raises `MessageInvalid`, or `UnknownFingerprint` for a message of a newer version.
     """
     return shipped().decode(data)
+
+
+def is_known(fingerprint: bytes) -> bool:
+    """Whether messages with that fingerprint (8 bytes, as in `UnknownFingerprint`) can be read."""
+    return shipped().is_known(fingerprint)
 
 
 def schema_text(schema_name: str) -> str:

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from audit import host_report, report
+from audit import host_report, reasons, report
 from audit.bucket import DEFAULT_BUCKET_MS
 from audit.commands import asking
 from audit.commands.following import Following
@@ -70,6 +70,8 @@ def _hosts(args: argparse.Namespace) -> int:
         evidence = ledger.evidence(NO_BUCKETS)
     finally:
         ledger.close()
+    if evidence.unread:
+        print(f"note: {reasons.of_unread(evidence.unread)}", file=sys.stderr)
     states = survey(evidence, policy, clock.time_ms())
     if args.json:
         print_json(host_report.document(states))

@@ -11,9 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import yaml
 
+from audit.messages import TOPIC
+from skidway.kafka import columns
+from skidway.kafka.client import Client, Producer
+from skidway.kafka.types import TopicPartition
 from support.agent_process import AgentProcess
 from support.brokers import SkidwayBroker
 from support.processes import Program, answers, eventually, free_port, run_skidway, running, skidway
@@ -74,6 +80,14 @@ class Fleet:
     def write(self, count: int) -> None:
         with (self.folder / "log" / "a.log").open("a") as out:
             out.writelines(f"line {index}\n" for index in range(count))
+
+    def publish(self, value: bytes) -> None:
+        """Writes to the audit topic, as any program may."""
+        with Client(self.address) as client:
+            producer = Producer(client)
+            batch = columns.encode(pa.array([value], pa.binary()), np.array([0], np.int64))
+            producer.send(TopicPartition(TOPIC, 0), batch, None)
+            eventually(lambda: [x.error for x in producer.poll(100)] == [None], what="published")
 
     def start_counter(self) -> None:
         self.counter.start()
@@ -194,6 +208,32 @@ def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) 
     assert (status, "no roster names this host" in said) == (2, True), said
     nobody = f"127.0.0.1:{free_port()}"
     assert fleet.wait("--bootstrap-server", nobody)[0] == 3
+
+
+def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
+    fleet: Fleet,
+) -> None:
+    """By the log, /health, a metric, every bucket's verdict and the gate, until a collector that
+    has the schema reads it."""
+    fleet.start_counter()
+    fleet.agent.start()
+    fleet.write(100)
+    fleet.start_collector()
+    assert fleet.wait()[0] == 0
+    fleet.publish(b"\xc3\x01fromnext" + b"whatever it says")
+    name = b"fromnext".hex()
+    eventually(lambda: fleet.health()[0] == 503, what="it is seen")
+    assert name in fleet.health()[1]["schemas"]
+    assert fleet.metric("skidway_audit_unread_messages") == 1
+    assert name in fleet.reasons()
+    assert "complete" not in fleet.verdicts()
+    status, said = fleet.wait(timeout_s=5)
+    assert (status, name in said) == (1, True), said
+    assert name in fleet.ask("hosts", "--config", str(fleet.config))[1]
+    status, said = fleet.wait("--bootstrap-server", fleet.address, timeout_s=5)
+    assert (status, name in said) == (1, True), said
+    assert fleet.collector.output().count("audit_schema_unknown") == 1
+    assert fleet.collector.stop() == 0
 
 
 def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
