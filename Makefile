@@ -34,7 +34,7 @@ help:
 	@echo 'make test      formatting rules, types, imports, and all tests that Python and Java suffice for'
 	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root, lint-ansible and test-deploy'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
-	@echo 'make test-operations   the tasks of docs/operations.md on such hosts, by its own commands; not in test-all'
+	@echo 'make test-operations   the tasks of docs/operations.md, and services that are there already, on such hosts; not in test-all'
 	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest; PROCESSES=1 for one test at a time'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
@@ -143,8 +143,9 @@ test-deploy: install-dev $(VENV)/.installed-deploy
 	PYTHONPATH=tests $(BIN)/python -m support.debian
 	@$(call PYTEST,-x -m deploy --durations=0 --durations-min=1 tests/deploy)
 
-# The tasks of docs/operations.md, in its own words.
-test-operations: install-dev $(VENV)/.installed-deploy
+# The tasks of docs/operations.md, in its own words; and an operator's own ZooKeeper, Apache Kafka,
+# registry, HDFS and Spark.
+test-operations: install-dev $(VENV)/.installed-deploy peers
 	PYTHONPATH=tests $(BIN)/python -m support.debian
 	@$(call PYTEST,-x -m operations --durations=0 --durations-min=1 tests/deploy)
 

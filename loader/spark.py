@@ -26,6 +26,7 @@ from loader.decode import Decoder
 from loader.fetch import batches
 from loader.join import Work
 from loader.plan import Slice
+from loader.properties import properties, workers_python
 from loader.scratch import Scratch
 from loader.settings import LoaderSettings
 from loader.slices import Job, SliceLoad, SliceResult
@@ -132,7 +133,8 @@ class SparkRunner:
 def start(settings: LoaderSettings, folder: Path) -> Any:
     """A Spark session whose JVM is ours. Raises SkidwayError when it does not come up."""
     os.environ.update(java.environment(java.find()))
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = workers_python(settings)
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
@@ -152,40 +154,6 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
     except (Py4JError, PySparkException) as error:
         _end(gateway)
         raise SkidwayError(f"Spark did not start: {sentence_in(str(error))}") from error
-
-
-def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
-    """Spark's properties; those of `spark.conf` win over ours."""
-    log4j = folder / "log4j2.properties"
-    log4j.write_text(log4j_properties(settings.spark_log_file))
-    return {
-        "spark.app.name": "skidway-load",
-        "spark.master": settings.spark_master,
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": settings.spark_driver_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
-        "spark.local.dir": str(folder),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-    } | settings.spark_conf
-
-
-def log4j_properties(file: Path | None) -> str:
-    """Spark's log: from info on into a file, or only warnings to its (hidden) error output."""
-    pattern = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n"
-    level, kind = ("info", "File") if file else ("warn", "Console")
-    lines = [
-        "status = error",
-        f"rootLogger.level = {level}",
-        "rootLogger.appenderRef.a.ref = a",
-        f"appender.a.type = {kind}",
-        "appender.a.name = a",
-        "appender.a.layout.type = PatternLayout",
-        f"appender.a.layout.pattern = {pattern}",
-    ]
-    if file:
-        lines += [f"appender.a.fileName = {file.absolute()}", "appender.a.append = true"]
-    return "\n".join(lines) + "\n"
 
 
 def failure(error: Exception) -> SkidwayError:

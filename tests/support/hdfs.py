@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support import jvm, peers
+from support.places import LOOPBACK, Place
 from support.processes import Program, free_port, running
 
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
+SHELL = "org.apache.hadoop.fs.FsShell"
 DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 
 
 class Hdfs:
     """The two processes, their configuration and their URL."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, place: Place = LOOPBACK, permissions: bool = False) -> None:
+        self._place, self._permissions = place, permissions
         self._folder, self._conf = folder, folder / "conf"
         self.port, self.http_port = free_port(), free_port()
-        self.url = f"hdfs://127.0.0.1:{self.port}"
+        self.url = f"hdfs://{place.host}:{self.port}"
         self.name_node = Program(self._java(NAME_NODE), folder / "namenode.out")
         self.data_node = Program(self._java(DATA_NODE), folder / "datanode.out")
 
     def _java(self, main: str) -> list[str]:
-        return [
-            jvm.command(),
-            "-Xmx256m",
-            *jvm.BRIEF,
-            "-cp",
-            f"{self._conf}:{peers.jars('hdfs')}/*",
-            main,
-        ]
+        class_path = f"{self._conf}:{peers.jars('hdfs')}/*"
+        return self._place.command([jvm.command(), "-Xmx256m", *jvm.BRIEF, "-cp", class_path, main])
 
     def format(self) -> None:
         """Write the configuration and format the NameNode's directory."""
         self._conf.mkdir(parents=True)
+        host = self._place.host
         _write_xml(self._conf / "core-site.xml", {"fs.defaultFS": self.url})
         _write_xml(
             self._conf / "hdfs-site.xml",
@@ -48,12 +46,14 @@ class Hdfs:
                 "dfs.replication": "1",
                 "dfs.namenode.name.dir": f"file://{self._folder / 'name'}",
                 "dfs.datanode.data.dir": f"file://{self._folder / 'data'}",
-                "dfs.namenode.http-address": f"127.0.0.1:{self.http_port}",
-                "dfs.datanode.address": f"127.0.0.1:{free_port()}",
-                "dfs.datanode.ipc.address": f"127.0.0.1:{free_port()}",
-                "dfs.datanode.http.address": f"127.0.0.1:{free_port()}",
+                "dfs.namenode.http-address": f"{host}:{self.http_port}",
+                "dfs.datanode.address": f"{host}:{free_port()}",
+                "dfs.datanode.ipc.address": f"{host}:{free_port()}",
+                "dfs.datanode.http.address": f"{host}:{free_port()}",
                 "dfs.namenode.safemode.extension": "0",
-                "dfs.permissions.enabled": "false",
+                "dfs.permissions.enabled": str(self._permissions).lower(),
+                # addresses have no names in a network of a test's own
+                "dfs.namenode.datanode.registration.ip-hostname-check": "false",
             },
         )
         subprocess.run(
@@ -71,6 +71,25 @@ class Hdfs:
         finally:
             self._admin("-safemode", "leave")
 
+    def give(self, folder: str, owner: str) -> None:
+        """Make a folder that belongs to a user, as the operator of an HDFS does."""
+        for words in (["-mkdir", "-p", folder], ["-chown", owner, folder]):
+            subprocess.run([*self._java(SHELL), *words], check=True, capture_output=True)
+
+    def files(self, folder: str) -> dict[str, tuple[str, int]]:
+        """By path: owner and length of every file below a folder (WebHDFS)."""
+        root = f"http://{self._place.host}:{self.http_port}/webhdfs/v1"
+        answer = self._place.read(f"{root}{folder}?op=LISTSTATUS")
+        assert answer is not None
+        found = {}
+        for each in json.loads(answer)["FileStatuses"]["FileStatus"]:
+            path = f"{folder}/{each['pathSuffix']}"
+            if each["type"] == "DIRECTORY":
+                found |= self.files(path)
+            else:
+                found[path] = each["owner"], each["length"]
+        return found
+
     def _admin(self, *words: str) -> None:
         subprocess.run([*self._java(ADMIN), *words], check=True, capture_output=True)
 
@@ -84,13 +103,8 @@ class Hdfs:
         ) and self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Safemode" : ""')
 
     def _bean(self, query: str, text: str) -> bool:
-        try:
-            with urllib.request.urlopen(
-                f"http://127.0.0.1:{self.http_port}/jmx?qry={query}", timeout=2
-            ) as answer:
-                return text in answer.read().decode()
-        except OSError:
-            return False
+        answer = self._place.read(f"http://{self._place.host}:{self.http_port}/jmx?qry={query}")
+        return answer is not None and text in answer
 
 
 def _write_xml(path: Path, settings: dict[str, str]) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from support import jvm, peers
-from support.processes import Program, accepts, free_port, running
+from support.places import LOOPBACK, Place
+from support.processes import Program, free_port, running
 
 
 def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]:
@@ -33,15 +34,23 @@ class ApacheKafka:
     """
 
     def __init__(
-        self, folder: Path, *, heap_mb: int = 512, options: Sequence[str] = jvm.FAST
+        self,
+        folder: Path,
+        *,
+        heap_mb: int = 512,
+        options: Sequence[str] = jvm.FAST,
+        place: Place = LOOPBACK,
     ) -> None:
+        self._place = place
         self.port, self.controller_port = free_port(), free_port()
         self.proxied_port, self.proxy_port = free_port(), free_port()
-        self.address = f"127.0.0.1:{self.port}"
+        self.address = f"{place.host}:{self.port}"
         self._folder = folder
         self._config = folder / "kafka.properties"
         self.program = Program(
-            [*java(heap_mb=heap_mb, options=options), "kafka.Kafka", str(self._config)],
+            place.command(
+                [*java(heap_mb=heap_mb, options=options), "kafka.Kafka", str(self._config)]
+            ),
             folder / "kafka.out",
         )
 
@@ -54,15 +63,16 @@ class ApacheKafka:
             "share.coordinator.state.topic.replication.factor",
             "share.coordinator.state.topic.min.isr",
         )
-        controller = f"127.0.0.1:{self.controller_port}"
+        host = self._place.host
+        controller = f"{host}:{self.controller_port}"
         settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@{controller}",
             "listeners": f"PLAINTEXT://{self.address},CONTROLLER://{controller},"
-            f"PROXIED://127.0.0.1:{self.proxied_port}",
+            f"PROXIED://{host}:{self.proxied_port}",
             "advertised.listeners": f"PLAINTEXT://{self.address},"
-            f"PROXIED://127.0.0.1:{self.proxy_port}",
+            f"PROXIED://{host}:{self.proxy_port}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": ",".join(
                 f"{name}:PLAINTEXT" for name in ("PLAINTEXT", "CONTROLLER", "PROXIED")
@@ -89,7 +99,7 @@ class ApacheKafka:
 
     def ready(self) -> bool:
         # Its log says nothing: the jars hold no binding of slf4j. The port opens last.
-        return accepts(self.port)
+        return self._place.accepts(self.port)
 
 
 def tool(

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.processes import Program, answers, free_port, skidway
+from support.places import LOOPBACK, Place
+from support.processes import Program, free_port, skidway
 
 
 class Registry:
     """The program and its address."""
 
-    def __init__(self, zookeeper: str, folder: Path, *settings: str, scheme: str = "http") -> None:
+    def __init__(
+        self,
+        zookeeper: str,
+        folder: Path,
+        *settings: str,
+        scheme: str = "http",
+        place: Place = LOOPBACK,
+    ) -> None:
+        self._place = place
         self.port, self.metrics_port = free_port(), free_port()
-        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.url = f"{scheme}://{place.host}:{self.port}"
         given = (
             f"listeners={self.url}",
             f"zookeeper.connect={zookeeper}",
@@ -21,9 +30,10 @@ class Registry:
         )
         options = [option for each in given for option in ("--set", each)]
         self.program = Program(
-            skidway("registry", "run", *options), folder / f"registry-{self.port}.out"
+            place.command(skidway("registry", "run", *options)),
+            folder / f"registry-{self.port}.out",
         )
 
     def ready(self) -> bool:
         """Whether it answers, with ZooKeeper behind it."""
-        return answers(f"http://127.0.0.1:{self.metrics_port}/health")
+        return self._place.read(f"http://127.0.0.1:{self.metrics_port}/health") is not None

@@ -10,31 +10,32 @@ from pathlib import Path
 
 import pytest
 
-from support.processes import Program, answers, free_port, running, skidway
+from support.places import LOOPBACK, Place
+from support.processes import Program, free_port, running, skidway
 
 
 class ZooKeeper:
     """The program, its address, and the means to stop and restart it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, place: Place = LOOPBACK) -> None:
+        self._place = place
         self.port, self.metrics_port = free_port(), free_port()
-        self.address = f"127.0.0.1:{self.port}"
+        self.address = f"{place.host}:{self.port}"
         self.program = Program(
-            skidway(
-                "zookeeper",
-                "run",
-                "--set",
-                f"dataDir={folder / 'data'}",
-                "--set",
-                f"clientPort={self.port}",
-                "--set",
-                f"metrics.listener=127.0.0.1:{self.metrics_port}",
+            place.command(
+                skidway(
+                    *("zookeeper", "run"),
+                    *("--set", f"dataDir={folder / 'data'}"),
+                    *("--set", f"clientPort={self.port}"),
+                    *("--set", f"clientPortAddress={place.host}"),
+                    *("--set", f"metrics.listener=127.0.0.1:{self.metrics_port}"),
+                )
             ),
             folder / "zookeeper.out",
         )
 
     def ready(self) -> bool:
-        return answers(f"http://127.0.0.1:{self.metrics_port}/health")
+        return self._place.read(f"http://127.0.0.1:{self.metrics_port}/health") is not None
 
     def freeze(self) -> None:
         """It holds its connections and says nothing (SIGSTOP of the server itself)."""

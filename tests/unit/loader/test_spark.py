@@ -1,9 +1,7 @@
-"""What surrounds Spark: its log's configuration, and the errors that come back through it."""
+"""What surrounds Spark: the errors that come back through it."""
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from threading import Semaphore
 from types import SimpleNamespace
 
@@ -15,11 +13,8 @@ from loader.spark import (
     SparkRunner,
     TaskFailed,
     failure,
-    log4j_properties,
-    properties,
     sentence_in,
 )
-from skidway.demo.sources import SPARK_LINE
 from skidway.errors import SkidwayError, Unreachable
 
 
@@ -47,23 +42,6 @@ def test_sparks_own_errors_are_one_sentence() -> None:
     """What Spark says by itself is cut to one line."""
     error = failure(RuntimeError("Py4J says:\n\n  Job 0 cancelled because of memory\n"))
     assert str(error) == "a Spark task failed: Job 0 cancelled because of memory"
-
-
-def test_the_log_file_has_the_line_that_is_tailed() -> None:
-    """Spark's log file can be read with the expression that the demo gives its agent."""
-    text = log4j_properties(Path("/tmp/spark.log"))
-    assert "appender.a.fileName = /tmp/spark.log" in text
-    line = "2026-01-02 03:04:05.678 INFO  [main] SparkContext - Running Spark"
-    assert "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n" in text
-    assert re.fullmatch(SPARK_LINE, line)
-
-
-def test_properties_of_the_operator_win(tmp_path: Path) -> None:
-    """Every Spark property can be set, ours included."""
-    given = properties(settings(spark_conf={"spark.ui.enabled": "true", "x": "y"}), tmp_path)
-    assert (given["spark.ui.enabled"], given["x"]) == ("true", "y")
-    assert given["spark.master"] == "local[*]"
-    assert (tmp_path / "log4j2.properties").read_text().startswith("status = error")
 
 
 WORKER_DIED = """An error occurred while calling o72.collectToPython.

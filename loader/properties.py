@@ -1,0 +1,64 @@
+"""What Spark is told at its start: ours, and over it what the operator says in `spark.conf`."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from pathlib import Path
+
+from loader.settings import LoaderSettings
+
+
+def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
+    """Spark's properties; those of `spark.conf` win over ours."""
+    log4j = folder / "log4j2.properties"
+    log4j.write_text(log4j_properties(settings.spark_log_file))
+    return {
+        "spark.app.name": "skidway-load",
+        "spark.master": settings.spark_master,
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": settings.spark_driver_memory,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **_hadoop_user(),
+    } | settings.spark_conf
+
+
+def log4j_properties(file: Path | None) -> str:
+    """Spark's log: from info on into a file, or only warnings to its (hidden) error output."""
+    pattern = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n"
+    level, kind = ("info", "File") if file else ("warn", "Console")
+    lines = [
+        "status = error",
+        f"rootLogger.level = {level}",
+        "rootLogger.appenderRef.a.ref = a",
+        f"appender.a.type = {kind}",
+        "appender.a.name = a",
+        "appender.a.layout.type = PatternLayout",
+        f"appender.a.layout.pattern = {pattern}",
+    ]
+    if file:
+        lines += [f"appender.a.fileName = {file.absolute()}", "appender.a.append = true"]
+    return "\n".join(lines) + "\n"
+
+
+def workers_python(settings: LoaderSettings) -> str:
+    """The Python that runs tasks: this one, or where the loader's packages lie on Spark's workers.
+
+    A session that is not begun by spark-submit does not look at that property by itself.
+    """
+    return settings.spark_conf.get("spark.pyspark.python", sys.executable)
+
+
+def _hadoop_user() -> dict[str, str]:
+    """Tasks write what we move: on HDFS, too, they are our user, not that of Spark's workers."""
+    name = os.environ.get("HADOOP_USER_NAME")
+    if not name:
+        try:
+            name = pwd.getpwuid(os.geteuid()).pw_name
+        except KeyError:  # a user without a name: HDFS would have none either
+            return {}
+    return {"spark.executorEnv.HADOOP_USER_NAME": name}

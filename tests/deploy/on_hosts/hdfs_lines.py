@@ -1,0 +1,23 @@
+"""On the server, with the loader's Python: the lines of one topic on HDFS, as JSON {host: [line]}.
+
+Lines are in the order of their bytes in the files. Arguments: URL of the output, topic.
+"""
+
+import json
+import sys
+from collections import defaultdict
+from urllib.parse import urlsplit
+
+import pyarrow.parquet as pq
+from hdfs_native.fsspec import HdfsFileSystem
+
+url, topic = sys.argv[1:]
+files = HdfsFileSystem(host=urlsplit(url).hostname, port=urlsplit(url).port)
+rows = defaultdict(list)
+for path in files.find(f"{urlsplit(url).path}/{topic}"):
+    if path.endswith(".parquet"):
+        with files.open(path) as opened:
+            table = pq.ParquetFile(opened).read(["_host", "_file_id", "_offset", "line"])
+        for host, *row in zip(*table.to_pydict().values(), strict=True):
+            rows[host].append(row)
+print(json.dumps({host: [row[-1] for row in sorted(each)] for host, each in rows.items()}))

@@ -1,0 +1,100 @@
+"""The operator has ZooKeeper, Apache Kafka, a registry, HDFS and Spark already: one ordered story.
+
+The inventory names them, and the playbooks install what is missing on Debian 12 hosts: an agent,
+the audit, a loader, and for another cluster a broker. Each test stands on those before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.packaging import wheels
+from support import hosts
+from support.existing_fleet import ExistingFleet
+from support.existing_inventory import APPLICATION, EDGE, HOSTS, SERVER, TOPIC
+from support.existing_services import LOADER, ExistingServices
+from support.fleet import NEXT, OLD
+from support.processes import eventually
+
+pytestmark = pytest.mark.operations
+
+PROGRAMS = {APPLICATION: {"agent"}, SERVER: {"audit", "loader"}, EDGE: {"broker"}}
+UNITS = {
+    APPLICATION: ["skidway-agent"],
+    SERVER: ["skidway-audit", "skidway-audit-count@dc1", "skidway-audit-count@edge"],
+    EDGE: ["skidway-broker"],
+}
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExistingFleet]:
+    """Bare hosts, the operator's services in their network, and wheels on the control node."""
+    for version in (OLD, NEXT):
+        wheels.collect(version)
+    with hosts.running(HOSTS) as run:
+        services = ExistingServices(run, tmp_path_factory.mktemp("existing"))
+        with services.running():
+            yield ExistingFleet(run, services, OLD)
+
+
+def test_one_playbook_installs_what_is_missing_and_uses_what_is_there(fleet: ExistingFleet) -> None:
+    """site.yml goes to its end, and again without a change; no host gets a ZooKeeper, a registry,
+    or a broker for the cluster that is an Apache Kafka."""
+    fleet.write("before")
+    fleet.control.succeed("site")
+    for name, programs in PROGRAMS.items():
+        host = fleet.run.hosts[name]
+        assert set(host.read("ls /opt/skidway/current").split()) == programs
+        running = host.read(f"systemctl is-active {' '.join(UNITS[name])}").split()
+        assert running == ["active"] * len(UNITS[name])
+    again = fleet.control.succeed("site")
+    assert not again.changed
+    assert {counts["changed"] for counts in again.recap.values()} == {0}
+
+
+def test_lines_become_rows_and_are_complete(fleet: ExistingFleet) -> None:
+    """What the application writes goes through the operator's Apache Kafka and Spark into the
+    operator's HDFS: every line once, in order, in files of the loader's user; the audit says
+    complete for the host in the tiers agent, broker and hdfs."""
+    fleet.services.await_hadoop()
+    fleet.write("first")
+    loaded_to_the_end(fleet)
+    assert fleet.services.spark.executors() == 1
+    owners = {owner for owner, _ in fleet.services.hdfs.files("/logs").values()}
+    assert owners == {LOADER}
+
+
+def loaded_to_the_end(fleet: ExistingFleet) -> None:
+    """Load, and compare the rows with the lines, and the audit's counts and verdict with both."""
+    fleet.wait_for_verdict()
+    fleet.load()
+    assert fleet.rows() == {APPLICATION: fleet.lines}
+    eventually(lambda: not fleet.unfinished(), within_s=180, every_s=1, what="complete")
+    assert fleet.counted() == {
+        (TOPIC, APPLICATION, tier): len(fleet.lines) for tier in ("agent", "broker", "hdfs")
+    }
+
+
+def test_a_broker_of_ours_keeps_to_its_part_of_the_operators_zookeeper(
+    fleet: ExistingFleet,
+) -> None:
+    """Everything of the cluster lies under the chroot that the inventory names."""
+    assert fleet.in_zookeeper("/") == ["company", "registry", "zookeeper"]
+    assert fleet.in_zookeeper("/company") == ["edge"]
+    assert fleet.in_zookeeper("/company/edge/brokers/ids") == ["1"]
+    fleet.edge.run(
+        "/opt/skidway/current/broker/bin/skidway topics create t --bootstrap-server 127.0.0.1:9092"
+    )
+    assert "t" in fleet.in_zookeeper("/company/edge/brokers/topics")
+
+
+def test_a_rolling_restart_waits_for_none_of_them(fleet: ExistingFleet) -> None:
+    """While HDFS and Spark answer nobody, each program of ours is restarted, and healthy."""
+    where = [(fleet.run.hosts[name], unit) for name, units in UNITS.items() for unit in units]
+    before = [host.read(f"systemctl show -P MainPID {unit}") for host, unit in where]
+    with fleet.services.without_hadoop():
+        fleet.control.succeed("rolling_restart")
+    after = [host.read(f"systemctl show -P MainPID {unit}") for host, unit in where]
+    assert all(old != new for old, new in zip(before, after, strict=True))

@@ -1,0 +1,119 @@
+"""The hosts of an operator who has the big services already, and what is seen of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from support.control_node import WHEELS, ControlNode
+from support.existing_inventory import APPLICATION, EDGE, LINES, SERVER, TOPIC, inventory
+from support.existing_services import ExistingServices
+from support.hosts import Run
+from support.processes import skidway
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "deploy" / "on_hosts"
+SKIDWAY = "/opt/skidway/current/audit/bin/skidway"
+LINES_AT_ONCE = 1_000
+_CHILDREN = """
+import sys
+from kazoo.client import KazooClient
+client = KazooClient(sys.argv[1])
+client.start()
+print(*sorted(client.get_children(sys.argv[2])))
+client.stop()
+"""
+
+
+class ExistingFleet:
+    """An application host, a server with audit and loader, and a broker of another cluster."""
+
+    def __init__(self, run: Run, services: ExistingServices, version: str) -> None:
+        self.run, self.services = run, services
+        self.control = ControlNode(run)
+        self.application, self.server, self.edge = (
+            run.hosts[name] for name in (APPLICATION, SERVER, EDGE)
+        )
+        self.lines: list[str] = []
+        self.install(version)
+
+    def install(self, version: str) -> None:
+        """The inventory, with this version of ours."""
+        address = self.server.address
+        self.control.write(inventory(version, WHEELS, self.services, server_address=address))
+
+    def write(self, name: str) -> None:
+        """What the application logs: so many lines of this name."""
+        more = [f"{name} {number}" for number in range(LINES_AT_ONCE)]
+        self.application.run(f"cat >>{LINES}", given="".join(f"{line}\n" for line in more))
+        self.lines += more
+
+    # What an operator asks of the audit
+
+    def report(self, words: str) -> dict[str, Any]:
+        """What `skidway audit ... --json` prints, whatever its verdict."""
+        said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
+        found: dict[str, Any] = json.loads(said)
+        return found
+
+    def wait_for_verdict(self) -> None:
+        """Until the host is proven past now, as far as Apache Kafka."""
+        since = "--since $(date -u +%Y-%m-%dT%H:%M:%SZ)"
+        asked = f"wait --host {APPLICATION} {since} --tiers agent,broker --timeout-s 300"
+        self.server.run(f"{SKIDWAY} audit {asked}", within_s=330)
+
+    def unfinished(self) -> list[str]:
+        """Buckets that are not complete in every tier."""
+        return [
+            f"{each['time']}: {each['reasons']}"
+            for each in self.report("report")["buckets"]
+            if each["verdict"] != "complete"
+        ]
+
+    def counted(self) -> dict[tuple[str, str, str], int]:
+        """By topic, host and tier: how many records the audit knows of."""
+        sums: Counter[tuple[str, str, str]] = Counter()
+        for each in self.report("report")["buckets"]:
+            for agent in each["agents"]:
+                for place in agent["places"]:
+                    sums[each["topic"], agent["host"], place["tier"]] += place["count"]
+        return dict(sums)
+
+    # What lies where
+
+    def load(self) -> None:
+        """What the timer does at night."""
+        self.server.run("systemctl start skidway-loader.service", within_s=300)
+
+    def rows(self) -> dict[str, list[str]]:
+        """By host: the lines on HDFS."""
+        found: dict[str, list[str]] = json.loads(
+            self.server.run(
+                f"/opt/skidway/current/loader/bin/python - {self.services.output} {TOPIC}",
+                given=(SCRIPTS / "hdfs_lines.py").read_text(),
+            ).stdout
+        )
+        return found
+
+    def in_zookeeper(self, path: str) -> list[str]:
+        """The names below a path of the operator's ZooKeeper, without any chroot."""
+        address = self.services.zookeeper.address
+        return self._on_control_node(sys.executable, "-c", _CHILDREN, address, path).split()
+
+    def theirs(self) -> dict[str, Any]:
+        """What the operator's services hold of ours."""
+        hdfs, registry = self.services.hdfs, self.services.registry
+        kafka = ("--bootstrap-server", self.services.kafka.address)
+        return {
+            "topics": self._on_control_node(*skidway("topics", "list", *kafka)),
+            "subjects": self.services.place.read(f"{registry.url}/subjects"),
+            "files": hdfs.files("/logs"),
+            "znodes": self.in_zookeeper("/company/edge/brokers/topics"),
+        }
+
+    def _on_control_node(self, *command: str) -> str:
+        asked = self.services.place.command(command)
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60).stdout

@@ -1,0 +1,93 @@
+"""What an operator has already: ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
+
+All of it runs on the control node's address in the network of the hosts, and ends with the test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from support import jvm
+from support.hdfs import Hdfs
+from support.hosts import NETWORK, Run
+from support.kafka import ApacheKafka
+from support.places import Place
+from support.processes import Program
+from support.registry import Registry
+from support.spark_cluster import SparkCluster
+from support.zookeeper import ZooKeeper
+
+CHROOT = "/company"
+"""The part of the operator's ensemble that is for us."""
+LOADER = "skidway-loader"
+WITHIN_S = 180.0
+
+
+class ExistingServices:
+    """The services, and how they are asked what has become of them."""
+
+    def __init__(self, run: Run, folder: Path) -> None:
+        self.place = Place(f"{NETWORK}.1", tuple(run.inside([])))
+        for name in ("zookeeper", "kafka", "registry", "hdfs", "spark"):
+            (folder / name).mkdir()
+        self.zookeeper = ZooKeeper(folder / "zookeeper", place=self.place)
+        self.kafka = ApacheKafka(folder / "kafka", heap_mb=256, options=jvm.BRIEF, place=self.place)
+        self.registry = Registry(
+            f"{self.zookeeper.address}/registry", folder / "registry", place=self.place
+        )
+        self.hdfs = Hdfs(folder / "hdfs", place=self.place, permissions=True)
+        self.spark = SparkCluster(folder / "spark", place=self.place)
+        self.output = f"{self.hdfs.url}/logs/skidway"
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[ExistingServices]:
+        """ZooKeeper, Apache Kafka and the registry up, and the others on their way."""
+        self.kafka.format()
+        self.hdfs.format()
+        try:
+            for program in self.programs:
+                if program is not self.registry.program:  # it needs ZooKeeper
+                    program.start()
+            self._await(self.zookeeper.program, self.zookeeper.ready)
+            self.registry.program.start()
+            self._await(self.kafka.program, self.kafka.ready)
+            self._await(self.registry.program, self.registry.ready)
+            yield self
+        finally:
+            for program in self.programs:
+                program.kill()
+
+    def await_hadoop(self) -> None:
+        """HDFS and Spark up, and a folder of HDFS that belongs to the loader's user."""
+        self._await(self.hdfs.data_node, self.hdfs.ready)
+        self.hdfs.give(urlsplit(self.output).path, LOADER)
+        self._await(self.spark.worker, self.spark.ready)
+
+    def _await(self, program: Program, ready: Callable[[], bool]) -> None:
+        program.wait_until(ready, within_s=WITHIN_S, every_s=0.5)  # each question is a process
+
+    @property
+    def programs(self) -> list[Program]:
+        """Each of their processes."""
+        return [
+            self.zookeeper.program, self.registry.program, self.kafka.program,
+            self.hdfs.name_node, self.hdfs.data_node, self.spark.master, self.spark.worker,
+        ]  # fmt: skip
+
+    @contextlib.contextmanager
+    def without_hadoop(self) -> Iterator[None]:
+        """HDFS and Spark hold their connections and answer nothing while the block runs."""
+        programs = [
+            self.hdfs.name_node, self.hdfs.data_node, self.spark.master, self.spark.worker,
+        ]  # fmt: skip
+        for program in programs:
+            program.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for program in programs:
+                program.signal(signal.SIGCONT)

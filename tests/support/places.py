@@ -1,0 +1,67 @@
+"""Where a program of a test runs, and how it is asked there: loopback, or a network of the test's
+own, which is entered by a command (`Run.inside` of support.hosts).
+
+`python places.py URL` and `python places.py HOST PORT` are how a place that is entered is asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ASKED_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address, and the beginning of a command line that runs where it is known."""
+
+    host: str = "127.0.0.1"
+    enter: tuple[str, ...] = ()
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        """The command, run there."""
+        return [*self.enter, *command]
+
+    def accepts(self, port: int) -> bool:
+        """Whether something listens on the port of the address."""
+        return self._ask(self.host, str(port)) is not None
+
+    def read(self, url: str) -> str | None:
+        """What the URL answers; None when it does not, or with an error."""
+        return self._ask(url)
+
+    def _ask(self, *words: str) -> str | None:
+        if not self.enter:
+            return ask(*words)
+        asked = subprocess.run(
+            self.command([sys.executable, "-I", "-S", __file__, *words]),
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        return asked.stdout if asked.returncode == 0 else None
+
+
+LOOPBACK = Place()
+
+
+def ask(*words: str) -> str | None:
+    """What a URL answers with status 200; of host and port "" when something listens; else None."""
+    with contextlib.suppress(OSError):
+        if len(words) == 2:
+            socket.create_connection((words[0], int(words[1])), ASKED_S).close()
+            return ""
+        with urllib.request.urlopen(words[0], timeout=ASKED_S) as answer:
+            return str(answer.read().decode()) if answer.status == 200 else None
+    return None
+
+
+if __name__ == "__main__":
+    said = ask(*sys.argv[1:])
+    if said is None:
+        sys.exit(1)
+    sys.stdout.write(said)
