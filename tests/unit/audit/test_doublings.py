@@ -120,20 +120,26 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
         Heartbeat(FIRST, 2, LATER + SIZE),
         announced(SECOND, LATER + SIZE, file=9, inode=2),
         Seal(SECOND, 2, NEW, (SealedTopic(LOGS, NEW - 1, 1),)),
-        Delta(
-            SECOND, 2, NEW,
-            losses=(Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0),),
-        ),
     ],
-    ids=["the old one is heard still", "a file found later", "no seal before", "bytes set apart"],
+    ids=["the old one is heard still", "a file found later", "no seal before"],
 )  # fmt: skip
 def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
     """While the old agent is heard, or where the new one may have more to read."""
     said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
-    if isinstance(change, Delta | Seal):
+    if isinstance(change, Seal):
         said.remove(OF_SECOND[-1])
     found = part([*said, change], SECOND, LATER)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
+
+
+def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
+    """They may be read later, when a source means the file again."""
+    loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
+    afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
+    for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
+        between = [Delta(SECOND, 2, NEW + 2, losses=losses), seal(SECOND, 3, NEW + SIZE)]
+        said = [*OF_FIRST, *OF_SECOND[:-1], *between, *afterwards]
+        assert part(said, SECOND, LATER).status is status
 
 
 def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
