@@ -239,6 +239,34 @@ def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
     assert site.say(site.offline, "audit", "skidway audit hosts")[0] == 0
 
 
+def test_a_mirror_whose_disk_is_empty_is_filled_again(site: Recoveries) -> None:
+    """Nothing begins anew by itself: site.yml stops there and names each partition. Topic by
+    topic the operator lets it; offsets and counts are those of before."""
+    dead = "A broker's disk is dead"
+    site.offline.run(
+        f"systemctl stop skidway-broker; rm -rf {BROKER_DISK}.gone; "
+        f"mv {BROKER_DISK} {BROKER_DISK}.gone; "
+        f"install -d -o skidway-broker -g skidway-broker -m 750 {BROKER_DISK}; "
+        "systemctl start skidway-broker"
+    )
+    play = ("site", "--limit", OFFLINE, "--tags", "broker_run", "-e", "skidway_health_retries=5")
+    refused = site.control.play(*play)
+    assert refused.returncode != 0
+    assert f"the directory of {MIRROR_TOPIC}-0" in refused.output
+    stopped: dict[str, str] = health(site.offline, "broker")["stopped_partitions"]  # type: ignore[assignment]
+    topics = sorted({name.rpartition("-")[0] for name in stopped})
+    assert {MIRROR_TOPIC, "dc1._skidway_audit", "_skidway_audit"} <= {*topics}
+    for topic in topics:
+        give(site.offline, "broker", recipe(dead, 1, {MIRROR_TOPIC: topic}))
+    eventually(
+        lambda: site.mirror().get("partitions", 0) >= 3 and site.mirror()["lag"] == 0,
+        within_s=90, every_s=1, what="mirrored again",
+    )  # fmt: skip
+    give(site.offline, "audit", recipe(dead, 2))
+    site.healthy("broker@off")
+    site.proven(site.applications[1])
+
+
 BROKER_DISK = "/var/lib/skidway/broker"
 SWAP = (
     f"systemctl stop skidway-broker; mv {BROKER_DISK} {BROKER_DISK}.{{old}}; "
