@@ -22,7 +22,7 @@ is in doubt. (Lines without a time of their own have that of reading; only these
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from audit.evidence import Evidence, SealNote, SenderKey, Tally, TopicEvidence
@@ -52,6 +52,9 @@ class Doublings:
         self._evidence = evidence
         self._topic = topic
         self._stretches: dict[int, tuple[_Stretch, ...]] = {}
+        self._kin: dict[int, set[int]] = {}
+        for agent, known in topic.rereadings.items():
+            self._kin.setdefault(known.kin, set()).add(agent)
 
     def reasons(
         self, agent: int, by_agent: Mapping[int, Mapping[SenderKey, Tally]]
@@ -71,10 +74,10 @@ class Doublings:
             if any(stretch.holds(*numbers) for numbers in touched):
                 yield stretch.reason
 
-    def _meets_kin(self, agent: int, by_agent: Iterable[int]) -> bool:
-        known = self._topic.rereadings
-        others = (x for x in by_agent if x != agent and x in known)
-        return any(known[x].kin == known[agent].kin for x in others)
+    def _meets_kin(self, agent: int, by_agent: Mapping[int, object]) -> bool:
+        kin = self._kin[self._topic.rereadings[agent].kin]
+        fewer, more = sorted((kin, by_agent), key=len)
+        return any(x != agent and x in more for x in fewer)
 
     def _stretches_of(self, agent: int) -> tuple[_Stretch, ...]:
         if agent not in self._stretches:

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import NamedTuple
 
 from audit.messages import Announcement
 
 
 class FileNote(NamedTuple):
-    """A file id that begins at no predecessor's end, and who announced it first when."""
+    """A file id, and who announced it first when."""
 
     time_ms: int
     agent: int
@@ -63,9 +64,13 @@ class Rereadings:
 
 
 def identity_of(message: Announcement) -> FileIdentity | None:
-    """What would show a file under two ids; None where it shows nothing (no content yet, or an
-    announced continuation of another id)."""
-    if message.predecessor is not None or message.fingerprint_length == 0:
+    """What would show a file under two ids; None where it shows nothing: no content yet.
+
+    A predecessor makes no difference. It is an id of the same agent, so it says nothing of what
+    other agents read; and most have one: content behind a truncation, and a file whose inode was
+    that of a deleted one.
+    """
+    if message.fingerprint_length == 0:
         return None
     return (
         message.host,
@@ -111,14 +116,18 @@ class _Reader(NamedTuple):
 
 
 def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> list[_Reader]:
+    oldest: dict[int, FileNote] = {}
     newest: dict[int, FileNote] = {}
     for note in notes:
+        oldest[note.agent] = min(note, oldest.get(note.agent, note))
         newest[note.agent] = max(note, newest.get(note.agent, note))
     if len(newest) < 2:  # one agent knows its own files
         return []
     readers = []
     for agent, note in newest.items():
         since = began(agent)
+        if since is not None:  # a ledger of the version before does not know it from announcements
+            since = min(since, oldest[agent].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, note.time_ms, note.path))
     return sorted(readers)
 
@@ -127,13 +136,15 @@ def _of_file(
     readers: list[_Reader], last_heard: Callable[[int], int]
 ) -> Iterator[tuple[int, Rereadings]]:
     ends = [max(last_heard(x.agent), x.announced_ms) for x in readers]
+    until_then = list(accumulate(ends, max))
+    from_then = list(accumulate(reversed(ends), max))[::-1]
     for index, reader in enumerate(readers):
         earlier = later = None
         if index > 0:
-            until = max(*ends[:index], reader.announced_ms)
+            until = max(until_then[index - 1], reader.announced_ms)
             earlier = Rereading(None, until, _reason(reader.path, readers[0], reader))
         if index + 1 < len(readers):
-            until = max(*ends[index + 1 :], reader.announced_ms)
+            until = max(from_then[index + 1], reader.announced_ms)
             then = readers[index + 1]
             later = Rereading(then.since_ms, until, _reason(reader.path, reader, then))
         yield reader.agent, Rereadings(earlier, later, readers[0].agent)

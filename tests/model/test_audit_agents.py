@@ -63,7 +63,8 @@ POLICY = Policy(
 class Faults:
     """What may happen. timed: lines have a time of their own. overlaps: an agent whose state was
     lost goes on for a while. returns: a state is brought back. moves: files leave the patterns and
-    come again. gives_up: an agent sets apart what it has not read, and reads it later."""
+    come again. gives_up: an agent sets apart what it has not read, and reads it later. succeeds: an
+    agent knows its inode from a file that was deleted, and one that comes again is a new id."""
 
     timed: bool = False
     overlaps: bool = False
@@ -71,6 +72,7 @@ class Faults:
     moves: bool = False
     gives_up: bool = False
     clock_steps: bool = False
+    succeeds: bool = False
     steps: int = 120
     blind: Callable[[Evidence], None] = lambda evidence: None
     by_event_time: bool = False
@@ -104,6 +106,7 @@ class Agent:
     number: int
     teller: Teller
     ids: dict[int, int] = field(default_factory=dict)
+    ended: dict[int, int] = field(default_factory=dict)
     position: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     open: list[Delivery] = field(default_factory=list)
     noted: tuple[int, dict[int, int], int] | None = None
@@ -196,6 +199,9 @@ class World:
 
     def find(self, agent: Agent) -> None:
         """Announces what is new to it. No file is empty, so each shows what it is."""
+        if self.faults.succeeds:
+            for file in self.hidden & agent.ids.keys():
+                agent.ended[file] = agent.ids.pop(file)
         for file, lines in self.files.items():
             if lines and file not in agent.ids and file not in self.hidden:
                 self.file_ids += 1
@@ -204,9 +210,15 @@ class World:
                 self.delivered.append(
                     Announcement(
                         self.clock_ms(), agent.number, self.file_ids, "host", f"/{file}", 1, file,
-                        b"%d" % file, 4, LOGS,
+                        b"%d" % file, 4, LOGS, predecessor=self.predecessor(agent, file),
                     )
                 )  # fmt: skip
+
+    def predecessor(self, agent: Agent, file: int) -> int | None:
+        """An id of its own that lay there before: of this file, or of one that was deleted."""
+        if not self.faults.succeeds:
+            return None
+        return agent.ended.get(file, self.file_ids + 1_000)
 
     def read(self) -> None:
         """Reads a line, sends it and has it acknowledged."""
@@ -459,6 +471,8 @@ RUNS = range(40)
         Faults(returns=True),
         Faults(returns=True, moves=True, overlaps=True, steps=200),
         Faults(gives_up=True, moves=True),
+        Faults(timed=True, succeeds=True),
+        Faults(returns=True, moves=True, succeeds=True),
         Faults(timed=True, clock_steps=True),
         Faults(timed=True, clock_steps=True, overlaps=True, returns=True, moves=True, steps=200),
     ],

@@ -692,6 +692,27 @@ def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: Worl
     assert len(before) == 2
 
 
+def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
+    world: World,
+) -> None:
+    """copytruncate: what lies there now had a predecessor, of which the new agent knows nothing."""
+    world.files.append(A, b"old\n")
+    world.start()
+    world.settle()
+    world.files.truncate(A)
+    world.files.append(A, b"new\n")
+    world.settle()
+    world.kill()
+    before, world.published = world.of(Announcement), []
+    world.connection = sqlite3.connect(":memory:", isolation_level=None)
+    create_tables(world.connection, "machine")
+    world.start()
+    world.settle()
+    [again] = world.of(Announcement)
+    assert identity_of(again) in {identity_of(message) for message in before}
+    assert [x.fingerprint for x in before if x.predecessor is not None] == [again.fingerprint]
+
+
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
     """Nothing is sealed while bytes that lay there are on their way; the rejected topic with it."""
     world.files.append(A, b"1\n")

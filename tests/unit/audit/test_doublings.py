@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from audit import messages
-from audit.ledger import ledger_of
+from audit.counts import Sums
+from audit.doublings import Doublings
+from audit.evidence import Fold, SenderKey, Tally, sender_key
+from audit.ledger import Ledger, ledger_of
 from audit.messages import (
     Announcement,
     Certainty,
@@ -88,11 +95,12 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
     )
 
 
-def test_a_continuation_of_another_file_id_doubles_nothing() -> None:
-    """It begins where the other ended."""
+def test_a_predecessor_hides_no_file() -> None:
+    """It is an id of the same agent: of what lay there before a truncation, or was deleted."""
+    said = [replace(x, predecessor=1) if isinstance(x, Announcement) else x for x in OF_FIRST]
+    assert part([*said, *OF_SECOND], SECOND, NEW).status is Status.UNKNOWN
     continued = replace(announced(SECOND, NEW), predecessor=1)
-    found = part([*OF_FIRST, continued, *OF_SECOND[1:]], SECOND, NEW)
-    assert found.status is Status.COMPLETE
+    assert part([*OF_FIRST, continued, *OF_SECOND[1:]], SECOND, NEW).status is Status.UNKNOWN
 
 
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
@@ -173,3 +181,46 @@ def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
     assert part(said, SECOND, LATER).status is Status.COMPLETE
     assert part(said, FIRST, OLD).status is Status.COMPLETE
     assert part(said, third, LATER + SIZE).status is Status.UNKNOWN
+
+
+def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
+    tmp_path: Path,
+) -> None:
+    """One that an older program filled: the first agent goes on beside the second, which reads
+    before its first delta."""
+    said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
+    broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
+    path = tmp_path / "audit.db"
+    ledger = Ledger(path)
+    ledger.take(map(messages.encode, [*said, broker]))
+    with closing(sqlite3.connect(path)) as older, older:
+        older.execute("DELETE FROM beginnings")
+    assert verdicts(ledger.evidence(), POLICY, NOW) == judge([*said, broker], POLICY, NOW)
+    ledger.close()
+
+
+class _Counted(dict[int, dict[SenderKey, Tally]]):
+    """How often somebody walked to one of its agents."""
+
+    walked = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for each in super().__iter__():
+            self.walked += 1
+            yield each
+
+
+def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
+    """A bucket has agents of every host, and only those of one can have read the same."""
+    hosts = 500
+    said: list[Message] = []
+    by_agent = _Counted()
+    for agent in range(hosts):
+        for number in (agent + 1, agent + 1 + hosts):
+            sender = replace(FIRST, producer=str(number))
+            said += [announced(sender, NEW, inode=agent), *counted(sender, 1, NEW)]
+            by_agent[number] = {sender_key(sender): Tally(Sums(), 1, 1, 0)}
+    evidence = Fold(said).evidence()
+    doublings = Doublings(evidence, evidence.topic(LOGS))
+    assert all(list(doublings.reasons(agent, by_agent)) for agent in range(1, 2 * hosts + 1))
+    assert by_agent.walked < 10 * hosts
