@@ -98,3 +98,29 @@ def test_a_rolling_restart_waits_for_none_of_them(fleet: ExistingFleet) -> None:
         fleet.control.succeed("rolling_restart")
     after = [host.read(f"systemctl show -P MainPID {unit}") for host, unit in where]
     assert all(old != new for old, new in zip(before, after, strict=True))
+
+
+def test_an_upgrade_is_judged_by_what_apache_kafka_has(fleet: ExistingFleet) -> None:
+    """upgrade.yml brings every program of ours to the next version; the agents' wave has the
+    audit's word for it, and no line is lost or doubled on the way."""
+    fleet.write("on the way")
+    fleet.install(NEXT)
+    with fleet.services.without_hadoop():
+        played = fleet.control.succeed("upgrade")
+    assert "nobody says whether this wave delivers" not in played.output
+    for host in fleet.run.hosts.values():
+        linked = host.read("readlink /opt/skidway/current/*").splitlines()
+        assert set(linked) == {f"../{NEXT}"}
+    fleet.write("second")
+    loaded_to_the_end(fleet)
+
+
+def test_uninstalling_takes_nothing_of_theirs(fleet: ExistingFleet) -> None:
+    """Also with the data of ours: rows, topics, subjects and znodes stay, and their keepers run."""
+    before = fleet.theirs()
+    assert TOPIC in before["topics"]
+    fleet.control.succeed("uninstall", "-e", "skidway_remove_data=true")
+    for host in fleet.run.hosts.values():
+        assert not host.read("ls -d /opt/skidway /etc/skidway /var/lib/skidway 2>/dev/null || :")
+    assert fleet.theirs() == before
+    assert all(program.running for program in fleet.services.programs)
