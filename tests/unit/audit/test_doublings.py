@@ -224,3 +224,23 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
     doublings = Doublings(evidence, evidence.topic(LOGS))
     assert all(list(doublings.reasons(agent, by_agent)) for agent in range(1, 2 * hosts + 1))
     assert by_agent.walked < 10 * hosts
+
+
+def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
+    """The other agent read it in between; a new id of the file says that there is more to read."""
+    loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
+    first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
+    back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
+    again = announced(FIRST, LATER, file=10, predecessor=7)
+    found_again = [*counted(FIRST, 5, LATER), seal(FIRST, 6, LATER + SIZE)]
+    said = [*first, *OF_SECOND, *back, again, *found_again]
+    assert part(said, FIRST, LATER).status is Status.UNKNOWN
+    said.remove(again)
+    assert part(said, FIRST, LATER).status is Status.COMPLETE
+
+
+def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
+    """A header that comes back at each rotation in one inode: buckets behind that seal go on."""
+    more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
+    more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
+    assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
