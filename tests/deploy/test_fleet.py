@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import pytest
 
-from support.fleet import BROKEN, NEXT, OLD, PRESS, Fleet, numbers
-from support.fleet_inventory import OUTPUT, SOURCES, TOPICS
+from support.fleet import BROKEN, NEXT, OLD, PRESS, Fleet
+from support.fleet_inventory import OUTPUT, SOURCES
+from support.fleet_verdict import loaded_to_the_end, pressed_once
 from support.hosts import Host
 from support.processes import eventually
 
 pytestmark = pytest.mark.deploy
 
-LOGS = {"auth": "/var/log/auth.log", "journal": "/var/log/syslog"}
 SERVICES = [
     "skidway-zookeeper",
     "skidway-broker",
@@ -102,43 +102,7 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
         fleet.pressed(host, more_than=100)
     last = fleet.stop_press()
     loaded_to_the_end(fleet)
-    for host in fleet.applications:
-        found = numbers(fleet.rows()["nginx"][host.name], "first")
-        assert found == list(range(1, last[host.name] + 1))
-
-
-def loaded_to_the_end(fleet: Fleet) -> None:
-    """Load, and compare the rows with the files, and the audit's verdict with both."""
-    written = {
-        (topic, host.name): int(host.read(f"wc -l <{path}"))
-        for host in fleet.applications
-        for topic, path in LOGS.items()
-    }
-    moment = fleet.wait_for_verdict()
-    fleet.load()
-    rows = fleet.rows()
-    for host in fleet.applications:
-        for topic, path in LOGS.items():
-            found = rows[topic][host.name]
-            assert len(found) >= written[topic, host.name]
-            assert found == host.run(f"head -n {len(found)} {path}").stdout.split("\n")[:-1]
-    until_ms = fleet.milliseconds(moment)
-    eventually(lambda: not unfinished(fleet, until_ms), within_s=180, what="complete")
-
-
-def unfinished(fleet: Fleet, until_ms: int) -> list[str]:
-    """Buckets of event time up to that of the moment that are not complete for a host;
-    AssertionError when a topic or a host is missing altogether."""
-    past = [each for each in fleet.report("report")["buckets"] if each["bucket"] <= until_ms]
-    judged = [(each, agent) for each in past for agent in each["agents"]]
-    assert {(each["topic"], agent["host"]) for each, agent in judged} >= {
-        (topic, host.name) for topic in TOPICS for host in fleet.applications
-    }
-    return [
-        f"{each['topic']} {each['time']} {agent['host']}: {agent['reasons']}"
-        for each, agent in judged
-        if agent["verdict"] != "complete"
-    ]
+    pressed_once(fleet, "first", last)
 
 
 def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> None:
@@ -203,9 +167,7 @@ def test_no_line_was_lost_and_none_doubled_on_the_way(fleet: Fleet) -> None:
     """Each line written through upgrade, roll-back, restarts and a rotation is a row, once."""
     last = fleet.stop_press()
     loaded_to_the_end(fleet)
-    for host in fleet.applications:
-        found = numbers(fleet.rows()["nginx"][host.name], "second-on-the-way")
-        assert found == list(range(1, last[host.name] + 1))
+    pressed_once(fleet, "second-on-the-way", last)
 
 
 def test_a_failed_load_is_seen(fleet: Fleet) -> None:

@@ -80,10 +80,10 @@ class ControlNode:
         self.inventory = run.folder / "inventory.yml"
         self._config = run.folder / "ansible.cfg"
         collections = run.folder / "collections"
-        link = collections / "ansible_collections" / "skidway" / "fleet"
-        link.parent.mkdir(parents=True, exist_ok=True)
-        if not link.is_symlink():
-            link.symlink_to(COLLECTION)
+        self._collection = collections / "ansible_collections" / "skidway" / "fleet"
+        self._collection.parent.mkdir(parents=True, exist_ok=True)
+        if not self._collection.is_symlink():
+            self._collection.symlink_to(COLLECTION)
         self._config.write_text(
             _CONFIG.format(
                 collections=collections,
@@ -92,6 +92,11 @@ class ControlNode:
                 ssh_config=run.ssh_config,
             )
         )
+
+    def use(self, collection: Path) -> None:
+        """From here on the playbooks of this tree."""
+        self._collection.unlink()
+        self._collection.symlink_to(collection)
 
     def write(self, inventory: Mapping[str, Any]) -> None:
         """Put the inventory in its place."""

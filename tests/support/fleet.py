@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import re
 import zipfile
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -122,12 +120,6 @@ class Fleet:
         """Until nginx has written more lines than so many."""
         count = "cat /var/log/nginx/access.log* | wc -l"
         eventually(lambda: int(host.read(count)) > more_than, within_s=120, what="nginx writes")
-
-
-def numbers(requests: Sequence[str], name: str) -> list[int]:
-    """The numbers in the press's requests of this name, sorted."""
-    found = (re.fullmatch(rf"GET /{name}/(\d+) HTTP/1.1", each) for each in requests)
-    return sorted(int(each[1]) for each in found if each)
 
 
 def make_versions() -> None:

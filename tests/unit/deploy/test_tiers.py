@@ -70,15 +70,17 @@ def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
         assert expected(f"dc1.{topic}", found) == "ab", topic
 
 
-def test_a_mirroring_cluster_has_what_its_own_agents_publish_only_at_the_broker() -> None:
-    """Nobody mirrors it, and its loader loads what it mirrors. Without agents it is not counted."""
+def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
+    """Nobody mirrors it; its loader loads that, too, as soon as there are such agents. Without them
+    it is not counted."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1 offline")
-    assert expected("offline.nginx", found) == "ab"
+    assert expected("offline.nginx", found) == "abh"
     assert expected("dc1.nginx", found) == "abmh"
     assert exempt(clusters, [at("offline")], "dc1") == {}
-    found = exempt(clusters, [at("offline", loader_topics=[".*"])], "dc1 offline")
-    assert expected("offline.nginx", found) == "abh"
+    found = exempt(clusters, [at("offline", loader_topics=[r"dc1\..*"])], "dc1 offline")
+    assert expected("offline.nginx", found) == "ab"
+    assert expected("dc1.nginx", found) == "abmh"
 
 
 @pytest.mark.parametrize(
@@ -116,8 +118,8 @@ def test_clusters_that_mirror_each_other_have_all_tiers() -> None:
     """Each is published to, and each is mirrored."""
     both = {"dc1": {"mirrors": ["dc2"]}, "dc2": {"mirrors": ["dc1"]}}
     assert exempt(both, None, "dc1 dc2") == {}
-    found = exempt(both, [at("dc1")], "dc1 dc2")
-    assert found == {"hdfs": [r"dc1\..+"]}  # its loader takes what it mirrors
+    assert exempt(both, [at("dc1")], "dc1 dc2") == {}
+    assert exempt(both, [at("dc1", loader_topics=["dc2.*"])], "dc1 dc2")["hdfs"]
 
 
 @pytest.mark.parametrize("groups", [{}, {"agents": [], "loaders": []}])
@@ -128,10 +130,12 @@ def test_empty_groups_are_as_those_that_are_not_there(groups: dict[str, list[str
 
 
 def test_a_loader_loads_what_its_cluster_mirrors_or_else_all() -> None:
-    """The default of loader_topics."""
+    """The default of loader_topics: what agents publish there is never left out."""
     clusters = {"dc1": {}, "offline": OFFLINE}
     assert tiers.topics_to_load(clusters, "offline") == [r"dc1\..*", r"dc2\..*"]
     assert tiers.topics_to_load(clusters, "dc1") == [".*"]
+    assert tiers.topics_to_load(clusters, "offline", [at("dc1")]) == [r"dc1\..*", r"dc2\..*"]
+    assert tiers.topics_to_load(clusters, "offline", [at("dc1"), at("offline")]) == [".*"]
 
 
 def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:

@@ -50,6 +50,22 @@ def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
     assert good or f"/usr/bin/python3 here is {found}" in said
 
 
+@pytest.mark.parametrize(
+    ("version", "than", "older"),
+    [
+        ("0.9.0", "0.10.0", True),
+        ("1.0rc1", "1.0", True),
+        ("1.0+hotfix", "1.0", False),
+        (0.2, "0.2.0", False),
+        ("0.2.0", "0.1.9", False),
+        ("0.1.0", "", False),
+    ],
+)
+def test_going_back_is_told_by_the_numbers(version: object, than: str, older: bool) -> None:
+    """The audit goes last then: numbers are compared as numbers, and a fresh host has none."""
+    assert versions.is_older(version, than) is older
+
+
 def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
     """A roll-back by hand needs no wheels: the version before is kept, older ones go."""
     there = [{"path": f"/opt/skidway/{v}", "mtime": v} for v in ("1", "2", "3", "4")]

@@ -52,6 +52,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     tiers.topics_to_load,
     units.drop_in,
     units.unit_text,
+    versions.is_older,
     versions.python_problem,
     versions.superfluous,
     versions.wheels_for,

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from packaging.version import Version
+
 _VERSION = re.compile(
     r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
 )
@@ -65,6 +67,14 @@ def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
         f"{found.strip()}: make wheels with the Python that the hosts have, or set skidway_python. "
         "Nothing was changed."
     )
+
+
+def is_older(version: object, than: str) -> bool:
+    """Whether a version goes back from another one, by PEP 440; not so when there is no other.
+
+    The inventory may say 0.2 as a number. Raises InvalidVersion.
+    """
+    return bool(than) and Version(str(version)) < Version(than)
 
 
 def superfluous(

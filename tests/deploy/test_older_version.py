@@ -1,0 +1,93 @@
+"""A fleet of an older Skidway comes to this one and goes back: two codes, and messages that differ.
+
+What is older was installed by its own playbooks (support.older). Lines are written all the while.
+Each test stands on those before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.packaging import wheels
+from support import hosts, older
+from support.control_node import COLLECTION
+from support.fleet import NEXT, PRESS, Fleet
+from support.fleet_inventory import HOSTS
+from support.fleet_verdict import loaded_to_the_end, pressed_once
+from support.hosts import Host
+
+pytestmark = pytest.mark.operations
+
+LINES = "through-versions"
+AUDIT_LOG = "journalctl --namespace=skidway -u skidway-audit --no-pager"
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Three hosts with the older version, and lines."""
+    collection = older.make(tmp_path_factory.mktemp("versions"))
+    wheels.collect(NEXT)
+    with hosts.running(HOSTS) as run:
+        found = Fleet(run)
+        found.control.use(collection)
+        change_version(found, older.VERSION)
+        found.control.succeed("site")
+        found.control.use(COLLECTION)
+        found.start_press(LINES)
+        yield found
+
+
+def change_version(fleet: Fleet, version: str) -> None:
+    """In the inventory, as an operator does before an upgrade."""
+    fleet.inventory["all"]["vars"]["skidway_version"] = version
+    fleet.control.write(fleet.inventory)
+
+
+def all_have(fleet: Fleet, version: str) -> bool:
+    """Every program of every host is of it, and lines are still written."""
+    found = {each for host in fleet.run.hosts.values() for each in fleet.versions(host).values()}
+    pressing = [host.read(f"systemctl is-active {PRESS}") for host in fleet.applications]
+    return found == {version} and pressing == ["active"] * len(pressing)
+
+
+def test_what_the_older_version_wrote_is_loaded_by_it(fleet: Fleet) -> None:
+    """The older fleet is whole before it is upgraded: rows, and the audit's word for them."""
+    assert all_have(fleet, older.VERSION)
+    loaded_to_the_end(fleet)
+
+
+def test_it_comes_to_this_version(fleet: Fleet) -> None:
+    """upgrade.yml of this tree takes over what another one has installed, behind the gate."""
+    change_version(fleet, NEXT)
+    fleet.control.succeed("upgrade")
+    assert all_have(fleet, NEXT)
+    loaded_to_the_end(fleet)
+
+
+def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
+    """The older version reads what this one left; no message came to an audit that is too old for
+    it, so nothing became unknown."""
+    change_version(fleet, older.VERSION)
+    fleet.control.succeed("upgrade")
+    assert all_have(fleet, older.VERSION)
+    agents = [started_at(host, "skidway-agent") for host in fleet.applications]
+    assert started_at(fleet.server, "skidway-audit") > max(agents)
+    assert "message_refused" not in fleet.server.read(AUDIT_LOG)
+    loaded_to_the_end(fleet)
+
+
+def started_at(host: Host, unit: str) -> int:
+    """Microseconds of the clock that all hosts of this machine share."""
+    return int(host.read(f"systemctl show -P ExecMainStartTimestampMonotonic {unit}"))
+
+
+def test_it_comes_again_and_no_line_was_lost_or_doubled(fleet: Fleet) -> None:
+    """Through three changes of version each line is a row, once."""
+    change_version(fleet, NEXT)
+    fleet.control.succeed("upgrade")
+    assert all_have(fleet, NEXT)
+    last = fleet.stop_press()
+    loaded_to_the_end(fleet)
+    pressed_once(fleet, LINES, last)

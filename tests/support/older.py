@@ -1,0 +1,43 @@
+"""Skidway as it was: its collection and its wheels, made by its own tree.
+
+The commit is one that operators could have installed, and whose messages differ from those of now:
+seals had no `final` yet. A version that is released takes its place.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from support.control_node import ROOT, WHEELS
+
+COMMIT = "af66a2e284e1eb053eb48e8c4054b3c295da973a"
+VERSION = "0.0.9"
+
+
+def make(folder: Path) -> Path:
+    """Its wheels among those of the control node; returns its collection."""
+    tree = folder / "older"
+    _unpack(tree)
+    command = [sys.executable, "-m", "deploy.packaging.wheels", "--version", VERSION]
+    done = subprocess.run(
+        command, cwd=tree, env={**os.environ, "PYTHONPATH": str(tree)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    shutil.rmtree(WHEELS / VERSION, ignore_errors=True)
+    shutil.copytree(tree / "dist" / "wheels" / VERSION, WHEELS / VERSION)
+    return tree / "deploy" / "ansible"
+
+
+def _unpack(tree: Path) -> None:
+    archive = subprocess.run(
+        ["git", "-C", str(ROOT), "archive", COMMIT], capture_output=True, check=True
+    )
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        files.extractall(tree, filter="data")
