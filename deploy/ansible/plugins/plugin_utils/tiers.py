@@ -7,7 +7,7 @@ agents have just now: what an agent wrote before its source was taken away is ju
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from .inventory import Clusters, Groups, HostVars, cluster_of, listed
@@ -25,20 +25,31 @@ def exempt_topics(
 
     A cluster that mirrors others counts as one that is published to only if it has agents.
     """
-    published = {cluster_of(hosts[name], clusters) for name in groups.get("agents", [])}
+    published = _published(clusters, (hosts[name] for name in groups.get("agents", [])))
     loaders = [hosts[name] for name in groups.get("loaders", [])]
     exempt: dict[str, list[str]] = {"mirror": [], "hdfs": []}
     for name in clusters:
         if name in published or not _mirrors(clusters, name):
             exempt["mirror"] += _unmirrored(clusters, name)
-            exempt["hdfs"] += _unloaded(clusters, name, loaders)
+            exempt["hdfs"] += _unloaded(clusters, name, loaders, published)
     there = {"mirror": any(_mirrors(clusters, name) for name in clusters), "hdfs": bool(loaders)}
     return {tier: patterns for tier, patterns in exempt.items() if patterns and there[tier]}
 
 
-def topics_to_load(clusters: Clusters, cluster: str) -> list[str]:
-    """What a loader at this cluster loads without saying: all that it mirrors, or else all."""
-    return [rf"{source}\..*" for source in _mirrors(clusters, cluster)] or [".*"]
+def topics_to_load(clusters: Clusters, cluster: str, agents: Iterable[HostVars] = ()) -> list[str]:
+    """What a loader at this cluster loads without saying: all, and of a cluster without agents of
+    its own that mirrors others, what it mirrors."""
+    return _topics_to_load(clusters, cluster, _published(clusters, agents))
+
+
+def _topics_to_load(clusters: Clusters, cluster: str, published: Collection[str]) -> list[str]:
+    mirrored = [rf"{source}\..*" for source in _mirrors(clusters, cluster)]
+    return mirrored if mirrored and cluster not in published else [".*"]
+
+
+def _published(clusters: Clusters, agents: Iterable[HostVars]) -> set[str]:
+    """The clusters that agents publish to."""
+    return {cluster_of(agent, clusters) for agent in agents}
 
 
 def lost_tiers_problem(
@@ -72,17 +83,18 @@ def _unmirrored(clusters: Clusters, name: str) -> list[str]:
     return _all_but(name, [rf"{name}\.(?:{topic})" for topic in topics])
 
 
-def _unloaded(clusters: Clusters, name: str, loaders: Iterable[HostVars]) -> list[str]:
+def _unloaded(
+    clusters: Clusters, name: str, loaders: Iterable[HostVars], published: Collection[str]
+) -> list[str]:
     """The topics of a cluster that no loader takes, neither there nor where they are mirrored."""
     by_loader = []
     for loader in loaders:
         here = cluster_of(loader, clusters)
         given = [_pattern(text) for text in _given(loader)]
+        taken = given or _topics_to_load(clusters, here, published)
         if here == name:
-            own = given or ([] if _mirrors(clusters, here) else [".*"])
-            by_loader.append(_all_but(name, [rf"{name}\.(?:{topic})" for topic in own]))
+            by_loader.append(_all_but(name, [rf"{name}\.(?:{topic})" for topic in taken]))
         elif name in _mirrors(clusters, here):
-            taken = given or topics_to_load(clusters, here)
             by_loader.append([*_unmirrored(clusters, name), *_all_but(name, taken)])
     return _in_each(name, by_loader)
 
