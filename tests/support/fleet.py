@@ -89,7 +89,7 @@ class Fleet:
 
     def load(self) -> None:
         """What the timer does at night."""
-        self.server.run("systemctl start skidway-loader.service", within_s=300)
+        self.server.run("systemctl start skidway-loader.service", within_s=900)
 
     def rows(self) -> dict[str, dict[str, list[str]]]:
         """The rows of the output: topic, host, values in the order of their files."""
