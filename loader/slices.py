@@ -44,6 +44,8 @@ Bools = npt.NDArray[np.bool_]
 
 CHUNK_ROWS: Final = 65_536
 CHUNK_BYTES: Final = 32 << 20
+CHUNK_BATCHES: Final = 4_096
+"""A batch of two records takes kilobytes as columns, whatever its bytes are."""
 
 STRADDLE: Final = "straddle"
 NOT_ANNOUNCED: Final = "not-announced"
@@ -138,7 +140,7 @@ class SliceLoad:
         """Consumes whole batches in offset order, the first one holding or following the first
         offset, until the range is covered or has to end."""
         pending: list[DecodedBatch] = []
-        size = 0
+        rows = size = 0
         for raw, header in self._read(batches):
             stop = self._hole(self._position, header.base_offset)
             if stop is None and header.base_offset >= self._piece.end:
@@ -149,10 +151,13 @@ class SliceLoad:
                 self._end(stop)
                 break
             self._position = header.last_offset + 1
+            rows += len(pending[-1].offsets)
             size += _bytes(pending[-1])
-            if sum(map(_rows, pending)) >= CHUNK_ROWS or size >= CHUNK_BYTES:
+            if rows >= CHUNK_ROWS or size >= CHUNK_BYTES or len(pending) >= CHUNK_BATCHES:
                 self._process(pending)
-                pending, size = [], 0
+                pending, rows, size = [], 0, 0
+                if self._result.stop is None:
+                    del self._headers[:-1]  # the range will not end before these any more
             if self._position >= self._piece.end or self._result.stop:
                 break
         if self._position < self._piece.end and self._result.stop is None:
@@ -319,10 +324,6 @@ class SliceLoad:
                 header.base_offset, header.last_offset, header.crc, header.leader_epoch
             )
         return result
-
-
-def _rows(batch: DecodedBatch) -> int:
-    return len(batch.offsets)
 
 
 def _bytes(batch: DecodedBatch) -> int:

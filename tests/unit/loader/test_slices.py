@@ -287,21 +287,37 @@ def test_a_slice_of_control_batches_is_covered() -> None:
     assert (result.end, result.stop, result.files) == (1, None, ())
 
 
-def test_chunks_are_bounded_by_what_batches_unpack_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches that shrink a hundredfold are not gathered by their size on the wire."""
-    monkeypatch.setattr("loader.slices.CHUNK_BYTES", 100_000)
-    sizes: list[int] = []
+@pytest.fixture
+def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
+    """The values of each chunk, as it is decoded."""
+    found: list[pa.BinaryArray] = []
     decode = Decoder.decode
 
     def noted(self: Decoder, values: pa.BinaryArray) -> Decoded:
-        sizes.append(values.nbytes)
+        found.append(values)
         return decode(self, values)
 
     monkeypatch.setattr(Decoder, "decode", noted)
-    records = [Record(first=10 * index, value=datum("x" * 50_000)) for index in range(12)]
-    run(records)
-    assert len(sizes) >= 4
-    assert max(sizes) < 300_000
+    return found
+
+
+def test_chunks_are_bounded_by_what_batches_unpack_to(
+    chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches that shrink a hundredfold are not gathered by their size on the wire."""
+    monkeypatch.setattr("loader.slices.CHUNK_BYTES", 100_000)
+    run([Record(first=10 * index, value=datum("x" * 50_000)) for index in range(12)])
+    assert len(chunks) >= 4
+    assert max(values.nbytes for values in chunks) < 300_000
+
+
+def test_chunks_are_bounded_by_their_batches(
+    chunks: list[pa.BinaryArray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents with little to say make batches of a record or two: each has its price in memory."""
+    monkeypatch.setattr("loader.slices.CHUNK_BATCHES", 2)
+    run(lines(15))
+    assert [len(values) for values in chunks] == [6, 6, 3]
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
