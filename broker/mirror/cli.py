@@ -1,7 +1,8 @@
 """`skidway mirror status`: how the mirrors of a running broker follow their sources.
 
 Mirrors run inside of a broker, so this only asks its /health. Exit status 0: all is well; 1:
-something is stopped and waits for an operator; 3: the broker, or one of its sources, is away.
+something is stopped and waits for an operator, a mirrored partition that the broker itself does not
+serve among it; 3: the broker, or one of its sources, is away.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ COLUMNS: Final = (
     "checking",
     "waiting",
     "stopped",
+    "unserved",
     "gaps",
     "last_failure",
 )
@@ -53,7 +55,7 @@ def register(subparsers: Any) -> None:
 
 
 def _status(args: argparse.Namespace) -> int:
-    sources = list(health(_url(args)).get("mirrors", []))
+    sources = with_unserved(health(_url(args)))
     if args.json:
         print_json(sources)
     elif not sources:
@@ -65,9 +67,27 @@ def _status(args: argparse.Namespace) -> int:
     return exit_status(sources)
 
 
+def with_unserved(document: Mapping[str, Any]) -> list[Source]:
+    """The mirrors of a /health, each with `unserved`: those of its partitions that the broker does
+    not serve, as after the loss of a disk, with reasons. The mirror waits for them and is not at
+    fault, so it does not call them stopped."""
+    unserved = document.get("stopped_partitions", {})
+    return [
+        {
+            **source,
+            "unserved": {n: why for n, why in unserved.items() if n.startswith(_prefix(source))},
+        }
+        for source in document.get("mirrors", [])
+    ]
+
+
+def _prefix(source: Source) -> str:
+    return f"{source['cluster']}."
+
+
 def exit_status(sources: Sequence[Source]) -> int:
     """0, or what is worst."""
-    if any(each["stopped_count"] for each in sources):
+    if any(each["stopped_count"] or each["unserved"] for each in sources):
         return STOPPED
     return 0 if all(each["reachable"] for each in sources) else AWAY
 
@@ -77,7 +97,7 @@ def details(sources: Sequence[Source]) -> list[str]:
     lines = []
     for source in sources:
         cluster = source["cluster"]
-        for what in ("stopped", "waiting", "left_out"):
+        for what in ("stopped", "unserved", "waiting", "left_out"):
             words = what.replace("_", " ")
             lines += [f"{words}: {cluster}: {n}: {reason}" for n, reason in source[what].items()]
         for name, offset in source["unverifiable"].items():
@@ -135,6 +155,7 @@ def _row(source: Source) -> dict[str, Any]:
         "checking": source["checking"],
         "waiting": len(source["waiting"]),
         "stopped": source["stopped_count"],
+        "unserved": len(source["unserved"]),
         "gaps": sum(map(len, source["gaps"].values())),
         "last_failure": source["last_failure"] or None,
     }

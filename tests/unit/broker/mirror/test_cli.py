@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from broker.mirror.cli import details, exit_status
+from broker.mirror.cli import details, exit_status, with_unserved
 
 
 def source(**changes: Any) -> dict[str, Any]:
     return {
         "cluster": "dc1", "reachable": True, "partitions": 1, "lag": 0, "lag_unknown": 0,
         "checking": 0, "stopped_count": 0, "stopped": {}, "waiting": {}, "unverifiable": {},
-        "left_out": {}, "gaps": {}, "last_failure": "", **changes,
+        "unserved": {}, "left_out": {}, "gaps": {}, "last_failure": "", **changes,
     }  # fmt: skip
 
 
@@ -29,6 +29,7 @@ AWAY = source(reachable=False)
         ([source(gaps={"dc1.logs-0": ["1-2 expired"]})], 0),
         ([source(), STOPPED], 1),
         ([AWAY, STOPPED], 1),
+        ([source(unserved={"dc1.logs-0": "is not in any log directory"})], 1),
         ([source(), AWAY], 3),
         ([source(reachable=None)], 3),
     ],
@@ -43,7 +44,8 @@ def test_every_name_has_its_reason() -> None:
     told = details(
         [
             source(
-                stopped={"dc1.a-0": "diverged"}, waiting={"dc1.b-0": "the log refused a write"},
+                stopped={"dc1.a-0": "diverged"}, unserved={"dc1.f-0": "lost"},
+                waiting={"dc1.b-0": "the log refused a write"},
                 left_out={"c": "too long"}, unverifiable={"dc1.d-0": 7},
                 gaps={"dc1.e-1": ["3-9 expired", "12-13 missing-in-source"]},
             )
@@ -51,8 +53,21 @@ def test_every_name_has_its_reason() -> None:
     )  # fmt: skip
     assert told == [
         "stopped: dc1: dc1.a-0: diverged",
+        "unserved: dc1: dc1.f-0: lost",
         "waiting: dc1: dc1.b-0: the log refused a write",
         "left out: dc1: c: too long",
         "unverifiable: dc1: dc1.d-0: below offset 7",
         "gaps: dc1: dc1.e-1: 3-9 expired, 12-13 missing-in-source",
     ]
+
+
+def test_a_partition_that_the_broker_does_not_serve_is_no_good_mirror() -> None:
+    """After the loss of a disk nothing of the mirror is stopped, and nothing is mirrored either; a
+    partition of the broker's own topics is not the mirror's."""
+    document = {
+        "mirrors": [source(), source(cluster="dc2")],
+        "stopped_partitions": {"dc1.logs-0": "lost", "own-0": "lost", "dc12.logs-0": "lost"},
+    }
+    first, second = with_unserved(document)
+    assert (first["unserved"], second["unserved"]) == ({"dc1.logs-0": "lost"}, {})
+    assert with_unserved({}) == []
