@@ -66,11 +66,22 @@ def test_it_comes_to_this_version(fleet: Fleet) -> None:
     loaded_to_the_end(fleet)
 
 
-def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
-    """The older version reads what this one left; no message came to an audit that is too old for
-    it, so nothing became unknown."""
+def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -> None:
+    """Settings that the roles derive are of their own time: the older audit does not start with
+    one, and is back at the version before. All others have gone back already."""
     change_version(fleet, older.VERSION)
-    fleet.control.succeed("upgrade")
+    played = fleet.control.play("upgrade")
+    assert played.returncode != 0
+    assert "unknown key 'exempt.hdfs'" in " ".join(played.output.replace("''", "'").split())
+    assert "The audit is back at the version before." in played.output
+    assert fleet.versions(fleet.server)["audit"] == NEXT
+    assert fleet.audit("hosts")[0] == 0
+
+
+def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
+    """Without that setting the older version reads what this one left; no message came to an audit
+    that is too old for it, so nothing became unknown."""
+    fleet.control.succeed("upgrade", "-e", '{"audit_exempt": {}}')
     assert all_have(fleet, older.VERSION)
     agents = [started_at(host, "skidway-agent") for host in fleet.applications]
     assert started_at(fleet.server, "skidway-audit") > max(agents)
