@@ -23,6 +23,7 @@ from schemas.codec import Codec
 from schemas.single_object import schema_text
 from support import agent_world
 from support.agent_world import Brokers, Record, World, datum_text, records_of, settings
+from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
 
@@ -408,37 +409,39 @@ EVERYTHING_SURE = frozenset({"growth", "settings"})
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 @pytest.mark.parametrize("block", range(3))
 def test_kills_growth_and_new_settings_lose_and_double_nothing(
-    partitioning: str, block: int
+    partitioning: str, block: int, seeds: Seeds
 ) -> None:
     """Every line arrives exactly once, and the agent's counts are the rows', whatever is killed."""
-    for seed in range(block * 7, block * 7 + 7):
+    for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)
 
 
 @pytest.mark.parametrize("block", range(3))
-def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int) -> None:
+def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int, seeds: Seeds) -> None:
     """Truncation, deletion and power loss cost what they destroyed, and that is set apart."""
-    for seed in range(1000 + block * 10, 1000 + block * 10 + 10):
+    for seed in seeds(range(1000 + block * 10, 1000 + block * 10 + 10)):
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})
 
 
 @pytest.mark.parametrize("block", range(2))
-def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int) -> None:
+def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds: Seeds) -> None:
     """A pattern that means no rotated name: every generation is found, whatever is killed when."""
-    for seed in range(3000 + block * 10, 3000 + block * 10 + 10):
+    for seed in seeds(range(3000 + block * 10, 3000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow"})
 
 
 @pytest.mark.parametrize("block", range(2))
-def test_generations_that_were_deleted_unread_are_declared(block: int) -> None:
+def test_generations_that_were_deleted_unread_are_declared(block: int, seeds: Seeds) -> None:
     """With two generations kept and rotations faster than looks: lost, and said so."""
-    for seed in range(4000 + block * 10, 4000 + block * 10 + 10):
+    for seed in seeds(range(4000 + block * 10, 4000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow", "oldest"})
 
 
-def test_promises_of_another_version_are_set_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_promises_of_another_version_are_set_apart(
+    monkeypatch: pytest.MonkeyPatch, seeds: Seeds
+) -> None:
     """Another program version replays nothing: what was promised is uncertain, the rest exact."""
-    for seed in range(2000, 2012):
+    for seed in seeds(range(2000, 2012)):
         schedule = Schedule(seed, "file", EVERYTHING_SURE | {"version"})
         for module in (recipe, replay):
             monkeypatch.setattr(module, "program_version", lambda s=schedule: f"v{s.version}")

@@ -48,6 +48,7 @@ from audit.reconcile import verdicts
 from audit.roster import Roster
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
+from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
 
@@ -571,9 +572,9 @@ RUNS = range(80)
     ],
     ids=["ordinary", "no-old-files", "clock-steps", "long", "drains"],
 )
-def test_never_falsely_complete_and_complete_in_the_end(faults: Faults) -> None:
+def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """Late lines, old files, several clocks, any order: no false word, and then the right one."""
-    for seed in RUNS:
+    for seed in seeds(RUNS):
         world, complete = _run(seed, faults)
         assert complete == world.expected_complete(), f"seed {seed}"
 
@@ -596,23 +597,25 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults) -> None:
         name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True
     ),
 )
-def test_faults_never_make_a_bucket_falsely_complete(faults: Faults) -> None:
+def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seeds) -> None:
     """Lost and doubled rows, vanished files, lost messages, restored states: none is hidden."""
-    _run_all(RUNS, faults)
+    _run_all(seeds(RUNS), faults)
 
 
 @pytest.mark.parametrize("faults", [Faults(drains=True), Faults(drains=True, old_files=False)])
-def test_what_an_agent_delivered_that_left_for_good_is_complete(faults: Faults) -> None:
+def test_what_an_agent_delivered_that_left_for_good_is_complete(
+    faults: Faults, seeds: Seeds
+) -> None:
     """Its last word is enough: no seal comes behind it, and no bucket waits for one."""
-    for seed in RUNS:
+    for seed in seeds(RUNS):
         world, complete = _run(seed, faults, World.leave)
         assert complete == world.expected_complete(), f"seed {seed}"
 
 
-def test_a_loss_and_a_double_in_one_bucket_do_not_cancel() -> None:
+def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
     """The schedules do lose and double rows within one bucket; counting alone would be fooled."""
     fooled = 0
-    for seed in RUNS:
+    for seed in seeds(RUNS):
         world, complete = _run(seed, Faults(lost_rows=True, doubled_rows=True))
         counted: dict[int, int] = defaultdict(int)
         for message in world.all_messages:
@@ -628,9 +631,9 @@ def test_a_loss_and_a_double_in_one_bucket_do_not_cancel() -> None:
     assert fooled > 0
 
 
-def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete() -> None:
+def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(seeds: Seeds) -> None:
     """Whatever beginning of the topic is gone, nothing is called complete that is not."""
-    for seed in RUNS:
+    for seed in seeds(RUNS):
         faults = Faults(lost_rows=True, deletes=True)
         world, complete = _run(seed, faults)
         for kept in range(0, len(world.all_messages), 7):

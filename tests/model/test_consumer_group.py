@@ -12,7 +12,6 @@ every partition has one owner and every record was delivered. Without any fault 
 
 from __future__ import annotations
 
-import os
 import random
 import uuid
 from collections.abc import Callable
@@ -36,6 +35,7 @@ from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 from support.memory_zookeeper import Fate, MemoryCoordinator, MemoryZooKeeper
+from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
 
@@ -327,16 +327,10 @@ def everything(world: World) -> list[tuple[TopicPartition, int]]:
     return [(tp, o) for tp in world.partitions() for o in range(world.cluster.log(tp).end)]
 
 
-def seeds() -> range:
-    """MODEL_SEED=n runs one seed again."""
-    chosen = os.environ.get("MODEL_SEED")
-    return range(SEEDS) if chosen is None else range(int(chosen), int(chosen) + 1)
-
-
-def test_no_partition_has_two_readers_and_no_record_is_skipped() -> None:
+def test_no_partition_has_two_readers_and_no_record_is_skipped(seeds: Seeds) -> None:
     """Whatever befalls members, sessions and answers: at least once, one reader at a time."""
     repeats = fenced = 0
-    for seed in seeds():
+    for seed in seeds(range(SEEDS)):
         try:
             world = run(seed, faults=True)
             names = [member.name for member in world.members]
@@ -346,24 +340,23 @@ def test_no_partition_has_two_readers_and_no_record_is_skipped() -> None:
             missing = [each for each in everything(world) if each not in world.deliveries]
             assert not missing, f"never delivered: {len(missing)}, first {missing[0]}"
         except AssertionError as error:
-            raise AssertionError(f"MODEL_SEED={seed}: {error}") from error
+            raise AssertionError(f"seed {seed}: {error}") from error
         repeats += sum(count - 1 for count in world.deliveries.values())
         fenced += world.zookeeper.refused_writes
-    if len(seeds()) == SEEDS:  # the schedules reach what they are for
-        assert repeats > 100
-        assert fenced > 100
+    assert repeats > 0, "the schedules reach a repeat"
+    assert fenced > 0, "the schedules reach a refused write"
 
 
-def test_without_faults_every_record_comes_once() -> None:
+def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
     """Members that come and leave in order, and partitions that are added, repeat nothing."""
-    for seed in seeds():
+    for seed in seeds(range(SEEDS)):
         try:
             world = run(seed, faults=False)
             counts: dict[Any, int] = dict.fromkeys(everything(world), 1)
             wrong = [each for each, n in counts.items() if world.deliveries.get(each) != n]
             assert not wrong, f"not delivered once: {len(wrong)}, first {wrong[0]}"
         except AssertionError as error:
-            raise AssertionError(f"MODEL_SEED={seed}: {error}") from error
+            raise AssertionError(f"seed {seed}: {error}") from error
 
 
 def sees(mutation: AbstractContextManager[Any]) -> bool:

@@ -319,7 +319,7 @@ class World:
         return any(self.now - each.born > 120 for each in self.open)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", range(SEEDS), indirect=True)
 def test_random_schedules(seed: int) -> None:
     """The promises above, under a schedule of its own."""
     world = World(seed)

@@ -339,7 +339,7 @@ def test_three_runs_with_a_crash() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_long_random_schedules(seed: int) -> None:
     """Long runs with compaction, crashes and lost answers keep the same promises."""
     print(f"seed {seed}")

@@ -58,7 +58,7 @@ def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
     return records
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
     """Cut into any slices and any loads, a partition gives the sequential rule's rows and marks."""
     choose = random.Random(seed)
@@ -85,7 +85,7 @@ def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
     assert loaded == marks
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(10), indirect=True)
 def test_counts_add_up_whatever_the_slices(seed: int) -> None:
     """Counts, bytes and checksum of the used slices are those of one walk over everything."""
     choose = random.Random(seed)
@@ -102,7 +102,7 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
         assert total == sums
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
     """Where a partition has to wait does not depend on how it is cut: before the first record
     that counts and whose file is unknown. What is behind it is not used."""

@@ -189,7 +189,7 @@ class Model:
             assert end == log.end or gaps.covers(named, number, end, log.end)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", range(SEEDS), indirect=True)
 def test_a_mirror_is_its_source_with_every_hole_named(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,7 +200,7 @@ def test_a_mirror_is_its_source_with_every_hole_named(
     model.heal()
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", range(SEEDS), indirect=True)
 def test_another_history_is_never_mixed_in(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -217,6 +217,4 @@ class Logs(RuleBasedStateMachine):
 
 
 TestLogs = Logs.TestCase
-TestLogs.settings = settings(
-    max_examples=50, stateful_step_count=40, deadline=None, phases=(Phase.generate,), database=None
-)
+TestLogs.settings = settings(stateful_step_count=40, phases=(Phase.generate,))

@@ -252,4 +252,4 @@ def summary(state: State) -> Any:
 
 
 TestRegistries = Registries.TestCase
-TestRegistries.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestRegistries.settings = settings(stateful_step_count=40)

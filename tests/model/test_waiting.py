@@ -13,6 +13,7 @@ from audit.evidence import Fold
 from audit.messages import Message
 from audit.waiting import Proof, proofs
 from model.test_audit import BUCKET_MS, LATENESS_MS, POLICY, SECOND, Faults, World
+from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
 
@@ -69,10 +70,10 @@ class Gate(World):
         name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True
     ),
 )
-def test_a_host_is_never_proven_wrongly(faults: Faults) -> None:
+def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
     """Late lines, clocks that step, lost rows and messages, vanished files, restored states."""
     proven = 0
-    for seed in RUNS:
+    for seed in seeds(RUNS):
         world = Gate(seed, faults)
         for _ in range(faults.steps):
             world.step()
@@ -81,9 +82,9 @@ def test_a_host_is_never_proven_wrongly(faults: Faults) -> None:
     assert proven > 0, "the schedules reach a proof"
 
 
-def test_a_host_is_proven_in_the_end() -> None:
+def test_a_host_is_proven_in_the_end(seeds: Seeds) -> None:
     """Once all is read, counted and loaded, and time has gone on."""
-    for seed in RUNS:
+    for seed in seeds(RUNS):
         world = Gate(seed, Faults())
         for _ in range(world.faults.steps):
             world.step()

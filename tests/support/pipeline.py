@@ -11,8 +11,6 @@ from __future__ import annotations
 import collections
 import itertools
 import json
-import os
-import random
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -339,10 +337,3 @@ def source(topic: str, folder: Path, pattern: str = "*.log", **settings: Any) ->
 def lines_of(table: pa.Table) -> Iterator[str]:
     """The `line` column of raw rows."""
     yield from table.column("line").to_pylist() if table.num_rows else ()
-
-
-def seed() -> int:
-    """Of this run; printed, so that what is random can be had again with SKIDWAY_SEED."""
-    chosen = int(os.environ.get("SKIDWAY_SEED", random.SystemRandom().randrange(1 << 32)))
-    print(f"SKIDWAY_SEED={chosen}")
-    return chosen

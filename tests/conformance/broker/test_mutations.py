@@ -137,7 +137,7 @@ def contiguous(core: BrokerCore) -> int:
             offset = header.last_offset + 1
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(6), indirect=True)
 def test_batches_that_lie_are_refused_or_read_back(
     tmp_path: Path, core: BrokerCore, seed: int
 ) -> None:

@@ -13,6 +13,7 @@ from skidway.kafka.client.fetching import Fetched, Fetching, PlannedFetch, whole
 from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.types import TopicPartition
+from support.randomness import Seeds
 
 A, B = Address("a", 1), Address("b", 1)
 TP = TopicPartition("t", 0)
@@ -231,9 +232,9 @@ class Log:
         return part(records[: self.random.randint(0, max_bytes)])
 
 
-def test_every_batch_once_whatever_the_answers() -> None:
+def test_every_batch_once_whatever_the_answers(seeds: Seeds) -> None:
     """Random cuts, errors, lost connections, early starts, moved leaders: all, once, in order."""
-    for seed in range(300):
+    for seed in seeds(range(300)):
         log, fetching = Log(seed), make(max_bytes=200)
         fetching.seek(TP, 0)
         found: list[bytes] = []

@@ -1,0 +1,102 @@
+"""`make explore`: the random tests with new seeds, round after round, until the time is over.
+
+A round is every test with the mark `random`, each once, under a number of its own; numbers count up
+from SEED. For each failure one line is printed, which replays it. The exit status is 1 when there
+was one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+SUITES = ("tests/unit", "tests/model")
+NUMBERS = 1 << 20
+"""Numbers are drawn below this, so that a test's seeds stay below 2^41."""
+GRACE_S = 600.0
+"""A round that was begun in time may take so much longer."""
+GOOD, FAILED = (0, 1)  # of pytest's exit statuses, those of a round that ran
+
+
+class NoRound(Exception):
+    """pytest did not run the round."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Explores; the exit status."""
+    parser = argparse.ArgumentParser(prog="explore", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--seed", type=int, help="the first round's number (default: any)")
+    parser.add_argument("--processes", default="auto", help="how many tests run at once")
+    parser.add_argument("tests", nargs="*", default=list(SUITES), help="(default: %(default)s)")
+    args = parser.parse_args(arguments)
+    number = random.SystemRandom().randrange(NUMBERS) if args.seed is None else args.seed
+    deadline = time.monotonic() + 60 * args.minutes
+    rounds, tried, failures = 0, 0, 0
+    while rounds == 0 or time.monotonic() < deadline:
+        begin = time.monotonic()
+        count, failed = _round(number, args.tests, args.processes, deadline)
+        for test in failed:
+            print(f"FAILED  {_replay(number, test)}", flush=True)
+        took = time.monotonic() - begin
+        print(f"round {number}: {count} tests, {len(failed)} failed, {took:.0f} s", flush=True)
+        rounds, tried, failures = rounds + 1, tried + count, failures + len(failed)
+        number += 1
+    print(f"{tried - failures} passed, {failures} failed")
+    return 1 if failures or not tried else 0
+
+
+def _round(number: int, tests: list[str], processes: str, deadline: float) -> tuple[int, list[str]]:
+    """How many tests ran, and the ids of those that failed. NoRound when pytest could not run."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [
+            *(sys.executable, "-m", "pytest", "--quiet", "--no-header", "-p", "no:cacheprovider"),
+            *("-n", processes, "-m", "random", f"--hypothesis-seed={number}"),
+            *("--override-ini", "junit_family=xunit1", f"--junit-xml={report}", *tests),
+        ]
+        limit = max(0.0, deadline - time.monotonic()) + GRACE_S
+        try:
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                timeout=limit,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise NoRound(f"round {number} did not end in {limit:.0f} s") from error
+        if done.returncode not in (GOOD, FAILED):
+            raise NoRound(f"pytest ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        cases = list(ET.parse(report).getroot().iter("testcase"))
+        failed = [case for case in cases if list(_faults(case))]
+        for case in failed:
+            for fault in _faults(case):
+                print(fault.text, flush=True)
+        return len(cases), [_id(case) for case in failed]
+
+
+def _faults(case: ET.Element) -> Iterator[ET.Element]:
+    yield from case.iter("failure")
+    yield from case.iter("error")
+
+
+def _id(case: ET.Element) -> str:
+    """The test's id, from its file, class and name."""
+    file = case.get("file", "")
+    module = file.removesuffix(".py").replace("/", ".")
+    inside = case.get("classname", "").removeprefix(module).strip(".")
+    return "::".join(part for part in (file, inside, case.get("name", "")) if part)
+
+
+def _replay(number: int, test: str) -> str:
+    return f".venv/bin/pytest --hypothesis-seed={number} {shlex.quote(test)}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
