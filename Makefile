@@ -1,7 +1,8 @@
 # The set-up is part of every target: `make demo` and `make test` work in a fresh clone.
 # Needed beforehand: Python 3.11 or newer (with venv), make, a C library.
 
-VENV := .venv
+# NEWEST=yes: with the newest versions that pyproject.toml allows, not the locked ones.
+VENV := .venv$(if $(NEWEST),-newest)
 BIN := $(VENV)/bin
 PACKAGES := skidway schemas audit agent broker loader
 CHECKED := $(PACKAGES) pyspark_skidway.py tests bench deploy
@@ -17,30 +18,34 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # The tests, those first that fail fastest.
 SUITES := unit model crash conformance e2e
 
-# Runs pytest and says how long it took. It fails when a test fails and when none ran.
-# REPORTS=DIR: what ran, as XML.
+# $(call PYTEST,NAME,OPTIONS): runs pytest and says how long it took. It fails when a test fails and
+# when none ran. REPORTS=DIR: what ran, as XML.
 PYTEST = started=$$(date +%s); status=0; \
-	$(BIN)/pytest $(WORKERS) $(if $(REPORTS),--junit-xml=$(REPORTS)/$@.xml) $(1) $(ARGS) || status=$$?; \
-	echo "== $@: $$(($$(date +%s) - started)) s, status $$status"; exit $$status
+	$(BIN)/pytest $(if $(REPORTS),--junit-xml=$(REPORTS)/$(1).xml) $(2) $(ARGS) || status=$$?; \
+	echo "== $(1): $$(($$(date +%s) - started)) s, status $$status"; exit $$status
 
 # Suites share the machine with what they wait for: one suite at a time, even with -j.
 .NOTPARALLEL:
 
-.PHONY: help venv install install-dev demo doctor fmt lint type imports check docs-ansible lint-ansible $(SUITES) \
-	peers test foreign test-all bench bench-paper wheels deb clean
+.PHONY: help venv install install-dev lock demo doctor fmt lint type imports check docs-ansible lint-ansible \
+	$(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore \
+	bench bench-paper wheels deb clean
 
 help:
-	@echo 'make demo      the whole pipeline on this machine, on real logs; ARGS="--logs GLOB" for yours'
-	@echo 'make test      formatting rules, types, imports, and all tests that Python and Java suffice for'
-	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root, lint-ansible and test-deploy'
+	@echo 'make demo      the whole pipeline on this machine, under kill -9; ARGS="--quick", "--logs GLOB", "--keep"'
+	@echo 'make test      rules, types, imports, all unit tests, every model, and each promise on real programs'
+	@echo 'make test-deep   every suite, with Apache Kafka and HDFS, whose jars Maven fetches'
+	@echo 'make test-all  both, and what needs Node, Go, Debian packages or root: foreign, lint-ansible, test-deploy'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
 	@echo 'make test-operations   the tasks of docs/operations.md, and services that are there already, on such hosts; not in test-all'
 	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest; PROCESSES=1 for one test at a time'
+	@echo 'make explore   random tests with new seeds; MINUTES=30, SEED=n, ARGS="tests/model/test_agent.py"'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
 	@echo 'make wheels    what hosts without internet install, into dist/wheels; VERSION=x for another version'
 	@echo 'make lint-ansible    yamllint and ansible-lint on deploy/ansible'
 	@echo "make deb       the agent as a Debian package with its own environment, into dist; VERSION=x"
+	@echo 'make lock      resolve the versions in requirements/ anew; NEWEST=yes with any target: without the locks'
 	@echo 'make fmt lint type imports    one tool at a time;  make doctor    what this machine lacks'
 	@echo 'make clean     remove what was built (not ./skidway-demo)'
 
@@ -55,17 +60,42 @@ $(BIN)/python:
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# What programs need, and on top of it what tests need; done again when pyproject.toml changes.
+# $(call INSTALL,LOCK,EXTRA). Versions are locked with their hashes, one file a use; our own package
+# comes last and brings none.
+ifdef NEWEST
+INSTALL = $(PIP) install --quiet --editable '.[$(2)]'
+else
+INSTALL = $(PIP) install --quiet --require-hashes --requirement requirements/$(1).txt && \
+	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
+endif
+
+# What programs need; on top of it what tests need; done again when the versions change.
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
 
-$(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable '.[demo]'
+$(VENV)/.installed: pyproject.toml requirements/demo.txt | $(BIN)/python
+	$(call INSTALL,demo,demo)
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable '.[dev]'
+$(VENV)/.installed-dev: pyproject.toml requirements/test.txt | $(BIN)/python
+	$(call INSTALL,test,dev)
 	@touch $@ $(VENV)/.installed
+
+# What only the checks of deploy/ansible need.
+$(VENV)/.installed-deploy: pyproject.toml requirements/deploy.txt | $(BIN)/python
+	$(call INSTALL,deploy,deploy)
+	@touch $@
+
+# For every Python from 3.11 on, and no address in it. A version that two files have is the same.
+UV := uv==0.13.8
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+	--no-header --no-annotate pyproject.toml
+
+lock: $(BIN)/python
+	$(PIP) install --quiet $(UV)
+	$(COMPILE) --extra dev --extra build --output-file requirements/test.txt
+	$(COMPILE) --extra demo --extra build --constraint requirements/test.txt --output-file requirements/demo.txt
+	$(COMPILE) --extra deploy --extra build --constraint requirements/test.txt --output-file requirements/deploy.txt
 
 demo: install
 	$(BIN)/skidway demo $(ARGS)
@@ -87,11 +117,6 @@ imports: install-dev
 	$(BIN)/lint-imports
 
 check: lint type imports
-
-# What only the checks of deploy/ansible need.
-$(VENV)/.installed-deploy: pyproject.toml | $(BIN)/python
-	$(PIP) install --quiet --editable '.[deploy]'
-	@touch $@
 
 # The table of variables in deploy/ansible/README.md.
 docs-ansible: install-dev
@@ -115,42 +140,50 @@ lint-ansible: $(VENV)/.installed-deploy $(COLLECTIONS)/ansible_collections/skidw
 peers: install-dev
 	$(BIN)/python tests/support/peers.py
 
-$(SUITES): install-dev
-	@$(call PYTEST,-m 'not foreign' tests/$@)
-
-crash conformance e2e: peers
-
-# These two only compute, without sockets and clocks: on all cores at once.
-unit model: WORKERS := -n auto
-
-# The others wait for programs as often as they compute. The files of a suite, and the pipelines of
-# e2e, are dealt out to so many processes.
+# How many tests run at once. Those that only compute take every core; the others wait for programs
+# as often as they compute: the files of a suite, and the pipelines of e2e, are dealt out.
 PROCESSES ?= 2
+COMPUTING := -n auto
+DEALT := -n $(PROCESSES) --dist loadgroup
 
-crash conformance: WORKERS := -n $(PROCESSES) --dist loadfile
-e2e: WORKERS := -n $(PROCESSES) --dist loadgroup
+# One suite, whole.
+unit model: install-dev
+	@$(call PYTEST,$@,$(COMPUTING) tests/$@)
 
-test: check $(SUITES)
+crash conformance e2e: install-dev peers
+	@$(call PYTEST,$@,$(DEALT) -m 'not foreign' tests/$@)
+
+# Python, make and PyPI suffice: random tests in short, and of the others those marked `quick`.
+test: check
+	@$(call PYTEST,test-computing,$(COMPUTING) --short -m 'not slow' tests/unit tests/model)
+	@$(call PYTEST,test-programs,$(DEALT) -m quick tests/crash tests/conformance tests/e2e)
+
+test-deep: check $(SUITES)
 
 # Tests that need Node, Go, Debian packages or root carry the mark `foreign`. What they need is
 # installed where that may be done.
 foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign
-	@$(call PYTEST,-m foreign tests)
+	@$(call PYTEST,$@,-m foreign tests)
 
 # The steps of a story: after the first that fails the others mean nothing.
 test-deploy: install-dev $(VENV)/.installed-deploy
 	PYTHONPATH=tests $(BIN)/python -m support.debian
-	@$(call PYTEST,-x -m deploy --durations=0 --durations-min=1 tests/deploy)
+	@$(call PYTEST,$@,-x -m deploy --durations=0 --durations-min=1 tests/deploy)
 
 # The tasks of docs/operations.md, in its own words; and an operator's own ZooKeeper, Apache Kafka,
 # registry, HDFS and Spark.
 test-operations: install-dev $(VENV)/.installed-deploy peers
 	PYTHONPATH=tests $(BIN)/python -m support.debian
-	@$(call PYTEST,-x -m operations --durations=0 --durations-min=1 tests/deploy)
+	@$(call PYTEST,$@,-x -m operations --durations=0 --durations-min=1 tests/deploy)
 
 # TESTED=yes: `make test` was just done.
-test-all: $(if $(TESTED),,test) foreign lint-ansible test-deploy
+test-all: $(if $(TESTED),,test) test-deep foreign lint-ansible test-deploy
+
+# Random tests with new seeds; what fails is printed with the line that replays it.
+explore: install-dev
+	PYTHONPATH=tests $(BIN)/python -m support.explore $(if $(MINUTES),--minutes $(MINUTES)) \
+		$(if $(SEED),--seed $(SEED)) $(ARGS)
 
 bench: install-dev peers
 	$(BIN)/python -m bench.run $(ARGS)
@@ -167,5 +200,5 @@ deb: install
 	$(BIN)/python -m deploy.packaging.deb $(if $(VERSION),--version '$(VERSION)')
 
 clean:
-	rm -rf $(VENV) build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-newest build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

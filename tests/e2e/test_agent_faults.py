@@ -32,7 +32,7 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 # --- killed -------------------------------------------------------------------------------------
 
 
-@STORIES.add()
+@STORIES.add(is_quick=True)
 def agent_killed_while_it_sends(trial: Trial) -> Told:
     """kill -9 in the middle of sending, again and again, while lines go on being written."""
     chance = random.Random(1)

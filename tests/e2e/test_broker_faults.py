@@ -113,7 +113,7 @@ def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
     trial.expect_complete()
 
 
-@STORIES.add()
+@STORIES.add(is_quick=True)
 def broker_killed_while_it_takes(trial: Trial) -> Told:
     """kill -9 of the datacenter's broker in the middle of appending, again and again."""
     chance = random.Random(3)
@@ -143,7 +143,7 @@ def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
     trial.expect_complete()
 
 
-@STORIES.add()
+@STORIES.add(is_quick=True)
 def mirror_killed_while_it_follows(trial: Trial) -> Told:
     """kill -9 of the offline broker: it goes on at its own log's end, offset for offset."""
     with Writer(trial.oracle, "app.log"):
@@ -191,7 +191,7 @@ def broker_stands_still_past_its_session(trial: Trial) -> Told:
     trial.expect_complete()
 
 
-@STORIES.add()
+@STORIES.add(is_quick=True)
 def whole_site_killed_at_once(trial: Trial) -> Told:
     """kill -9 of every program: started again, they go on where they stood."""
     with Writer(trial.oracle, "app.log"):
@@ -205,7 +205,7 @@ def whole_site_killed_at_once(trial: Trial) -> Told:
     trial.expect_complete()
 
 
-@STORIES.add()
+@STORIES.add(is_quick=True)
 def counters_and_collector_killed(trial: Trial) -> Told:
     """kill -9 of what counts: no record is counted twice or not at all, the verdict stands."""
     with Writer(trial.oracle, "app.log"):

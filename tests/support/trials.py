@@ -45,12 +45,16 @@ SITE = "site"
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A fault, what its topic's source needs besides files that end in .log, and its stage."""
+    """A fault, what its topic's source needs besides files that end in .log, and its stage.
+
+    is_quick: `make test` tells it.
+    """
 
     name: str
     tell: Teller
     settings: Mapping[str, Any]
     stage: str = SITE
+    is_quick: bool = False
 
     @property
     def topic(self) -> str:
@@ -74,11 +78,11 @@ class Stories(list[Story]):
         super().__init__(stories)
         self._stage = stage
 
-    def add(self, **settings: Any) -> Callable[[Teller], Teller]:
+    def add(self, *, is_quick: bool = False, **settings: Any) -> Callable[[Teller], Teller]:
         """settings: of the agent's source."""
 
         def added(tell: Teller) -> Teller:
-            self.append(Story(tell.__name__, tell, settings, self._stage))
+            self.append(Story(tell.__name__, tell, settings, self._stage, is_quick))
             return tell
 
         return added

@@ -35,7 +35,7 @@ LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
 COMING = {"audit sample"}
 """Commands that docs/delivery.md announces and calls open."""
 
-NO_PROGRAM = {"demo", "deploy", "dev"}
+NO_PROGRAM = {"build", "demo", "deploy", "dev"}
 """Extras that bring nothing of their own to a host."""
 
 MODULES = {"pyyaml": "yaml"}
@@ -61,6 +61,36 @@ def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
         if not (ROOT / file).exists() or name not in names_in(ROOT / file)
     ]
     assert not missing
+
+
+def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
+    """`make test` keeps each rule of delivery.md, by a unit or model test or on real programs."""
+    rows = [
+        re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", line)
+        for line in (ROOT / "docs/delivery.md").read_text().splitlines()
+        if line.startswith("| ")
+    ]
+    by_programs = [
+        tests
+        for tests in rows
+        if tests and not any(file.startswith(("tests/unit", "tests/model")) for file, _ in tests)
+    ]
+    assert len(by_programs) > 5
+    without = [tests for tests in by_programs if not any(is_quick(*test) for test in tests)]
+    assert not without
+
+
+def is_quick(file: str, name: str) -> bool:
+    """Whether the test, or a story that it tells, is marked for `make test`."""
+    tree = ast.parse((ROOT / file).read_text())
+    marks = [
+        ast.unparse(mark)
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        for mark in node.decorator_list
+        if node.name == name or "STORIES" in ast.unparse(mark)
+    ]
+    return any(mark == "pytest.mark.quick" or "is_quick=True" in mark for mark in marks)
 
 
 def test_every_failure_of_the_guide_names_what_shows_it() -> None:

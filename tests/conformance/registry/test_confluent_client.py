@@ -27,6 +27,7 @@ from schemas.codec import Codec
 from support.registry import Registry
 
 pytestmark = [
+    pytest.mark.quick,
     pytest.mark.conformance,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]

@@ -77,6 +77,7 @@ def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: P
         assert reader.register("u", schema(3)) == 3
 
 
+@pytest.mark.quick
 def test_registries_killed_again_and_again_while_writing(zookeeper: str, tmp_path: Path) -> None:
     """kill -9 of one and then the other under load: what was answered stays, ids stay gapless and
     unambiguous, and both come to the same state."""

@@ -64,6 +64,7 @@ def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker) -> None:
     lines.expect([line for line, _, _ in rows(broker.address, "logs")])
 
 
+@pytest.mark.quick
 def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBroker) -> None:
     """Killed again and again while it reads, promises, sends and checkpoints: every line once."""
     process = agent(source(lines))
@@ -135,6 +136,7 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
             eventually(lambda: False, within_s=every_s, every_s=every_s)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("how", ["running", "standing still", "killed"])
 def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
@@ -256,6 +258,7 @@ def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
     assert f"process {process.program.pid}" in again.stderr
 
 
+@pytest.mark.quick
 def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lines) -> None:
     """It never starts over by itself."""
     process = agent(source(lines))

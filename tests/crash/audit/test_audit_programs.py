@@ -139,6 +139,7 @@ def _counted(report: dict[str, Any], tier: str) -> int:
     return sum(place["count"] for place in places if place["tier"] == tier)
 
 
+@pytest.mark.quick
 def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> None:
     """Offsets, marks and counts move together: nothing twice, nothing left out."""
     for _ in range(4):
@@ -153,6 +154,7 @@ def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> 
     assert counter.stop() == 0
 
 
+@pytest.mark.quick
 def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
     """Its numbers are on the topic already; a new epoch counts again and replaces them."""
     counter = site.counter().start().wait_until(site.ready)
@@ -171,6 +173,7 @@ def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
     assert counter.stop() == 0
 
 
+@pytest.mark.quick
 def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
     """Its store can be lost: the topic has everything."""
     counter = site.counter().start().wait_until(site.ready)
@@ -223,6 +226,7 @@ def _limited(program: list[str], kilobytes: int) -> list[str]:
     return ["bash", "-c", f'ulimit -f {kilobytes} && exec "$@"', "-", *program]
 
 
+@pytest.mark.quick
 def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
     """Nothing is lost: what was not committed is counted at the next start, and the audit is
     complete in the end."""

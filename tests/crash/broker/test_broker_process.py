@@ -65,6 +65,7 @@ def read_values(broker: SkidwayBroker, topic: str, end: int) -> list[bytes]:
     return found
 
 
+@pytest.mark.quick
 def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
     """kill -9 while an idempotent producer sends: every acknowledged record is there, and once."""
     broker = own_broker.start()
@@ -116,6 +117,7 @@ def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
     assert [int(each) for each in found] == sorted(int(each) for each in found)
 
 
+@pytest.mark.quick
 def test_a_duplicate_is_known_after_a_kill(own_broker: SkidwayBroker) -> None:
     """A batch that was acknowledged before kill -9 is answered with its offset when sent again."""
     broker = own_broker.start()

@@ -349,6 +349,7 @@ UNCOVERED = [*range(8), 16]
 """Bytes of a batch that its CRC does not cover: base offset and magic. A higher epoch passes."""
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("at", UNCOVERED)
 @pytest.mark.parametrize("bit", [0, 3, 7])
 def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int) -> None:
@@ -394,6 +395,7 @@ def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+@pytest.mark.quick
 def test_all_that_recovery_believes_is_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

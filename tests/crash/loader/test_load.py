@@ -49,6 +49,7 @@ def test_load_by_load(loading: Loading) -> None:
     assert sum(count.repeats for each in deltas for count in each.counts) == 1000
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("moment", ["staging/*/rows-*", "*.json"])
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
     """A driver killed while tasks write, or as soon as it has committed, loses and doubles
@@ -116,6 +117,7 @@ def test_a_first_load_is_made_in_several(loading: Loading) -> None:
     assert loading.loaded(LIMIT)["rows"] == 0
 
 
+@pytest.mark.quick
 def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
     """Each load is committed for itself: the next run goes on behind the last one."""
     fill(loading, 0, 2500)
@@ -157,6 +159,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loader.run.PATIENCE_S", 0.5)
 
 
+@pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
     """A file that is not announced holds its records back; they come with the announcement, and

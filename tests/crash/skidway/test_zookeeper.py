@@ -56,6 +56,7 @@ def test_death_of_the_jvm_ends_the_program(server: ZooKeeper) -> None:
     assert "the server ended with signal 9" in server.program.output()
 
 
+@pytest.mark.quick
 def test_death_of_the_program_kills_the_jvm(server: ZooKeeper) -> None:
     """No JVM stays behind a killed program; the data directory is free for the next one."""
     with Coordinator(server.address) as session:
