@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 
 from skidway.java import find
 
@@ -10,6 +11,8 @@ FAST: tuple[str, ...] = ("-XX:+UseG1GC",)
 """Where the speed of the program is measured."""
 BRIEF: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """A short life takes half the CPU without the compiler that optimizes."""
+SPARK: Mapping[str, str] = {"spark.driver.defaultJavaOptions": " ".join(BRIEF)}
+"""What tells the same to Spark's driver: most of a load of a test is the start of that JVM."""
 
 
 @functools.cache

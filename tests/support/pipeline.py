@@ -29,6 +29,7 @@ from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing
 from skidway.errors import StateRefused
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
+from support import jvm
 from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
 from support.proxy import Proxy
 
@@ -59,7 +60,7 @@ PATIENT: Mapping[str, Settings] = {
         "audit.interval.ms": 200,
     },
     "broker-dc1": {"zookeeper.session.timeout.ms": 5_000},
-    "loader": {"metrics.listener": None},
+    "loader": {"metrics.listener": None, "spark.conf": jvm.SPARK},
 }
 """Production waits longer; every settings file has these unless the test says otherwise."""
 

@@ -9,17 +9,19 @@ import pytest
 
 from skidway import java
 from skidway.java import DROPPED_OPTION
+from support import jvm
 from support.processes import running
 from support.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 
-SPARK_JOB = """
+SPARK_JOB = f"""
 from pyspark.sql import SparkSession
 spark = (
     SparkSession.builder.master("local[1]")
     .config("spark.ui.enabled", "false")
     .config("spark.sql.shuffle.partitions", "1")
+    .config(map={dict(jvm.SPARK)})
     .getOrCreate()
 )
 rows = spark.range(1000).selectExpr("id % 7 as k").groupBy("k").count().collect()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from skidway import java
+from support import jvm
 from tests.crash.loader.conftest import START_MS, Loading
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
@@ -17,8 +18,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 QUERIES = """
 import json, sys
 from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-broker, registry, topic, late = sys.argv[1:]
+broker, registry, topic, late, settings = sys.argv[1:]
+spark = SparkSession.builder.master("local[1]").config(map=json.loads(settings)).getOrCreate()
 def read(**options):
     given = {"bootstrap.servers": broker, "topic": topic, "slice.records": "300"} | options
     return spark.read.format("skidway").options(**given).load()
@@ -64,9 +65,10 @@ def test_queries(loading: Loading) -> None:
 def queries(loading: Loading, late_ms: int) -> dict[str, Any]:
     """All queries in one Spark session of its own, as a user's program has one."""
     addresses = [loading.cluster.broker, loading.cluster.registry]
+    settings = json.dumps({"spark.ui.enabled": "false", **jvm.SPARK})
     environment = {"PYSPARK_PYTHON": sys.executable, "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
-        [sys.executable, "-c", QUERIES, *addresses, loading.topic, str(late_ms)],
+        [sys.executable, "-c", QUERIES, *addresses, loading.topic, str(late_ms), settings],
         capture_output=True,
         text=True,
         timeout=900,
