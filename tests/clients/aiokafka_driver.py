@@ -15,7 +15,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from clients.commands import serve, text
 
-WITHIN_S = 120.0
+WITHIN_S = 300.0
 T = TypeVar("T")
 
 

@@ -19,7 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from clients.commands import serve, text
 
-WITHIN_S = 120.0
+WITHIN_S = 300.0
 SOON_S = 10.0
 
 

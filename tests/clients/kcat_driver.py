@@ -12,7 +12,7 @@ from typing import Any
 from clients.commands import serve
 from clients.members import Member
 
-WITHIN_S = 120.0
+WITHIN_S = 300.0
 FOUND = re.compile(r"\[\d+\] offset (-?\d+)")
 ASSIGNMENT = re.compile(rb" rebalanced \(.*\): (assigned|revoked): (.*)")
 

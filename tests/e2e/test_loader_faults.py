@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skidway.demo.site import DATACENTER
-from support.pipeline import lines_of, report_of
+from support.pipeline import LOAD_WITHIN_S, lines_of, report_of
 from support.processes import Program, eventually
 from support.trials import Stage, Stories, Story, Told, Trial
 
@@ -76,10 +76,10 @@ def two_loads_at_once(trial: Trial) -> Told:
     slow = stopped_when(trial, lambda: bool(staged(trial)))
     assert not manifests(trial)
     fast = trial.loader().start()
-    assert fast.wait(180) == 0, fast.output()
+    assert fast.wait(LOAD_WITHIN_S) == 0, fast.output()
     assert report_of(fast)[trial.topic]["rows"] == LINES
     slow.signal(signal.SIGCONT)
-    assert slow.wait(180) == 0, slow.output()
+    assert slow.wait(LOAD_WITHIN_S) == 0, slow.output()
     assert report_of(slow)[trial.topic]["rows"] == 0
     assert '"event": "race_lost"' in slow.output()
     trial.expect_exactly()
@@ -94,7 +94,7 @@ def two_loads_at_once(trial: Trial) -> Told:
 def stopped_when(trial: Trial, happened: Callable[[], bool]) -> Program:
     """A load whose driver stands still since then, while Spark's workers go on."""
     loader = trial.loader().start()
-    loader.wait_until(lambda: '"event": "spark_started"' in loader.output())
+    loader.wait_until(lambda: '"event": "spark_started"' in loader.output(), LOAD_WITHIN_S)
     loader.wait_until(happened, every_s=0.0005)
     loader.signal(signal.SIGSTOP)
     return loader

@@ -121,7 +121,7 @@ def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
     cluster = Hdfs(tmp_path_factory.mktemp("hdfs"))
     cluster.format()
     with (
-        running(cluster.name_node, cluster.name_node_ready, within_s=90),
-        running(cluster.data_node, cluster.ready, within_s=90),
+        running(cluster.name_node, cluster.name_node_ready),
+        running(cluster.data_node, cluster.ready),
     ):
         yield cluster

@@ -19,12 +19,11 @@ from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JJavaError
 
 from support import jvm, peers
-from support.processes import Program
+from support.processes import WITHIN_S, Program
 
 PRINTED_PORT = re.compile(r"^(\d+)$", re.MULTILINE)
 STRINGS = "org.apache.kafka.common.serialization.String"
 BYTES = "org.apache.kafka.common.serialization.ByteArray"
-WITHIN_S = 120
 
 
 class JavaFailed(Exception):
@@ -134,7 +133,7 @@ class JavaClients:
         """Poll until so many records are there; fails after WITHIN_S."""
         found: list[Consumed] = []
         system = self.jvm.java.lang.System
-        deadline = system.currentTimeMillis() + WITHIN_S * 1000
+        deadline = system.currentTimeMillis() + int(WITHIN_S) * 1000
         while len(found) < count:
             assert system.currentTimeMillis() < deadline, f"{len(found)} of {count} records"
             found += self.poll_once(consumer)
@@ -156,7 +155,7 @@ class JavaClients:
     def wait(self, future: Any) -> Any:
         """What a future gives within WITHIN_S; raises JavaFailed with its cause."""
         try:
-            return future.get(WITHIN_S, self.jvm.java.util.concurrent.TimeUnit.SECONDS)
+            return future.get(int(WITHIN_S), self.jvm.java.util.concurrent.TimeUnit.SECONDS)
         except Py4JJavaError as error:
             raise _failed(error) from error
 

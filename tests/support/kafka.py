@@ -129,7 +129,7 @@ def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKaf
     """One Apache Kafka 4.1 for the whole run."""
     kafka = ApacheKafka(tmp_path_factory.mktemp("kafka"), options=jvm.BRIEF)
     kafka.format()
-    with running(kafka.program, kafka.ready, within_s=120):
+    with running(kafka.program, kafka.ready):
         yield kafka
 
 

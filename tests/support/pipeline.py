@@ -30,7 +30,15 @@ from skidway.errors import StateRefused
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
 from support import jvm
-from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
+from support.processes import (
+    WITHIN_S,
+    Program,
+    answers,
+    eventually,
+    free_port,
+    run_skidway,
+    skidway,
+)
 from support.proxy import Proxy
 
 RAW = {"type": "raw"}
@@ -50,7 +58,7 @@ COMMANDS: Mapping[str, Sequence[str]] = {
     "count-offline": ("audit", "count"),
     "audit": ("audit", "run"),
 }
-LOAD_WITHIN_S = 480.0
+LOAD_WITHIN_S = 900.0
 Settings = Mapping[str, Any]
 PATIENT: Mapping[str, Settings] = {
     "agent": {
@@ -200,7 +208,7 @@ class Pipeline:
             for tp, offset in source.items()
         )
 
-    def wait_mirrored(self, topics: Sequence[str], within_s: float = 120.0) -> None:
+    def wait_mirrored(self, topics: Sequence[str], within_s: float = WITHIN_S) -> None:
         eventually(lambda: self.mirrored(topics), within_s=within_s, every_s=0.2, what="mirrored")
 
     # --- loader and audit -------------------------------------------------------------------------

@@ -25,8 +25,8 @@ from support.ports import Ports
 PR_SET_PDEATHSIG = 1
 PORTS = Ports()
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
-WITHIN_S = 120.0
-"""How long a test waits for what takes a moment on an idle machine: several tests share a core."""
+WITHIN_S = 300.0
+"""How long a test waits for what takes a moment on an idle machine, which it shares with others."""
 
 
 class NotReady(AssertionError):
@@ -152,7 +152,7 @@ class Program:
         if self.running:
             os.kill(self.pid, number)
 
-    def stop(self, within_s: float = 60.0) -> int:
+    def stop(self, within_s: float = WITHIN_S) -> int:
         """SIGTERM and wait; a program that does not stop is killed and reported."""
         if self._process is None:
             return 0

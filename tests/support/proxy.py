@@ -28,7 +28,7 @@ from skidway.kafka.protocol.frames import (
     read_request_header,
 )
 from skidway.kafka.protocol.produce import parse_request
-from support.processes import eventually
+from support.processes import WITHIN_S, eventually
 
 Matches = Callable[[RequestHeader, memoryview], bool]
 
@@ -55,7 +55,7 @@ class Intervention:
     is_over: bool = False
     passes: bool = True
 
-    def wait_for_hit(self, hits: int = 1, within_s: float = 120.0) -> None:
+    def wait_for_hit(self, hits: int = 1, within_s: float = WITHIN_S) -> None:
         """Until so many frames were hit."""
         eventually(lambda: self.hits >= hits, within_s=within_s, what=f"{self.fault.value} at work")
 

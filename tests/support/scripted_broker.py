@@ -122,7 +122,7 @@ class ScriptedBroker:
 
     def stop(self) -> None:
         self._stop_in.send(b"x")
-        self._thread.join(90)
+        self._thread.join(300)
         self._stop_in.close()
         assert not self._thread.is_alive()
 

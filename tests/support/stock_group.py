@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from support.kafka import topic_name
+from support.processes import WITHIN_S
 from support.stock_clients import Driver
 from support.story import records
 
 PARTITIONS = range(4)
 EACH = 10
-WITHIN_S = 120.0
 
 
 class Group:

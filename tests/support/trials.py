@@ -33,12 +33,11 @@ import pytest
 from skidway.demo.site import DATACENTER, OFFLINE
 from skidway.kafka.types import TopicPartition
 from support.pipeline import AUDIT_TOPIC, Oracle, Pipeline, lines_of, source
-from support.processes import NotReady, Program, eventually
+from support.processes import WITHIN_S, NotReady, Program, eventually
 from support.proxy import Fault, Intervention, produces
 
 Told = Iterator[None]
 Teller = Callable[["Trial"], Told]
-VERDICT_WITHIN_S = 120.0
 SITE = "site"
 """The stage of all stories that need nothing but a site's own programs."""
 
@@ -112,7 +111,7 @@ class Trial:
     def write(self, name: str, count: int) -> Path:
         return self.oracle.write(name, count)
 
-    def settle(self, within_s: float = 120.0) -> None:
+    def settle(self, within_s: float = WITHIN_S) -> None:
         """Until every byte that was written is acknowledged or set apart."""
         try:
             eventually(
@@ -142,7 +141,7 @@ class Trial:
         topic = self.topic if cluster == DATACENTER else f"{DATACENTER}.{self.topic}"
         return self.pipeline.watermarks(cluster, [topic])
 
-    def wait_appended(self, count: int, within_s: float = 120.0) -> None:
+    def wait_appended(self, count: int, within_s: float = WITHIN_S) -> None:
         eventually(
             lambda: self.appended() >= count, within_s=within_s, what=f"{count} records appended"
         )
@@ -268,7 +267,7 @@ class Stage:
             return good
 
         try:
-            eventually(judged, within_s=VERDICT_WITHIN_S, every_s=0.2)
+            eventually(judged, every_s=0.2)
         except NotReady:
             pass  # the caller says what is wrong with what was found
         return found

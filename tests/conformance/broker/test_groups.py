@@ -155,7 +155,7 @@ class AioMember:
         self._run(start())
 
     def _run(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(300)
 
     def step(self) -> None:
         for records in self._run(self.consumer.getmany(timeout_ms=100)).values():
@@ -170,7 +170,7 @@ class AioMember:
     def close(self) -> None:
         self._run(self.consumer.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(90)
+        self._thread.join(300)
         self._loop.close()
 
 
@@ -216,7 +216,7 @@ def filled(address: str, count: int = COUNT) -> str:
     """A new topic with so many records, spread over its partitions."""
     topic = topic_name("grouped")
     admin = AdminClient({"bootstrap.servers": address})
-    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(60)
+    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(300)
     fill(address, topic, count)
     return topic
 
@@ -225,7 +225,7 @@ def fill(address: str, topic: str, count: int) -> None:
     producer = Producer({"bootstrap.servers": address})
     for number in range(count):
         producer.produce(topic, b"%d" % number, partition=number % PARTITIONS)
-    assert producer.flush(30) == 0
+    assert producer.flush(300) == 0
 
 
 def step_until(condition: Callable[[], object], *members: Member, within_s: float = 120.0) -> None:
@@ -424,30 +424,30 @@ def test_groups_are_listed_described_and_deleted(broker: SkidwayBroker) -> None:
     member = ConfluentMember(broker.address, group, topic)
     step_until(lambda: len(member.seen) == COUNT, member)
     member.commit()
-    listed = {each.group_id: each for each in admin.list_consumer_groups().result(60).valid}
+    listed = {each.group_id: each for each in admin.list_consumer_groups().result(300).valid}
     assert listed[group].state == ConsumerGroupState.STABLE
-    described = admin.describe_consumer_groups([group])[group].result(60)
+    described = admin.describe_consumer_groups([group])[group].result(300)
     assert described.partition_assignor == "range"
     [seen] = described.members
     assert {each.partition for each in seen.assignment.topic_partitions} == set(range(PARTITIONS))
     with pytest.raises(KafkaException) as refused:
-        admin.delete_consumer_groups([group])[group].result(60)
+        admin.delete_consumer_groups([group])[group].result(300)
     assert refused.value.args[0].code() == KafkaError.NON_EMPTY_GROUP
     member.close()
     eventually(
         lambda: (
-            admin.describe_consumer_groups([group])[group].result(60).state
+            admin.describe_consumer_groups([group])[group].result(300).state
             == ConsumerGroupState.EMPTY
         )
     )
     moved = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 3)])
-    admin.alter_consumer_group_offsets([moved])[group].result(60)
+    admin.alter_consumer_group_offsets([moved])[group].result(300)
     assert committed(broker.address, group, topic)[0] == 3
-    admin.delete_consumer_groups([group])[group].result(60)
-    assert group not in {each.group_id for each in admin.list_consumer_groups().result(60).valid}
+    admin.delete_consumer_groups([group])[group].result(300)
+    assert group not in {each.group_id for each in admin.list_consumer_groups().result(300).valid}
     assert set(committed(broker.address, group, topic).values()) == {-1001}
     with pytest.raises(KafkaException) as gone:
-        admin.delete_consumer_groups([group])[group].result(60)
+        admin.delete_consumer_groups([group])[group].result(300)
     assert gone.value.args[0].code() == KafkaError.GROUP_ID_NOT_FOUND
 
 
@@ -460,6 +460,6 @@ def test_a_deleted_topic_takes_its_offsets_with_it(broker: SkidwayBroker) -> Non
     member.commit()
     member.close()
     admin = AdminClient({"bootstrap.servers": broker.address})
-    admin.delete_topics([topic])[topic].result(60)
-    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(60)
+    admin.delete_topics([topic])[topic].result(300)
+    admin.create_topics([NewTopic(topic, PARTITIONS)])[topic].result(300)
     assert set(committed(broker.address, group, topic).values()) == {-1001}

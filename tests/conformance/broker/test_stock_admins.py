@@ -53,18 +53,18 @@ def admin(skidway_broker: SkidwayBroker) -> AdminClient:
 def topic(skidway_broker: SkidwayBroker, admin: AdminClient) -> str:
     """A topic with ten records in its first of two partitions."""
     name = f"topic-{uuid.uuid4().hex[:12]}"
-    admin.create_topics([NewTopic(name, 2, 1, config={"retention.ms": "1000"})])[name].result(60)
+    admin.create_topics([NewTopic(name, 2, 1, config={"retention.ms": "1000"})])[name].result(300)
     producer = Producer({"bootstrap.servers": skidway_broker.address})
     for number in range(10):
         producer.produce(name, b"x", partition=0, timestamp=1_700_000_000_000 + number * 1000)
-    assert producer.flush(30) == 0
+    assert producer.flush(300) == 0
     return name
 
 
 def settings(admin: AdminClient, topic: str) -> dict[str, str]:
     """A topic's own."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
-    found = admin.describe_configs([resource])[resource].result(60)
+    found = admin.describe_configs([resource])[resource].result(300)
     return {
         name: entry.value
         for name, entry in found.items()
@@ -80,14 +80,14 @@ def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
         ConfigEntry("retention.hold", "a,b", incremental_operation=AlterConfigOpType.APPEND),
     ]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    admin.incremental_alter_configs([resource])[resource].result(60)
+    admin.incremental_alter_configs([resource])[resource].result(300)
     assert settings(admin, topic) == {"segment.ms": "7000", "retention.hold": "a,b"}
     entries = [ConfigEntry("retention.hold", "a", incremental_operation=AlterConfigOpType.SUBTRACT)]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-    admin.incremental_alter_configs([resource])[resource].result(60)
+    admin.incremental_alter_configs([resource])[resource].result(300)
     assert settings(admin, topic)["retention.hold"] == "b"
     resource = ConfigResource(ResourceType.TOPIC, topic, set_config={"flush.ms": "9"})
-    admin.alter_configs([resource])[resource].result(60)
+    admin.alter_configs([resource])[resource].result(300)
     assert settings(admin, topic) == {"flush.ms": "9"}
 
 
@@ -95,9 +95,9 @@ def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
     """The low watermark is where it was told to be; the end is -1's."""
     for offset, low in ((4, 4), (-1, 10)):
         wanted = TopicPartition(topic, 0, offset)
-        assert admin.delete_records([wanted])[wanted].result(60).low_watermark == low
+        assert admin.delete_records([wanted])[wanted].result(300).low_watermark == low
     partition = TopicPartition(topic, 0)
-    earliest = admin.list_offsets({partition: OffsetSpec.earliest()})[partition].result(60)
+    earliest = admin.list_offsets({partition: OffsetSpec.earliest()})[partition].result(300)
     assert earliest.offset == 10
 
 
@@ -105,7 +105,7 @@ def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
     """Both ends, a time, and the largest time."""
     partition = TopicPartition(topic, 0)
     found = [
-        admin.list_offsets({partition: spec})[partition].result(60).offset
+        admin.list_offsets({partition: spec})[partition].result(300).offset
         for spec in (
             OffsetSpec.earliest(),
             OffsetSpec.latest(),
@@ -120,7 +120,7 @@ def test_confluent_describes_cluster_and_topics(
     skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
 ) -> None:
     """Nodes, controller, leaders."""
-    described = admin.describe_cluster().result(60)
+    described = admin.describe_cluster().result(300)
     assert [f"{node.host}:{node.port}" for node in described.nodes] == [skidway_broker.address]
     assert described.controller.id == 1
 
@@ -148,5 +148,5 @@ def test_kafka_python_administers(
         theirs.close()
     assert len(admin.list_topics(topic, timeout=60).topics[topic].partitions) == 4
     partition = TopicPartition(topic, 0)
-    earliest = admin.list_offsets({partition: OffsetSpec.earliest()})[partition].result(60)
+    earliest = admin.list_offsets({partition: OffsetSpec.earliest()})[partition].result(300)
     assert earliest.offset == 6

@@ -25,10 +25,9 @@ from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
 from support.kafka import topic_name
+from support.processes import WITHIN_S
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
-
-WITHIN_S = 120.0
 
 
 @pytest.fixture

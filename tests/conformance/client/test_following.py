@@ -46,7 +46,7 @@ class Loop:
         self.watched.remove(fd)
 
     def run_until(self, condition: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 300
         while not condition():
             assert time.monotonic() < deadline
             due = self.client.next_deadline

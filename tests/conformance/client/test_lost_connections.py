@@ -16,13 +16,12 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
 from support.kafka import ApacheKafka, topic_name
-from support.processes import free_port, running
+from support.processes import WITHIN_S, free_port, running
 from support.proxy import Fault, Proxy, produces
 from support.zookeeper import ZooKeeper
 
 pytestmark = [pytest.mark.conformance, pytest.mark.java]
 
-WITHIN_S = 120.0
 RECORDS = 20
 """Of one batch."""
 

@@ -32,7 +32,7 @@ def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> No
             times = START_MS + np.arange(number * 10, number * 10 + 10, dtype=np.int64) * 1_000
             values = pa.array([b"value"] * 10, pa.binary())
             producer.send(tp, columns.encode(values, times, codec=codec), number)
-        assert producer.flush(60_000)
+        assert producer.flush(300_000)
         for wanted_s, offset in ((-5.0, 0), (0.0, 0), (13.0, 13), (13.001, 14), (49.0, 49)):
             at_ms = START_MS + round(wanted_s * 1_000)
             listed = client.list_offsets({tp: at_ms})[tp]

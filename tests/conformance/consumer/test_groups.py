@@ -41,7 +41,7 @@ class Reading:
             self.found.append((record.partition, record.offset, (record.value or b"").decode()))
 
     def join(self) -> None:
-        self._thread.join(90)
+        self._thread.join(300)
         assert not self._thread.is_alive()
 
 

@@ -211,7 +211,7 @@ def test_twenty_that_arrive_at_once_share_without_a_herd(
     for each in members[KILLED:]:
         each.signal(signal.SIGTERM)
     for each in members[KILLED:]:
-        assert each.wait(60) == 0
+        assert each.wait(300) == 0
     assert committed(topic, group) == ends(topic)
     reading = [handed_out(each.output()) for each in members]
     for partition in range(MANY):

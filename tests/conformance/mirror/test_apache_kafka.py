@@ -55,7 +55,7 @@ def produce(kafka: ApacheKafka, topic: str, count: int, **settings: object) -> N
     producer = Producer({"bootstrap.servers": kafka.address, "batch.num.messages": 20, **settings})
     for number in range(count):
         producer.produce(topic, f"line {number} of {count}".encode(), key=str(number))
-    assert producer.flush(60) == 0
+    assert producer.flush(300) == 0
 
 
 def log_bytes(kafka: ApacheKafka, topic: str, partition: int) -> bytes:

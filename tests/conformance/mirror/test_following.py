@@ -108,7 +108,7 @@ def test_producers_are_refused_in_words(clusters: Pair) -> None:
     producer.produce(
         "dc1.logs", b"not from dc1", on_delivery=lambda error, _: told.append(error.name())
     )
-    producer.flush(30)
+    producer.flush(300)
     assert told == ["INVALID_REQUEST"]
     done = run_skidway(
         "produce", "--topic", "dc1.logs", "--bootstrap-server", clusters.here.address,
@@ -124,7 +124,7 @@ def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) ->
     producer = StockProducer({"bootstrap.servers": clusters.source.address})
     for number in range(100):
         producer.produce("lines", f"line {number}".encode(), partition=0)
-    producer.flush(30)
+    producer.flush(300)
     clusters.mirrored("lines")
     found = []
     for address, topic in (
@@ -149,7 +149,7 @@ def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> N
     )
     told: list[str] = []
     producer.produce("dc1.logs", b"early", on_delivery=lambda error, _: told.append(error.name()))
-    producer.flush(30)
+    producer.flush(300)
     assert len(told) == 1
     with Client(clusters.here.address) as client:
         assert "dc1.logs" not in client.metadata().topics

@@ -61,7 +61,7 @@ def read(bootstrap: str, topic: str) -> tuple[Rows, list[Codec]]:
 
 
 def where(future: Future[RecordMetadata]) -> tuple[int, int]:
-    metadata = future.result(60)
+    metadata = future.result(300)
     return metadata.partition, metadata.offset
 
 

@@ -94,7 +94,7 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
         session.create_if_absent("/kept", b"1")
         session.on_state(callback)
         server.program.stop()
-        assert changed.wait(90)
+        assert changed.wait(300)
         assert told == [State.SUSPENDED]
         with pytest.raises(Unreachable, match="did not answer a request for /kept within 4 s"):
             session.get("/kept")

@@ -79,7 +79,7 @@ def test_spark_computes_on_the_bundled_java(environ: dict[str, str], tmp_path: P
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
     assert job.returncode == 0, job.stderr[-4000:]

@@ -26,7 +26,7 @@ FILES_NOT_SERVED = {
 KAFKA_VERSION = "3.0"
 """What kafka-python takes our broker for, by the versions that it offers."""
 TESTS_OF_ITS = 42
-WITHIN_S = 240
+WITHIN_S = 600
 
 NOT_SERVED = {
     "test_transactional_producer_messages": "transactions are not served",

@@ -69,7 +69,7 @@ class Site:
             )
             self.counts.add(source, times, origins)
             self.sent += BATCH
-        assert self.producer.flush(30_000)
+        assert self.producer.flush(300_000)
 
     def seal(self) -> None:
         """The agent's delta and its seal."""
@@ -83,7 +83,7 @@ class Site:
         values = pa.array([messages.encode(message) for message in said], pa.binary())
         times = np.full(len(said), now_ms, np.int64)
         self.producer.send(TopicPartition(TOPIC, 0), columns.encode(values, times), None)
-        assert self.producer.flush(30_000)
+        assert self.producer.flush(300_000)
 
     def counter(self, *more: str, limit: Limit = lambda program, _: program) -> Program:
         program = skidway(
@@ -232,7 +232,7 @@ def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site:
     complete in the end."""
     site.send(20)
     counter = site.counter(limit=_limited).start()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while counter.running and time.monotonic() < deadline:
         site.send(1)
     assert counter.wait() == 1
@@ -252,7 +252,7 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
     """Messages stay in their topic until the store has them."""
     site.send(2)
     counter, collector = site.counter().start(), site.collector(limit=_limited).start()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while collector.running and time.monotonic() < deadline:
         site.send(1)
     assert collector.wait() == 1

@@ -96,7 +96,7 @@ def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
                 producer.produce("logs", b"%d" % number, partition=0, on_delivery=delivered)
                 number += 1
             producer.poll(0)
-        producer.flush(60)
+        producer.flush(300)
 
     thread = threading.Thread(target=send)
     thread.start()
@@ -424,7 +424,7 @@ def test_admin_client_sees_one_stable_cluster(own_broker: SkidwayBroker) -> None
     """Cluster id, broker and topic ids are the same after a restart."""
     broker = own_broker.start()
     admin = AdminClient({"bootstrap.servers": broker.address})
-    admin.create_topics([NewTopic("logs", 1)])["logs"].result(60)
+    admin.create_topics([NewTopic("logs", 1)])["logs"].result(300)
     before = admin.list_topics(timeout=60)
     note = (broker.logs / "logs-0" / names.PARTITION_METADATA).read_text()
     broker.restart()

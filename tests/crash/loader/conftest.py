@@ -103,7 +103,7 @@ class Cluster:
                 )
             encoded = columns.encode(values[cut], times[cut], origins=part)
             producer.send(TopicPartition(topic, partition), encoded, at)
-        assert producer.flush(30_000)
+        assert producer.flush(300_000)
         assert all(each.error is None for each in producer.poll(0))
 
     def delete(self, topic: str) -> None:

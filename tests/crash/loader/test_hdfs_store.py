@@ -48,7 +48,7 @@ def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
 def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
     """Without a NameNode every operation is one sentence with the exit status of unreachable."""
     with pytest.raises(SkidwayError) as caught:
-        nobody.result(120)
+        nobody.result(300)
     assert isinstance(caught.value, Unreachable)
     assert "\n" not in str(caught.value)
 

@@ -302,7 +302,7 @@ def without_a_broker(
 
 def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
     """A cluster that does not answer ends the run with the status of unreachable."""
-    assert without_a_broker.wait(120) == 3
+    assert without_a_broker.wait(300) == 3
     assert "no broker" in without_a_broker.output()
     assert "Traceback" not in without_a_broker.output()
 
