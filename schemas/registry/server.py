@@ -34,7 +34,7 @@ HEAD_WITHIN_S: Final = 10.0
 """From the connection, or from the first byte after it was idle, to the end of the head."""
 KEEP_ALIVE_S: Final = 30
 STOP_WITHIN_S: Final = 5
-LOOK_FOR_CERTIFICATES_EVERY_S: Final = 10.0
+LOOK_FOR_CERTIFICATES_EVERY_S: Final = 2.0
 
 _log = log.get(__name__)
 

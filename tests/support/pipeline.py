@@ -44,10 +44,14 @@ from support.proxy import Proxy
 RAW = {"type": "raw"}
 AUDIT_TOPIC = "_skidway_audit"
 PROXY = "proxy-dc1"
-ORDER = (
-    "zookeeper", "broker-dc1", "broker-offline", "registry", "agent", "count-dc1", "count-offline",
-    "audit",
-)  # fmt: skip
+TOGETHER = (
+    ("zookeeper",),
+    ("broker-dc1", "broker-offline"),
+    ("registry", "count-dc1", "count-offline", "audit"),
+    ("agent",),
+)
+"""What starts at the same time: nothing of it waits for another's health."""
+ORDER = tuple(name for names in TOGETHER for name in names)
 COMMANDS: Mapping[str, Sequence[str]] = {
     "zookeeper": ("zookeeper", "run"),
     "broker-dc1": ("broker", "run"),
@@ -116,9 +120,11 @@ class Pipeline:
         """Start these programs (all of them by default) and wait until each is healthy."""
         if not names:
             self.proxy.start()
-        for name in names or ORDER:
-            if name in self.programs:
+        for group in TOGETHER:
+            started = [x for x in group if x in self.programs and x in (names or ORDER)]
+            for name in started:
                 self.programs[name].start()
+            for name in started:
                 self.wait_healthy(name)
 
     def wait_healthy(self, name: str) -> None:
@@ -127,9 +133,8 @@ class Pipeline:
     def revive(self) -> None:
         """Start what does not run, and end every fault of the network."""
         self.proxy.clear()
-        for name in ORDER:
-            if name in self.programs and not self.is_up(name):
-                self.start(name)
+        if down := [name for name in self.programs if not self.is_up(name)]:
+            self.start(*down)
 
     def is_up(self, name: str) -> bool:
         return self.programs[name].running
