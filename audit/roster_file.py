@@ -13,7 +13,7 @@ from skidway import log
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused
 
-LOOK_EVERY_S = 5.0
+LOOK_EVERY_S = 1.0
 
 _log = log.get(__name__)
 

@@ -9,6 +9,10 @@ from pathlib import Path
 
 from loader.settings import LoaderSettings
 
+BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+"""The driver only hands out slices: rows never pass through it, and most of its life is its start,
+which costs far less CPU without the compiler that optimizes."""
+
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
     """Spark's properties; those of `spark.conf` win over ours."""
@@ -19,6 +23,7 @@ def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
         "spark.master": settings.spark_master,
         "spark.ui.enabled": "false",
         "spark.driver.memory": settings.spark_driver_memory,
+        "spark.driver.defaultJavaOptions": BRIEF,
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{log4j}",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
         "spark.local.dir": str(folder),

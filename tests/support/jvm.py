@@ -12,7 +12,7 @@ FAST: tuple[str, ...] = ("-XX:+UseG1GC",)
 BRIEF: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """A short life takes half the CPU without the compiler that optimizes."""
 SPARK: Mapping[str, str] = {"spark.driver.defaultJavaOptions": " ".join(BRIEF)}
-"""What tells the same to Spark's driver: most of a load of a test is the start of that JVM."""
+"""What tells the same to a Spark that is not our loader's."""
 
 
 @functools.cache

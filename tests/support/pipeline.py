@@ -29,7 +29,6 @@ from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing
 from skidway.errors import StateRefused
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
-from support import jvm
 from support.processes import (
     WITHIN_S,
     Program,
@@ -72,7 +71,7 @@ PATIENT: Mapping[str, Settings] = {
         "audit.interval.ms": 200,
     },
     "broker-dc1": {"zookeeper.session.timeout.ms": 5_000},
-    "loader": {"metrics.listener": None, "spark.conf": jvm.SPARK},
+    "loader": {"metrics.listener": None},
 }
 """Production waits longer; every settings file has these unless the test says otherwise."""
 

@@ -22,7 +22,16 @@ from skidway.kafka.client import Client, Producer
 from skidway.kafka.types import TopicPartition
 from support.agent_process import AgentProcess
 from support.brokers import SkidwayBroker
-from support.processes import Program, answers, eventually, free_port, run_skidway, running, skidway
+from support.processes import (
+    WITHIN_S,
+    Program,
+    answers,
+    eventually,
+    free_port,
+    run_skidway,
+    running,
+    skidway,
+)
 from support.registry import Registry
 
 pytestmark = pytest.mark.crash
@@ -53,7 +62,7 @@ class Fleet:
             "tiers": ["agent", "broker"],
             "lateness.ms": 500,
             "bucket.ms": BUCKET_MS,
-            "silence.ms": 2_000,
+            "silence.ms": 5_000,
             "roster": {"file": str(folder / "roster.yml")},
         }
         self.config.write_text(yaml.safe_dump(self.settings))
@@ -99,10 +108,10 @@ class Fleet:
 
     def ask(self, *arguments: str) -> tuple[int, str]:
         """Exit status, and all that was printed."""
-        done = run_skidway("audit", *arguments)
+        done = run_skidway("audit", *arguments, within_s=2 * WITHIN_S)
         return done.returncode, done.stdout + done.stderr
 
-    def wait(self, *more: str, host: str = "app1", timeout_s: int = 60) -> tuple[int, str]:
+    def wait(self, *more: str, host: str = "app1", timeout_s: int = 300) -> tuple[int, str]:
         return self.ask(
             "wait", "--config", str(self.config), "--host", host, "--since", "0s",
             "--timeout-s", str(timeout_s), *more,
@@ -131,7 +140,7 @@ class Fleet:
 
     def _buckets(self) -> list[dict[str, Any]]:
         with urllib.request.urlopen(
-            f"http://127.0.0.1:{self.port}/buckets.json", timeout=5
+            f"http://127.0.0.1:{self.port}/buckets.json", timeout=60
         ) as answer:
             return list(json.load(answer)["buckets"])
 
@@ -175,6 +184,7 @@ def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet)
     assert fleet.counter.stop() == 0
     since = this_second()
     fleet.write(10)
+    eventually(lambda: "broker main is short by 10 of 10" in fleet.reasons(), what="it is missed")
     status, said = fleet.ask(
         "wait", "--config", str(fleet.config), "--host", "app1", "--since", since,
         "--timeout-s", "5",

@@ -36,7 +36,6 @@ from skidway.kafka.client import Client, Fetcher, NewTopic, Producer
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
-from support import jvm
 from support.processes import Program, answers, free_port, running, skidway
 from support.zookeeper import ZooKeeper
 
@@ -182,7 +181,6 @@ class Loading:
             "bootstrap.servers": self.cluster.broker, "schema.registry.url": self.cluster.registry,
             "topics": self.topic, "output": self.output, "spark.master": "local[2]",
             "slice.records": "1000", "metrics.listener": "127.0.0.1:0",
-            "spark.conf": json.dumps(dict(jvm.SPARK)),
         }  # fmt: skip
         sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         return ["load", verb, "--json", *sets, *(w for each in more for w in ("--set", each))]

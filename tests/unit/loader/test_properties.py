@@ -37,6 +37,13 @@ def test_properties_of_the_operator_win(tmp_path: Path) -> None:
     assert (tmp_path / "log4j2.properties").read_text().startswith("status = error")
 
 
+def test_the_drivers_jvm_is_told_that_its_life_is_brief(tmp_path: Path) -> None:
+    """Beside the options that say where its log goes; an operator may say otherwise."""
+    name = "spark.driver.defaultJavaOptions"
+    assert "-XX:TieredStopAtLevel=1" in properties(settings(), tmp_path)[name].split()
+    assert properties(settings(spark_conf={name: "-Xss2m"}), tmp_path)[name] == "-Xss2m"
+
+
 def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The driver moves what tasks have written, which HDFS lets only their owner do: on another
     machine's Spark workers they are of its user."""
