@@ -235,7 +235,6 @@ class State:
                 subject.put(Version(old.version, old.id, deleted=True))
         if not subject.versions:  # nothing is left: the subject begins anew
             del self.subjects[change.subject]
-        if not subject.live():
             self.levels.pop(change.subject, None)
             self.modes.pop(change.subject, None)
 

@@ -158,9 +158,8 @@ class Model:
             del rows[version]
         else:
             rows[version] = replace(rows[version], deleted=True)
-        if not self._live(subject):
-            self.modes.pop(subject, None)
         if not rows:
+            self.modes.pop(subject, None)
             self.highest.pop(subject)
 
     def _check_reference(self, schema: Schema, *, deleted: bool = False) -> None:
