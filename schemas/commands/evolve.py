@@ -7,7 +7,12 @@ import sys
 from typing import Any
 
 from schemas.avro_schema import parse
-from schemas.client import Reference, RegistryAdministration
+from schemas.client import (
+    SUBJECT_UNKNOWN,
+    Reference,
+    RegistryAdministration,
+    RegistryRefused,
+)
 from schemas.commands.arguments import (
     add_schema,
     references,
@@ -18,6 +23,7 @@ from schemas.commands.connection import add_verb, connect
 from schemas.commands.verdict import verdict
 from schemas.second_opinion import second_opinion
 from skidway.cli.output import print_json
+from skidway.errors import SkidwayError
 
 
 def register(verbs: Any) -> None:
@@ -31,6 +37,9 @@ def register(verbs: Any) -> None:
     add_schema(check)
     check.add_argument(
         "--version", metavar="N", help="number, or latest; else as a registration is measured"
+    )
+    check.add_argument(
+        "--new-subject", action="store_true", help="good also where SUBJECT has no version yet"
     )
 
 
@@ -69,9 +78,24 @@ def _would_register(
 def _check(args: argparse.Namespace) -> int:
     text, takes = _schema(args)
     version = None if args.version is None else version_number(args.version)
-    status = verdict(connect(args), args, text, takes, version)
+    client = connect(args)
+    if not args.new_subject:
+        _check_known(client, args.subject)
+    status = verdict(client, args, text, takes, version)
     _say_second_opinion(text, takes)
     return status
+
+
+def _check_known(client: RegistryAdministration, subject: str) -> None:
+    """A subject without versions takes any schema: a name that is mistyped would pass."""
+    try:
+        client.versions(subject)
+    except RegistryRefused as refused:
+        if refused.error_code != SUBJECT_UNKNOWN:
+            raise
+        raise SkidwayError(
+            f"no such subject: {subject} (--new-subject, if it is to get its first version)"
+        ) from None
 
 
 def _schema(args: argparse.Namespace) -> tuple[str, tuple[Reference, ...]]:
