@@ -16,6 +16,11 @@ EMPTY_ITEMS_MAX: Final = 1024
 """Items without bytes in one datum."""
 CLAIM_MAX: Final = 256
 """Bytes in columns for each byte of a datum."""
+ITEMS_BYTES_MAX: Final = 4 << 20
+"""Datums with arrays or maps that are decoded at once: an empty array in one takes a byte there,
+and some hundred here until its column is made."""
+ROWS_BYTES_MAX: Final = 1 << 20
+"""Datums whose values are in Python at once: an empty array takes a byte there and some 64 here."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 

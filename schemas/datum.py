@@ -117,5 +117,6 @@ class _Plain:
 
     def _tag(self, avro: AvroType, number: int) -> dict[str, Any]:
         self._tags += 1
+        name = f"_tag.t{self._tags}"  # before what is inside, which counts on
         fields = [{"name": f"member{number}", "type": self.of(avro)}]
-        return {"type": "record", "name": f"_tag.t{self._tags}", "fields": fields}
+        return {"type": "record", "name": name, "fields": fields}

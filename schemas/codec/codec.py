@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from schemas.avro_schema import parse
+from schemas.bounds import ITEMS_BYTES_MAX, item_types
 from schemas.canonical import canonical
 from schemas.codec import metrics
 from schemas.codec.arrow import arrow_schema, as_record
@@ -71,6 +73,7 @@ class Codec:
         self._fast = FastPath(columns, self.arrow_schema) if columns else None
         self._readers = [reader_of(each.type, column.type) for each, column in pairs]
         self._writers = [writer_of(each.type) for each, _ in pairs]
+        self._has_items = bool(item_types(self._record))
         self._rows = Rows(self._record, self.arrow_schema)
         metrics.made(self.path)
 
@@ -120,13 +123,29 @@ class Codec:
         if datums.type != pa.binary():
             datums = datums.cast(pa.binary())
         if not datums.null_count:
-            return self._decode(datums)
+            return self._decode_parts(datums)
         valid = np.asarray(datums.is_valid())
-        found, places = self._decode(datums.drop_null()), np.flatnonzero(valid)
+        found, places = self._decode_parts(datums.drop_null()), np.flatnonzero(valid)
         faults = dict.fromkeys(np.flatnonzero(~valid).tolist(), NO_VALUE)
         faults |= {int(places[index]): reason for index, reason in found.refused}
         valid[places] = found.good
         return Decoded(found.batch, valid, sorted(faults.items()))
+
+    def _decode_parts(self, datums: pa.BinaryArray) -> Decoded:
+        """Items are located in some hundred bytes each: those of a bounded number of bytes at once,
+        or of one datum that is longer."""
+        cuts = _cuts(datums) if self._has_items else [0, len(datums)]
+        parts = [self._decode(datums.slice(begin, end - begin)) for begin, end in pairwise(cuts)]
+        if len(parts) == 1:
+            return parts[0]
+        columns = zip(*(each.batch.columns for each in parts), strict=True)
+        refused = [
+            (begin + index, reason)
+            for begin, part in zip(cuts, parts, strict=False)
+            for index, reason in part.refused
+        ]
+        batch = self._batch([pa.concat_arrays(each) for each in columns])
+        return Decoded(batch, np.concatenate([each.good for each in parts]), refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
         """Of datums none of which is null: each path leaves to the next what it does not prove."""
@@ -184,3 +203,16 @@ class Codec:
             raise ColumnsRefused(str(error)) from None
         metrics.datums("encode", metrics.COLUMNS, rows)
         return datums
+
+
+def _cuts(datums: pa.BinaryArray) -> list[int]:
+    """Where parts of at most `ITEMS_BYTES_MAX` bytes begin and end; a datum at least in each."""
+    if not len(datums):
+        return [0, 0]
+    bounds = np.frombuffer(datums.buffers()[1], np.int32)
+    ends = bounds[datums.offset : datums.offset + len(datums) + 1].astype(np.int64)
+    cuts = [0]
+    while cuts[-1] < len(datums):
+        fitting = int(np.searchsorted(ends, ends[cuts[-1]] + ITEMS_BYTES_MAX, "right")) - 1
+        cuts.append(max(fitting, cuts[-1] + 1))
+    return cuts

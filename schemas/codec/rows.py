@@ -8,14 +8,14 @@ wrapped: `{"member1": value}`, as a struct column takes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
 
 from schemas.avro_schema import Array, AvroType, Map, Record, Union, default_fault
-from schemas.bounds import CLAIM_MAX, item_types, least_bytes
+from schemas.bounds import CLAIM_MAX, ROWS_BYTES_MAX, item_types, least_bytes
 from schemas.codec.arrow import (
     arrow_type,
     branches_of,
@@ -43,15 +43,25 @@ class Rows:
         self._weights = _weights(record)
 
     def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
-        """(columns of the good datums, reason by index of the others)."""
-        rows: dict[int, dict[str, Any]] = {}
+        """(columns of the good datums, reason by index of the others).
+
+        Values in Python take many times the bytes of their datum: never more than those of
+        `ROWS_BYTES_MAX` (or of one datum that is longer) are there at once.
+        """
         faults: Faults = {}
-        for index, datum in enumerate(datums):
+        parts = [self._part(part, faults) for part in _parts(datums)]
+        if len(parts) == 1:
+            return parts[0], faults
+        return [pa.concat_arrays(each) for each in zip(*parts, strict=True)], faults
+
+    def _part(self, part: dict[int, bytes], faults: Faults) -> list[pa.Array]:
+        rows: dict[int, dict[str, Any]] = {}
+        for index, datum in part.items():
             try:
                 rows[index] = self._read(datum)
             except MALFORMED as error:
                 faults[index] = malformed_reason(error)
-        return self._columns(rows, faults), faults
+        return self._columns(rows, faults)
 
     def _read(self, datum: bytes) -> dict[str, Any]:
         if self._weights:
@@ -73,6 +83,19 @@ class Rows:
                     faults[index] = fault
                     del rows[index]
         return [_array(rows, field) for field in self._schema]
+
+
+def _parts(datums: list[bytes]) -> Iterator[dict[int, bytes]]:
+    """The datums by their index, in parts; at least one part, which may be empty."""
+    part: dict[int, bytes] = {}
+    size = 0
+    for index, datum in enumerate(datums):
+        if part and size + len(datum) > ROWS_BYTES_MAX:
+            yield part
+            part, size = {}, 0
+        part[index] = datum
+        size += len(datum)
+    yield part
 
 
 DEFAULT_FAULTS: Final = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
@@ -143,8 +166,6 @@ def _incoming(avro: AvroType) -> Convert | None:
     decimal = decimal_type(inner)
     if decimal is not None:
         return _unless_none(lambda value: _to_decimal(value, decimal))
-    if isinstance(inner, Map):
-        return _unless_none(_to_pairs(_incoming(inner.values)))
     if is_time(inner):
         return _unless_none(lambda number: checked_time(inner, number))
     return _nested(inner)
@@ -154,6 +175,11 @@ def _nested(avro: AvroType) -> Convert | None:
     if isinstance(avro, Array):
         item = _incoming(avro.items)
         return None if item is None else _unless_none(lambda values: [item(v) for v in values])
+    if isinstance(avro, Map):
+        value = _incoming(avro.values)
+        if value is None:
+            return None
+        return _unless_none(lambda found: {key: value(each) for key, each in found.items()})
     if isinstance(avro, Record):
         fields = {f.name: made for f in avro.fields if (made := _incoming(f.type)) is not None}
         if not fields:
@@ -164,28 +190,25 @@ def _nested(avro: AvroType) -> Convert | None:
     return None
 
 
-def _to_member(union: Union) -> Convert:
+def _to_member(union: Union) -> Convert | None:
     converts = {
-        member(number): _incoming(union.branches[at])
+        member(number): made
         for number, at in enumerate(branches_of(union))
+        if (made := _incoming(union.branches[at])) is not None
     }
+    if not converts:
+        return None
 
     def convert(tagged: dict[str, Any]) -> dict[str, Any]:
         ((name, value),) = tagged.items()
-        made = converts[name]
-        return {name: value if made is None else made(value)}
+        made = converts.get(name)
+        return tagged if made is None else {name: made(value)}
 
     return _unless_none(convert)
 
 
 def _unless_none(convert: Convert) -> Convert:
     return lambda value: None if value is None else convert(value)
-
-
-def _to_pairs(convert: Convert | None) -> Convert:
-    return lambda values: [
-        (key, value if convert is None else convert(value)) for key, value in values.items()
-    ]
 
 
 def _to_decimal(raw: bytes, arrow: pa.DataType) -> Decimal:

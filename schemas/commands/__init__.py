@@ -1,9 +1,9 @@
 """The verbs of `skidway schemas`, by what a person wants to do.
 
 Reading order: `connection` (options and settings that all verbs have), `arguments` (what verbs take
-alike), then `browse` (list, get), `evolve` (register, check) with `verdict` (why not, and what
-instead), `compare` (diff, infer), `who_uses`, `retire` (delete, undelete) with `plan` (what a
-destructive verb prints before it acts), and `backup` (dump, restore).
+alike), then `browse` (list, versions, get), `evolve` (register, check) with `verdict` (why not, and
+what instead), `configuration` (level, mode), `compare` (diff, infer), `who_uses`, `retire` (delete,
+undelete) with `plan` (what a destructive verb prints before it acts), and `backup` (dump, restore).
 
 Exit status: 0 good, 1 incompatible or refused by the registry, 2 usage, 3 unreachable, 78 a
 configuration that cannot be used. Nothing destructive happens without `--yes` or a person's y.
@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.commands import backup, browse, compare, evolve, retire, who_uses
+from schemas.commands import backup, browse, compare, configuration, evolve, retire, who_uses
 
-VERBS = (browse, evolve, compare, who_uses, retire, backup)
+VERBS = (browse, evolve, configuration, compare, who_uses, retire, backup)
 
 
 def register(verbs: Any) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
+from schemas.avro_schema import SchemaInvalid, parse
 from schemas.client import Reference
 from skidway.errors import SkidwayError, UsageError
 
 LATEST = "latest"
+SUFFIX = ".avsc"
 
 
 def add_subject(parser: argparse.ArgumentParser) -> None:
@@ -17,10 +20,19 @@ def add_subject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("subject", metavar="SUBJECT", help="for example hdfs-logs-value")
 
 
-def add_schema(parser: argparse.ArgumentParser) -> None:
-    """Adds SUBJECT, FILE and --reference."""
-    add_subject(parser)
-    parser.add_argument("file", metavar="FILE", help="the schema, JSON; - is standard input")
+def add_schemas(parser: argparse.ArgumentParser) -> None:
+    """Adds SUBJECT and FILE, or several files by their names, and --reference."""
+    parser.add_argument(
+        "names",
+        nargs="+",
+        metavar="NAME",
+        help="SUBJECT and FILE (JSON; - is standard input); with --by-name files alone",
+    )
+    parser.add_argument(
+        "--by-name",
+        action="store_true",
+        help=f"files, or directories of *{SUFFIX}: each for the subject that it is named after",
+    )
     parser.add_argument(
         "--reference",
         action="append",
@@ -28,6 +40,41 @@ def add_schema(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=SUBJECT:VERSION",
         help="a type that the schema takes from another subject; may be repeated",
     )
+
+
+def subjects_and_files(args: argparse.Namespace) -> list[tuple[str, str]]:
+    """(subject, file) of each schema that is meant. Raises `UsageError`."""
+    if not args.by_name:
+        if len(args.names) != 2:
+            raise UsageError("Name SUBJECT and FILE, or files with --by-name.")
+        return [(args.names[0], args.names[1])]
+    if args.reference:
+        raise UsageError("--reference: of one schema, so not with --by-name.")
+    files = [file for name in args.names for file in _files(Path(name))]
+    return [(file.name.removesuffix(SUFFIX), str(file)) for file in files]
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.glob(f"*{SUFFIX}"))
+    if not found:
+        raise UsageError(f"{path} has no file *{SUFFIX}.")
+    return found
+
+
+def checked_text(file: str, *, has_references: bool = False) -> str:
+    """The text of a file that is a schema, before anybody is asked. Raises `SchemaInvalid`, which
+    names the file; one with references is read as JSON alone."""
+    text = schema_text(file)
+    try:
+        if has_references:
+            json.loads(text)
+        else:
+            parse(text)
+    except (SchemaInvalid, ValueError, RecursionError) as error:
+        raise SchemaInvalid(f"{file}: {error}") from None
+    return text
 
 
 def references(args: argparse.Namespace) -> tuple[Reference, ...]:

@@ -1,4 +1,4 @@
-"""`skidway schemas list|get`: what is there."""
+"""`skidway schemas list|versions|get`: what is there."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ import argparse
 import json
 from typing import Any
 
-from schemas.client import Registered, RegistryAdministration
-from schemas.commands.arguments import LATEST, version_number
+from schemas.client import (
+    SUBJECT_UNKNOWN,
+    Registered,
+    RegistryAdministration,
+    RegistryRefused,
+)
+from schemas.commands.arguments import LATEST, add_subject, version_number
 from schemas.commands.connection import add_verb, connect
 from skidway.cli.output import print_json, print_rows
 from skidway.errors import UsageError
@@ -16,12 +21,15 @@ COLUMNS = ["subject", "version", "id"]
 
 
 def register(verbs: Any) -> None:
-    """Adds `list` and `get`."""
+    """Adds `list`, `versions` and `get`."""
     listing = add_verb(verbs, "list", "subjects with their latest version and its id", _list)
     listing.add_argument("--prefix", default="", metavar="TEXT", help="only subjects that begin so")
     listing.add_argument(
         "--deleted", action="store_true", help="also what was softly deleted, every version of it"
     )
+    versions = add_verb(verbs, "versions", "the versions of a subject with their ids", _versions)
+    add_subject(versions)
+    versions.add_argument("--deleted", action="store_true", help="also what was softly deleted")
     get = add_verb(verbs, "get", "a schema: by subject, subject and version, or id", _get)
     get.add_argument("subject", nargs="?", metavar="SUBJECT", help="for example hdfs-logs-value")
     get.add_argument("--version", default=LATEST, metavar="N", help="number, or latest (latest)")
@@ -37,6 +45,19 @@ def _list(args: argparse.Namespace) -> int:
     if args.deleted:
         rows = [row | {"deleted": False} for row in rows] + _deleted(client, args)
         rows.sort(key=lambda row: (row["subject"], row["version"]))
+        columns = [*COLUMNS, "deleted"]
+    print_rows(rows, columns, as_json=args.json)
+    return 0
+
+
+def _versions(args: argparse.Namespace) -> int:
+    client = connect(args)
+    numbers = client.versions(args.subject, deleted=args.deleted)
+    found = [client.version(args.subject, each, deleted=args.deleted) for each in numbers]
+    rows, columns = [_row(each) for each in found], COLUMNS
+    if args.deleted:
+        live = live_numbers(client, args.subject)
+        rows = [row | {"deleted": row["version"] not in live} for row in rows]
         columns = [*COLUMNS, "deleted"]
     print_rows(rows, columns, as_json=args.json)
     return 0
@@ -68,6 +89,16 @@ def deleted_versions(client: RegistryAdministration) -> list[Registered]:
     everything = list(client.all_versions(deleted=True))
     live = {(each.subject, each.version) for each in client.all_versions()}
     return [each for each in everything if (each.subject, each.version) not in live]
+
+
+def live_numbers(client: RegistryAdministration, subject: str) -> set[int]:
+    """The versions that are not deleted; none where there is no such subject."""
+    try:
+        return set(client.versions(subject))
+    except RegistryRefused as refused:
+        if refused.error_code == SUBJECT_UNKNOWN:
+            return set()
+        raise
 
 
 def _deleted(client: RegistryAdministration, args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from schemas.avro_schema import AvroType
+from schemas.avro_schema import AvroType, parse
 from schemas.client import Registered, RegistryAdministration
 from schemas.client.resolution import Resolver
-from schemas.commands.arguments import add_subject, references, schema_text
+from schemas.commands.arguments import add_subject, checked_text, references
 from schemas.commands.connection import add_verb, connect
 from schemas.compatibility import incompatibilities
 from schemas.differences import differences
@@ -29,6 +29,9 @@ def register(verbs: Any) -> None:
     diff = add_verb(verbs, "diff", words, _diff)
     add_subject(diff)
     diff.add_argument("file", nargs="?", metavar="FILE", help="the new schema; - is standard input")
+    diff.add_argument(
+        "--against", metavar="OLD", help="two files: diff --against OLD NEW; no registry is asked"
+    )
     diff.add_argument("--from", type=int, dest="old", metavar="N", help="else the one before")
     diff.add_argument("--to", type=int, dest="new", metavar="N", help="else the latest")
     diff.add_argument(
@@ -47,6 +50,8 @@ def register(verbs: Any) -> None:
 
 
 def _diff(args: argparse.Namespace) -> int:
+    if args.against is not None:
+        return _diff_files(args)
     client = connect(args)
     resolver = Resolver(client)
     if args.file is not None:
@@ -54,18 +59,32 @@ def _diff(args: argparse.Namespace) -> int:
             raise UsageError("FILE is the new schema: --to names another.")
         old = _version(client, args.subject, args.old)
         new_name = args.file
-        new = resolver.parsed(schema_text(args.file), references(args))
+        takes = references(args)
+        new = resolver.parsed(checked_text(args.file, has_references=bool(takes)), takes)
     else:
         newest = _version(client, args.subject, args.new)
         old = client.version(args.subject, args.old or _before(client, newest))
         new_name = str(newest.version)
         new = resolver.parsed(newest.schema, newest.references)
-    _show(args, old, resolver.parsed(old.schema, old.references), new_name, new)
+    before = resolver.parsed(old.schema, old.references)
+    named = {"subject": args.subject, "from": old.version, "to": new_name}
+    _show(args, f"{args.subject}: from version {old.version} to {new_name}", named, before, new)
+    return 0
+
+
+def _diff_files(args: argparse.Namespace) -> int:
+    """The one name is then the new file's, which stands where a subject would."""
+    if args.file is not None or args.old is not None or args.new is not None or args.reference:
+        raise UsageError("--against OLD takes one FILE, and neither subject nor registry.")
+    new_name = args.subject
+    before, new = parse(checked_text(args.against)), parse(checked_text(new_name))
+    named = {"from": args.against, "to": new_name}
+    _show(args, f"from {args.against} to {new_name}", named, before, new)
     return 0
 
 
 def _show(
-    args: argparse.Namespace, old: Registered, before: AvroType, new_name: str, new: AvroType
+    args: argparse.Namespace, title: str, named: dict[str, Any], before: AvroType, new: AvroType
 ) -> None:
     found = differences(before, new)
     forth, back = not incompatibilities(new, before), not incompatibilities(before, new)
@@ -73,12 +92,11 @@ def _show(
         rows = [{**asdict(each), "change": each.change.value} for each in found]
         print_json(
             {
-                "subject": args.subject, "from": old.version, "to": new_name,
-                "differences": rows, "new_reads_old": forth, "old_reads_new": back,
+                **named, "differences": rows, "new_reads_old": forth, "old_reads_new": back,
             }
         )  # fmt: skip
         return
-    print(f"{args.subject}: from version {old.version} to {new_name}")
+    print(title)
     for each in found:
         print(f"  {each}")
     if not found:

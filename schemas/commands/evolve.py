@@ -7,81 +7,140 @@ import sys
 from typing import Any
 
 from schemas.avro_schema import parse
-from schemas.client import Reference, RegistryAdministration
+from schemas.client import SUBJECT_UNKNOWN, RegistryAdministration, RegistryRefused
 from schemas.commands.arguments import (
-    add_schema,
+    add_schemas,
+    checked_text,
     references,
-    schema_text,
+    subjects_and_files,
     version_number,
 )
 from schemas.commands.connection import add_verb, connect
-from schemas.commands.verdict import verdict
+from schemas.commands.verdict import Asked, Verdict, local_verdict, verdict
+from schemas.compatibility import Level
 from schemas.second_opinion import second_opinion
 from skidway.cli.output import print_json
+from skidway.errors import SkidwayError, UsageError
+
+INCOMPATIBLE = 409
 
 
 def register(verbs: Any) -> None:
     """Adds `register` and `check`."""
     words = "register a schema under a subject, and print its id"
     made = add_verb(verbs, "register", words, _register)
-    add_schema(made)
+    add_schemas(made)
     made.add_argument("--dry-run", action="store_true", help="only say what would happen")
     words = "say whether a schema may follow; exit status 1 if not"
     check = add_verb(verbs, "check", words, _check)
-    add_schema(check)
+    add_schemas(check)
     check.add_argument(
         "--version", metavar="N", help="number, or latest; else as a registration is measured"
     )
+    check.add_argument(
+        "--new-subject", action="store_true", help="good also where SUBJECT has no version yet"
+    )
+    check.add_argument(
+        "--against", metavar="OLD", help="a file instead of a subject; no registry is asked"
+    )
+    check.add_argument(
+        "--level", default=Level.BACKWARD.value, choices=[each.value for each in Level],
+        help="of --against (BACKWARD)",
+    )  # fmt: skip
 
 
 def _register(args: argparse.Namespace) -> int:
-    text, takes = _schema(args)
+    asked = _schemas(args)
     client = connect(args)
-    if args.dry_run:
-        return _would_register(client, args, text, takes)
-    schema_id = client.register(args.subject, text, takes)
-    found = client.lookup(args.subject, text, takes)
+    act = _would_register if args.dry_run else _registered
+    return _every(args, [act(client, each) for each in asked])
+
+
+def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
+    """Refused for the schemas before it, it says what `check` says."""
+    try:
+        schema_id = client.register(asked.subject, asked.text, asked.takes)
+    except RegistryRefused as refused:
+        if refused.status != INCOMPATIBLE:
+            raise
+        return verdict(client, asked, None)
+    found = client.lookup(asked.subject, asked.text, asked.takes)
     version = None if found is None else found.version
-    if args.json:
-        print_json({"subject": args.subject, "version": version, "id": schema_id})
-    else:
-        print(f"{args.subject} version {version} has id {schema_id}")
-    _say_second_opinion(text, takes)
-    return 0
+    _say_second_opinion(asked)
+    return Verdict(
+        True,
+        {"subject": asked.subject, "version": version, "id": schema_id},
+        f"{asked.subject} version {version} has id {schema_id}\n",
+    )
 
 
-def _would_register(
-    client: RegistryAdministration,
-    args: argparse.Namespace,
-    text: str,
-    takes: tuple[Reference, ...],
-) -> int:
-    found = client.lookup(args.subject, text, takes)
-    if found is not None:
-        if args.json:
-            print_json({"subject": args.subject, "version": found.version, "id": found.id})
-        else:
-            print(f"{args.subject} version {found.version} is this schema, with id {found.id}")
-        return 0
-    return verdict(client, args, text, takes, None)
+def _would_register(client: RegistryAdministration, asked: Asked) -> Verdict:
+    found = client.lookup(asked.subject, asked.text, asked.takes)
+    if found is None:
+        return verdict(client, asked, None)
+    return Verdict(
+        True,
+        {"subject": asked.subject, "version": found.version, "id": found.id},
+        f"{asked.subject} version {found.version} is this schema, with id {found.id}\n",
+    )
 
 
 def _check(args: argparse.Namespace) -> int:
-    text, takes = _schema(args)
+    if args.against is not None:
+        return _check_files(args)
+    asked = _schemas(args)
     version = None if args.version is None else version_number(args.version)
-    status = verdict(connect(args), args, text, takes, version)
-    _say_second_opinion(text, takes)
-    return status
+    client = connect(args)
+    found = []
+    for each in asked:
+        if not args.new_subject:
+            _check_known(client, each.subject)
+        found.append(verdict(client, each, version))
+        _say_second_opinion(each)
+    return _every(args, found)
 
 
-def _schema(args: argparse.Namespace) -> tuple[str, tuple[Reference, ...]]:
-    takes, text = references(args), schema_text(args.file)
-    if not takes:
-        parse(text)  # says where it is wrong, before anybody is asked
-    return text, takes
+def _check_files(args: argparse.Namespace) -> int:
+    if len(args.names) != 1 or args.by_name or args.reference or args.version:
+        raise UsageError("--against OLD takes one FILE, and neither subject nor registry.")
+    old, (new,) = checked_text(args.against), args.names
+    text = checked_text(new)
+    found = local_verdict(args.against, parse(old), parse(text), Level(args.level))
+    _say_second_opinion(Asked(new, text, ()))
+    return _every(args, [found])
 
 
-def _say_second_opinion(text: str, takes: tuple[Reference, ...]) -> None:
-    refusal = None if takes else second_opinion(text)
+def _every(args: argparse.Namespace, found: list[Verdict]) -> int:
+    """Prints them; the exit status is bad where one is."""
+    if args.json:
+        documents = [each.document for each in found]
+        print_json(documents if args.by_name else documents[0])
+    else:
+        sys.stdout.write("".join(each.text for each in found))
+    return 0 if all(each.is_good for each in found) else 1
+
+
+def _schemas(args: argparse.Namespace) -> list[Asked]:
+    takes = references(args)
+    return [
+        Asked(subject, checked_text(file, has_references=bool(takes)), takes)
+        for subject, file in subjects_and_files(args)
+    ]
+
+
+def _check_known(client: RegistryAdministration, subject: str) -> None:
+    """A subject without versions takes any schema: a name that is mistyped would pass."""
+    try:
+        client.versions(subject)
+    except RegistryRefused as refused:
+        if refused.error_code != SUBJECT_UNKNOWN:
+            raise
+        raise SkidwayError(
+            f"no such subject: {subject} (--new-subject, if it is to get its first version)"
+        ) from None
+
+
+def _say_second_opinion(asked: Asked) -> None:
+    refusal = None if asked.takes else second_opinion(asked.text)
     if refusal is not None:
         print(f"Apache Avro's Python library does not read it: {refusal}", file=sys.stderr)

@@ -5,13 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from schemas.client import (
-    SUBJECT_UNKNOWN,
-    Registered,
-    RegistryAdministration,
-    RegistryRefused,
-)
+from schemas.client import Registered, RegistryAdministration
 from schemas.commands.arguments import add_subject
+from schemas.commands.browse import live_numbers
 from schemas.commands.connection import add_verb, connect
 from schemas.commands.plan import add_plan_options, agreed
 from skidway.cli.output import print_json, print_rows
@@ -114,22 +110,13 @@ def _versions(
 ) -> tuple[list[Registered], list[Registered]]:
     """The versions that the arguments mean: live ones, and softly deleted ones; ascending."""
     numbers = client.versions(args.subject, deleted=True)
-    live = set(_live_numbers(client, args.subject))
+    live = live_numbers(client, args.subject)
     if args.version is not None:
         if args.version not in numbers:
             raise SkidwayError(f"{args.subject} has no version {args.version}.")
         numbers = [args.version]
     found = [client.version(args.subject, each, deleted=True) for each in sorted(numbers)]
     return [e for e in found if e.version in live], [e for e in found if e.version not in live]
-
-
-def _live_numbers(client: RegistryAdministration, subject: str) -> list[int]:
-    try:
-        return client.versions(subject)
-    except RegistryRefused as refused:
-        if refused.error_code == SUBJECT_UNKNOWN:
-            return []
-        raise
 
 
 def _row(

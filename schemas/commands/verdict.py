@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from schemas.advice import Advice, advise
-from schemas.avro_schema import SchemaInvalid
+from schemas.avro_schema import AvroType, SchemaInvalid
 from schemas.client import Reference, RegistryAdministration
 from schemas.client.resolution import Resolver
 from schemas.compatibility import Level
-from skidway.cli.output import print_json
 
 Version = int | str | None
 """A number; `latest`; None: all that the level compares, as a registration is measured."""
 
 
-def verdict(
-    client: RegistryAdministration,
-    args: argparse.Namespace,
-    text: str,
-    takes: tuple[Reference, ...],
-    version: Version,
-) -> int:
-    """Asks the registry, prints its answer with advice of our own, and gives the exit status."""
-    found = client.compatible(args.subject, text, version, takes)
-    advice = None if found.ok else _advice(client, args.subject, text, takes, version)
-    if args.json:
-        print_json({"compatible": found.ok, "messages": found.messages, **_document(advice)})
-    elif found.ok:
-        print(f"compatible with {_which(args.subject, version)}")
-    else:
-        print(f"not compatible with {_which(args.subject, version)}:")
-        _print_reasons(found.messages, advice)
-    return 0 if found.ok else 1
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A schema that somebody wants to follow."""
+
+    subject: str
+    text: str
+    takes: tuple[Reference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of it: for programs, and for people."""
+
+    is_good: bool
+    document: dict[str, Any]
+    text: str
+
+
+def verdict(client: RegistryAdministration, asked: Asked, version: Version) -> Verdict:
+    """The registry's answer, with advice of our own."""
+    found = client.compatible(asked.subject, asked.text, version, asked.takes)
+    advice = None
+    if not found.ok:
+        advice = _advice(client, asked.subject, asked.text, asked.takes, version)
+    which = _which(asked.subject, version)
+    return _verdict({"subject": asked.subject}, which, found.messages, advice, is_good=found.ok)
+
+
+def local_verdict(name: str, old: AvroType, new: AvroType, level: Level) -> Verdict:
+    """Of two schemas that are here; `name` is the old one's. Raises `SchemaInvalid`."""
+    advice = advise(new, [(1, old)], level)
+    return _verdict({"against": name}, name, [], advice, is_good=advice is None)
+
+
+def _verdict(
+    of: dict[str, str], which: str, messages: list[str], advice: Advice | None, *, is_good: bool
+) -> Verdict:
+    document = {**of, "compatible": is_good, "messages": messages}
+    if is_good:
+        return Verdict(True, document, f"compatible with {which}\n")
+    lines = [f"not compatible with {which}:", *_reasons(messages, advice)]
+    return Verdict(False, document | _document(advice), "\n".join(lines) + "\n")
 
 
 def _advice(
@@ -67,20 +91,18 @@ def _advice(
         return None
 
 
-def _print_reasons(messages: list[str], advice: Advice | None) -> None:
+def _reasons(messages: list[str], advice: Advice | None) -> Iterator[str]:
     if advice is None:
-        for message in filter(None, map(_reason, messages)):
-            print(f"  {message}")
+        yield from (f"  {each}" for each in filter(None, map(_reason, messages)))
         return
     for fault in advice.faults:
-        print(f"  {fault.sentence}")
+        yield f"  {fault.sentence}"
     allowing = [each.value for each in advice.allowing if each is not Level.NONE]
-    print(f"The level is {advice.level.value}; it might follow under: {', '.join(allowing) or '-'}")
+    yield f"The level is {advice.level.value}; it might follow under: {', '.join(allowing) or '-'}"
     if advice.suggestion is not None:
-        print("A schema near it that may follow:")
-        for edit in advice.suggestion.edits:
-            print(f"  {edit}")
-        print(json.dumps(json.loads(advice.suggestion.schema), indent=2, ensure_ascii=False))
+        yield "A schema near it that may follow:"
+        yield from (f"  {edit}" for edit in advice.suggestion.edits)
+        yield json.dumps(json.loads(advice.suggestion.schema), indent=2, ensure_ascii=False)
 
 
 def _document(advice: Advice | None) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def _set_back(client: RegistryAdministration, scope: str | None, before: str | N
 
 
 def _reset_mode(client: RegistryAdministration, subject: str) -> None:
-    """A subject whose versions are all deleted has no mode any more."""
+    """Older registries take a subject's mode away with its last live version."""
     try:
         client.reset_mode(subject)
     except RegistryRefused as refused:

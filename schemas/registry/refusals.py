@@ -181,6 +181,21 @@ def malformed(why: str) -> Refusal:
     return Refusal(400, 400, why)
 
 
+def unsupported_media_type() -> Refusal:
+    """A request body of a type that is not read."""
+    return Refusal(415, 415, "HTTP 415 Unsupported Media Type")
+
+
+def not_acceptable() -> Refusal:
+    """No type of answer that the client takes."""
+    return Refusal(406, 406, "HTTP 406 Not Acceptable")
+
+
+def foreign_origin(origin: str) -> Refusal:
+    """A change that a page of another site asks for."""
+    return Refusal(403, 403, f"A page of {origin} may not change this registry")
+
+
 def unauthorized() -> Refusal:
     """No user, or a wrong password."""
     return Refusal(401, 401, "HTTP 401 Unauthorized")

@@ -92,7 +92,10 @@ class State:
             self._set_mode(change)
 
     def id_of(self, identity: Identity) -> int | None:
-        """The id that this schema has, in whatever subject, or once had."""
+        """The id that this schema has, in whatever subject, or once had.
+
+        Imports may have brought it under several ids: the one that was written last.
+        """
         return self._ids.get(identity)
 
     def kept(self, schema_id: int) -> Kept | None:
@@ -193,8 +196,11 @@ class State:
         if not imported and change.version != self.next_version(change.subject):
             raise StateRefused(f"Version {change.version} of {change.subject} does not follow.")
         self._learn(change, imported=imported)
+        self._ids[self._kept[change.id].identity] = change.id
         subject = self.subjects.setdefault(change.subject, Subject())
-        for each in [*subject.versions.values()]:  # a schema that returns replaces its deleted self
+        # A schema that returns replaces its deleted self, unless that is referenced: readers look
+        # for it by subject and version (Confluent's registry deletes it from under them).
+        for each in [*subject.versions.values()]:
             returned = each.deleted and each.id == change.id and each.version < change.version
             returned = returned and not self.referenced_by(change.subject, each.version)
             if returned or each.version == change.version:
@@ -215,7 +221,6 @@ class State:
         kept = Kept(change.id, change.schema, change.references, self.needs(change.references))
         self.last_id = max(self.last_id, change.id)
         self._kept[change.id] = kept
-        self._ids.setdefault(identity, change.id)
         self._guids.setdefault(kept.guid, []).append(change.id)
         for each in change.references:
             self._referring.setdefault((each.subject, each.version), set()).add(change.id)
@@ -230,7 +235,6 @@ class State:
                 subject.put(Version(old.version, old.id, deleted=True))
         if not subject.versions:  # nothing is left: the subject begins anew
             del self.subjects[change.subject]
-        if not subject.live():
             self.levels.pop(change.subject, None)
             self.modes.pop(change.subject, None)
 

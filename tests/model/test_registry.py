@@ -253,3 +253,52 @@ def summary(state: State) -> Any:
 
 TestRegistries = Registries.TestCase
 TestRegistries.settings = settings(stateful_step_count=40)
+
+
+def test_of_two_ids_of_a_schema_the_one_written_last_is_answered() -> None:
+    """As in Confluent's registry, whose index by hash remembers the last one."""
+    for first, second in (((2, 3), (3, 2)), ((3, 2), (2, 3))):
+        registries = Registries()
+        registries.register(0, "a", 0, "")
+        registries.set_mode(0, "a", "IMPORT", force=True)
+        for version, schema_id in (first, second):
+            registries.bring_with_reference(0, "a", "a", schema_id, version)
+        registries.register_with_reference(1, "a", "a", "")
+        registries.set_mode(1, "b", "READWRITE", force=False)
+        registries.register_with_reference(1, "b", "a", "")
+        holds(registries)
+        rows, _, _ = registries.model.summary()
+        assert rows["b"] == {1: Row(second[1])}
+
+
+def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() -> None:
+    """Readers look it up by subject and version; unreferenced it goes."""
+    registries = Registries()
+    registries.register(0, "a", 0, "")
+    registries.delete_subject(0, "a", permanent=False, fault="")
+    registries.set_mode(0, "b", "IMPORT", force=False)
+    registries.bring_with_reference(0, "b", "a", 2, 1)
+    registries.register(0, "a", 0, "")
+    holds(registries)
+    rows, _, _ = registries.model.summary()
+    assert rows["a"] == {1: Row(1, deleted=True), 2: Row(1)}
+
+
+def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> None:
+    """42206, as in Confluent's registry: a reference names a version, whatever it meant."""
+    registries = Registries()
+    registries.register(0, "a", 0, "")
+    registries.delete_subject(0, "a", permanent=False, fault="")
+    registries.set_mode(0, "a", "IMPORT", force=False)
+    registries.bring_with_reference(0, "a", "a", 2, 1)
+    registries.delete_subject(0, "a", permanent=False, fault="")
+    holds(registries)
+    rows, _, _ = registries.model.summary()
+    assert rows["a"] == {1: Row(2)}
+
+
+def holds(registries: Registries) -> None:
+    """What the random schedules are asked after every step and at their end."""
+    registries.the_log_gives_what_the_model_says()
+    registries.ids_have_one_schema_and_no_gaps()
+    registries.teardown()

@@ -51,18 +51,20 @@ class Model:
     rows: dict[str, dict[int, Row]] = field(default_factory=dict)
     highest: dict[str, int] = field(default_factory=dict)
     schemas: dict[int, Schema] = field(default_factory=dict)
+    ids: dict[Schema, int] = field(default_factory=dict)
+    """Of several ids of a schema, the one that was written last."""
     modes: dict[str, str] = field(default_factory=dict)
 
     def register(self, subject: str, schema: Schema) -> int:
         """The id of a schema without one."""
         self._check_reference(schema)
-        for row in self._live(subject).values():
-            if self.schemas[row.id] == schema:
-                return row.id
+        live = self._live(subject)
+        same = {n: row.id for n, row in live.items() if self.schemas[row.id] == schema}
+        if same:
+            return self.ids[schema] if self.ids[schema] in same.values() else same[max(same)]
         if self._mode(subject) != "READWRITE":
             raise Refused(42205)
-        known = [each for each, kept in self.schemas.items() if kept == schema]
-        schema_id = known[0] if known else max(self.schemas, default=0) + 1
+        schema_id = self.ids.get(schema, max(self.schemas, default=0) + 1)
         self._put(subject, self.highest.get(subject, 0) + 1, schema_id, schema)
         return schema_id
 
@@ -142,11 +144,13 @@ class Model:
     def _put(self, subject: str, version: int, schema_id: int, schema: Schema) -> None:
         rows = self.rows.setdefault(subject, {})
         for number, row in [*rows.items()]:
-            if row.deleted and row.id == schema_id and number < version:
+            returned = row.deleted and row.id == schema_id and number < version
+            if returned and not self._is_used(subject, number):
                 del rows[number]
         rows[version] = Row(schema_id)
         self.highest[subject] = max(version, self.highest.get(subject, 0))
         self.schemas[schema_id] = schema
+        self.ids[schema] = schema_id
 
     def _drop(self, subject: str, version: int, permanent: bool) -> None:
         rows = self.rows[subject]
@@ -154,9 +158,8 @@ class Model:
             del rows[version]
         else:
             rows[version] = replace(rows[version], deleted=True)
-        if not self._live(subject):
-            self.modes.pop(subject, None)
         if not rows:
+            self.modes.pop(subject, None)
             self.highest.pop(subject)
 
     def _check_reference(self, schema: Schema, *, deleted: bool = False) -> None:
@@ -166,8 +169,12 @@ class Model:
                 raise Refused(42201)
 
     def _check_unused(self, subject: str, version: int) -> None:
-        target = Uses(subject, version, self.rows[subject][version].id)
-        for each in self.rows:
-            for row in self._live(each).values():
-                if self.schemas[row.id] == target:
-                    raise Refused(42206)
+        if self._is_used(subject, version):
+            raise Refused(42206)
+
+    def _is_used(self, subject: str, version: int) -> bool:
+        """Whether a live version names it, were it itself; whatever schema was meant."""
+        live = [row for each in self.rows for row in self._live(each).values()]
+        used = [self.schemas[row.id] for row in live]
+        named = [(each.subject, each.version) for each in used if isinstance(each, Uses)]
+        return (subject, version) in named

@@ -41,20 +41,21 @@ def level_set_for(state: State, subject: str) -> Level:
 
 
 def set_level(state: State, subject: str | None, body: Mapping[str, Any]) -> Decision:
-    """A compatibility level; the answer repeats it."""
+    """A compatibility level; the answer repeats it.
+
+    As in Confluent's registry a body without `compatibility` changes nothing, and is answered with
+    the level that is set; null takes that away, so that the level above holds.
+    """
     for key in _NOT_HERE:
         if body.get(key):
             raise not_permitted(f"This registry has no configuration '{key}'")
-    asked = body.get("compatibility")
-    try:
-        level = Level(str(asked).upper())
-    except ValueError:
-        raise invalid_level(asked) from None
+    before = state.levels.get(subject)
+    level = _level(body["compatibility"]) if "compatibility" in body else before
     if subject is not None:
         check_subject(subject)
     check_writable(state, subject)
-    done = state.levels.get(subject) is level
-    return Decision({"compatibility": level.value}, None if done else LevelSet(subject, level))
+    answer = {} if level is None else {"compatibility": level.value}
+    return Decision(answer, None if level is before else LevelSet(subject, level))
 
 
 def reset_level(state: State, subject: str | None) -> Decision:
@@ -111,3 +112,12 @@ def reset_mode(state: State, subject: str | None, *, recursive: bool) -> Decisio
     nothing = before is None and not (everything and state.modes)
     answer = {"mode": (before or Mode.READWRITE).value}
     return Decision(answer, None if nothing else ModeSet(subject, None, everything))
+
+
+def _level(asked: object) -> Level | None:
+    if asked is None:
+        return None
+    try:
+        return Level(str(asked).upper())
+    except ValueError:
+        raise invalid_level(asked) from None

@@ -55,19 +55,32 @@ def already_there(state: State, subject: str, schema: Submitted) -> Version | No
 
     An inlined schema is the same as one that references its parts, if that was there first.
     """
-    for each in reversed(state.live(subject)):
-        wanted = schema.version in (None, each.version) and schema.id in (None, each.id)
-        if wanted and _is_same(state, each, schema):
-            return each
-    return None
+    wanted = [
+        each
+        for each in state.live(subject)
+        if schema.version in (None, each.version) and schema.id in (None, each.id)
+    ]
+    return _newest_same(state, wanted, schema)
 
 
 def lookup(state: State, subject: str, schema: Submitted, *, deleted: bool) -> Version:
     """The newest version under which the subject has the schema. Raises `NotFound`."""
-    for each in reversed(state.versions(subject, deleted=deleted)):
+    found = _newest_same(state, state.versions(subject, deleted=deleted), schema)
+    if found is None:
+        raise schema_not_found()
+    return found
+
+
+def _newest_same(state: State, versions: list[Version], schema: Submitted) -> Version | None:
+    """The newest of them that has the schema; of several ids, that which was written last."""
+    latest_id = state.id_of(schema.identity)
+    for each in reversed(versions):
+        if each.id == latest_id:
+            return each
+    for each in reversed(versions):
         if _is_same(state, each, schema):
             return each
-    raise schema_not_found()
+    return None
 
 
 def _is_same(state: State, version: Version, schema: Submitted) -> bool:

@@ -86,6 +86,12 @@ def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
     )
 
 
+def is_empty(body: Mapping[str, Any]) -> bool:
+    """Whether a request body has no schema, or one of white space."""
+    text = body.get("schema")
+    return text is None or (isinstance(text, str) and not text.strip())
+
+
 def resolved(state: State, asked: Asked) -> tuple[tuple[Reference, ...], tuple[Kept, ...]]:
     """What the schema references. Raises `NotFound`; an import may name deleted versions."""
     references = tuple(

@@ -2,11 +2,12 @@
 
 What stock clients need beyond the documentation, and gets lost easily:
 
-- every answer, whatever the route, is JSON with the registry's content type; every error an object
+- every answer, whatever the route, is JSON with the registry's content type, unless the client
+  takes only another one; every error an object
   with `error_code` and `message` (serializers probe routes and read those)
 - subjects come percent-encoded and may contain `/`: routes match the path as it was sent
 - booleans in queries come as `true`, `True` or `1`; unknown query parameters are ignored; a limit
-  of -1 is none; `-1` is also a name for the latest version
+  below 1 is none; `-1` is also a name for the latest version
 - answers hold the documented keys only: strict clients break on others. Who sends
   `Confluent-Accept-Unknown-Properties: true` gets guids as well
 - GET of a level says `compatibilityLevel`, PUT says `compatibility`
@@ -14,6 +15,7 @@ What stock clients need beyond the documentation, and gets lost easily:
 A request is answered from memory where that is possible; only what has to ask the log goes to the
 threads that may wait for ZooKeeper, so that a ZooKeeper that hangs holds up no reader.
 
+- `headers`      media types, and pages of other sites
 - `call`         one request: names, query, body, with their limits
 - `answers`      JSON, errors and their content type
 - `subjects`, `schemas`, `compatibility`, `config`, `mode`, `metadata`  what each route answers
@@ -21,8 +23,8 @@ threads that may wait for ZooKeeper, so that a ZooKeeper that hangs holds up no 
 - `application`  the ASGI application
 """
 
-from schemas.registry.rest.answers import CONTENT_TYPE
 from schemas.registry.rest.application import application
 from schemas.registry.rest.call import BODY_BYTES_MAX
+from schemas.registry.rest.headers import CONTENT_TYPE
 
 __all__ = ["BODY_BYTES_MAX", "CONTENT_TYPE", "application"]

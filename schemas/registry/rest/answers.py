@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http
 import json
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from schemas.registry.refusals import Refusal
+from schemas.registry.rest.headers import CONTENT_TYPE, produced
 from skidway import log
 
-CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 STORE_ERROR: Final = 50001
 
 _log = log.get(__name__)
@@ -27,9 +28,9 @@ class Text:
     text: str
 
 
-def good(document: Any) -> Response:
+def good(document: Any, request: Request) -> Response:
     """The answer to a request that was done."""
-    return _response(200, document)
+    return _as_accepted(_response(200, document), request)
 
 
 def refused(refusal: Refusal) -> Response:
@@ -49,15 +50,16 @@ def of_status(status: int) -> Response:
     return error(status, status, f"HTTP {status} {http.HTTPStatus(status).phrase}")
 
 
-async def on_http_error(_: Request, raised: Exception) -> Response:
+async def on_http_error(request: Request, raised: Exception) -> Response:
     """For Starlette: no such route, or not with this method."""
-    return of_status(raised.status_code if isinstance(raised, HTTPException) else 500)
+    status = raised.status_code if isinstance(raised, HTTPException) else 500
+    return _as_accepted(of_status(status), request)
 
 
-async def on_skidway_error(_: Request, raised: Exception) -> Response:
+async def on_skidway_error(request: Request, raised: Exception) -> Response:
     """For Starlette: a refusal, or something that the registry has to be told about."""
     if isinstance(raised, Refusal):
-        return refused(raised)
+        return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
     return error(500, STORE_ERROR, str(raised))
 
@@ -74,3 +76,10 @@ def _response(status: int, document: Any) -> Response:
     else:
         content = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     return Response(content.encode(), status, media_type=CONTENT_TYPE)
+
+
+def _as_accepted(response: Response, request: Request) -> Response:
+    """With the media type that the client likes best; ours where it takes none."""
+    with contextlib.suppress(Refusal):
+        response.headers["content-type"] = produced(request.headers.get("accept"))
+    return response

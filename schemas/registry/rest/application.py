@@ -118,7 +118,7 @@ def _endpoint(threads: _Threads, route: Answering) -> Callable[[Request], Awaita
         begin = time.perf_counter()
         status = 500
         try:
-            response = good(await threads.answer(route, await read_call(request)))
+            response = good(await threads.answer(route, await read_call(request)), request)
             status = 200
         except Refusal as refusal:
             status = refusal.status

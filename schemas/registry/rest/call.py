@@ -19,6 +19,7 @@ from schemas.registry.refusals import (
     malformed,
     schema_not_found,
 )
+from schemas.registry.rest.headers import check_headers
 
 BODY_BYTES_MAX: Final = 4 << 20
 """Enough for the largest schema that the store takes, with every quote escaped."""
@@ -84,9 +85,9 @@ class Call:
         return "" if prefix == EVERY_PREFIX else prefix
 
     def page(self, found: list[Any]) -> list[Any]:
-        """The part of a list that `offset` and `limit` ask for."""
+        """The part of a list that `offset` and `limit` ask for; a limit below 1 is none."""
         offset, limit = max(self._integer("offset", 0), 0), self._integer("limit", -1)
-        return found[offset : None if limit < 0 else offset + limit]
+        return found[offset : None if limit < 1 else offset + limit]
 
     def _integer(self, name: str, default: int) -> int:
         try:
@@ -97,6 +98,7 @@ class Call:
 
 async def read_call(request: Request) -> Call:
     """The request, with its body. Raises a refusal for one that is malformed, large or slow."""
+    check_headers(request.method, request.headers)
     try:
         names = {key: unquote(value, errors="strict") for key, value in request.path_params.items()}
     except UnicodeDecodeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from schemas.registry.answering import Registry
-from schemas.registry.decisions import deletion, registration
+from schemas.registry.decisions import deletion, registration, submission
 from schemas.registry.refusals import schema_not_found
 from schemas.registry.rest.answers import Text
 from schemas.registry.rest.call import Call
@@ -22,8 +22,15 @@ def subjects(registry: Registry, call: Call) -> Any:
 
 
 def lookup(registry: Registry, call: Call) -> Any:
-    """POST /subjects/{subject}"""
-    wanted, deleted = submitted(registry, call), call.flag("deleted")
+    """POST /subjects/{subject}
+
+    No schema is found nowhere, as in Confluent's registry.
+    """
+    deleted = call.flag("deleted")
+    if submission.is_empty(call.body):
+        registry.read(lambda state: state.versions(call.subject, deleted=deleted))
+        raise schema_not_found()
+    wanted = submitted(registry, call)
 
     def question(state: State) -> Any:
         found = registration.lookup(state, call.subject, wanted, deleted=deleted)

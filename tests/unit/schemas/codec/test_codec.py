@@ -6,6 +6,7 @@ import datetime as dt
 import io
 import json
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import fastavro
@@ -21,7 +22,9 @@ from schemas.codec import NOT_UTF8, Codec, ColumnsRefused, EncodeRefused
 from schemas.codec.arrow import SchemaUnsupported, decimal_type
 from schemas.codec.rows import Rows
 from schemas.datum import plain_schema, write_datum
+from skidway.errors import SkidwayError
 from support.avro import batches, outgoing, raw, records
+from support.avro_schemas import Maker
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 common = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -547,3 +550,36 @@ def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: st
             written, refused = codec.encode_rows_checked(given)
             assert [index for index, _ in refused] == [1, 3]
             assert codec.decode(written.drop_null()).refused == []
+
+
+SEVERAL = ["int", "string"]
+UNIONS_IN_UNIONS: list[Any] = [
+    ["null", {"type": "array", "items": SEVERAL}, "long"],
+    [{"type": "map", "values": SEVERAL}, {"type": "array", "items": SEVERAL}],
+    ["long", record(("a", ["null", "long", {"type": "array", "items": SEVERAL}]))],
+]
+
+
+@pytest.mark.parametrize("avro", UNIONS_IN_UNIONS)
+def test_a_branch_of_a_union_may_hold_unions(avro: Any) -> None:
+    """However deep, each with types of its own."""
+    codec = Codec(avro)
+    assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # asks every path
+
+
+@pytest.mark.parametrize("begin", range(0, 600, 100))
+def test_a_schema_has_a_codec_or_a_refusal(begin: int) -> None:
+    """Nothing but our own errors, for any schema that a registry may hold, and for any bytes."""
+    for seed in range(begin, begin + 100):
+        random = Random(seed)
+        avro = Maker(random).schema()
+        if random.random() < 0.5:
+            values = Maker(random).schema()
+            avro = [{"type": "array", "items": avro}, "null", {"type": "map", "values": values}]
+        try:
+            codec = Codec(avro)
+        except SkidwayError:
+            continue
+        datums = [random.randbytes(random.randint(0, 12)) for _ in range(4)]
+        decoded = codec.decode(pa.array(datums, pa.binary()))
+        assert codec.decode(codec.encode(decoded.batch)).batch.num_rows == decoded.batch.num_rows

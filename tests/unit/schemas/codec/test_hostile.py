@@ -67,6 +67,7 @@ def resident() -> int:
         return int(file.read().split()[1]) * 4096
 
 
+SEVERAL = ["long", "string"]
 EMPTY = {"type": "record", "name": "E", "fields": []}
 HUGE = 2**60
 
@@ -189,3 +190,56 @@ def test_the_path_is_chosen_once_and_counted() -> None:
 def counted(direction: str, path: str) -> float:
     labels = {"direction": direction, "path": path}
     return REGISTRY.get_sample_value("skidway_schemas_datums_total", labels) or 0
+
+
+def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is there at once is a part of a batch, however much of it is empty arrays."""
+    codec = Codec(schema_of(array(array("long"))))
+    datum = zigzag(20_000) + b"\0" * 20_001
+    datums = pa.array([datum] * 40, pa.binary())
+    for name in ("ITEMS_BYTES_MAX", "ROWS_BYTES_MAX"):
+        module = "codec" if name == "ITEMS_BYTES_MAX" else "rows"
+        monkeypatch.setattr(f"schemas.codec.{module}.{name}", 100_000)
+    at_once: list[int] = []
+    for where, name in ((codec, "_decode"), (codec._rows, "_part")):
+        watch(monkeypatch, where, name, at_once)
+    decoded = codec.decode(datums)
+    assert len(at_once) > 10
+    assert max(at_once) <= 5
+    assert decoded.batch.num_rows == 40
+    assert decoded.batch.column(0)[39].as_py() == [[]] * 20_000
+
+
+def test_parts_of_a_batch_are_put_together_in_order() -> None:
+    """Good and bad datums stand where they stood, also at the edges and with a datum too long."""
+    codec = Codec(schema_of(array("string")))
+    long = zigzag(1) + zigzag(5 << 20) + b"x" * (5 << 20) + b"\0"
+    some = zigzag(1) + zigzag(1 << 20) + b"y" * (1 << 20) + b"\0"
+    datums = pa.array([b"\0", some, b"\x05", long, b"\x05", *[some] * 6, None, b""], pa.binary())
+    decoded = codec.decode(datums)
+    assert [index for index, _ in decoded.refused] == [2, 4, 11, 12]
+    assert decoded.good.tolist() == [at not in (2, 4, 11, 12) for at in range(13)]
+    lengths = [sum(map(len, row)) for row in decoded.batch.column(0).to_pylist()]
+    assert lengths == [0, 1 << 20, 5 << 20, *[1 << 20] * 6]
+
+
+def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[int]) -> None:
+    """Notes how many datums each call is given."""
+    inner = getattr(where, name)
+
+    def noting(datums: Any, *more: Any) -> Any:
+        sizes.append(len(datums))
+        return inner(datums, *more)
+
+    monkeypatch.setattr(where, name, noting)
+
+
+@pytest.mark.parametrize("inside", ["long", {"type": "map", "values": "long"}, SEVERAL])
+def test_a_map_is_a_map_by_either_way(inside: Any) -> None:
+    """Values of arrays of maps, read datum by datum, are what the columns have."""
+    codec = Codec(schema_of(array({"type": "map", "values": inside})))
+    datum = zigzag(2) + b"\0" + zigzag(1) + zigzag(1) + b"k" + b"\0" * 3 + b"\0" * 4
+    one = codec.decode(pa.array([datum], pa.binary()))
+    many = codec.decode(pa.array([datum] * 100, pa.binary()))
+    assert one.refused == many.refused[:1]
+    assert many.batch.slice(0, 1).equals(one.batch)

@@ -142,7 +142,7 @@ def test_a_schema_of_the_subject_under_another_id_is_42207(registry: Registry) -
 
 
 def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
-    """Registries that were merged have that; a new registration takes the first."""
+    """Registries that were merged have that; a new registration takes the one that came last."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=4, version=1)
     registry.register("t", A, id=2, version=1)
@@ -151,7 +151,7 @@ def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
     set_mode(registry, "READWRITE")
     assert registry.register("s", A) == 4
     assert registry.register("t", A) == 2
-    assert registry.register("u", A) == 4
+    assert registry.register("u", A) == 2
 
 
 def test_an_import_with_references(registry: Registry) -> None:
@@ -202,15 +202,17 @@ def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
         assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42201)
 
 
-def test_level_and_mode_go_with_the_last_live_version(registry: Registry) -> None:
-    """As in Confluent's registry: a subject that comes back begins with the rules for all."""
+def test_level_and_mode_stay_until_the_last_version_goes_for_ever(registry: Registry) -> None:
+    """As in Confluent's registry since 8.1: what comes back after a soft deletion has its rules."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("PUT", "/config/s", {"compatibility": "FULL"})
     set_mode(registry, "READWRITE", "s")
-    registry.good("DELETE", "/subjects/s/versions/1")
-    assert registry.good("GET", "/config/s") == {"compatibilityLevel": "FULL"}
-    registry.good("DELETE", "/subjects/s/versions/2")
+    for path in ("/subjects/s/versions/1", "/subjects/s", "/subjects/s/versions/1?permanent=true"):
+        registry.good("DELETE", path)
+        assert registry.good("GET", "/config/s") == {"compatibilityLevel": "FULL"}
+        assert registry.good("GET", "/mode/s") == {"mode": "READWRITE"}
+    registry.good("DELETE", "/subjects/s?permanent=true")
     assert registry.refused("GET", "/config/s") == (404, 40408)
     assert registry.refused("GET", "/mode/s") == (404, 40409)
 

@@ -144,6 +144,42 @@ def test_levels_are_read_and_written_under_different_keys(registry: Registry) ->
     assert registry.refused("PUT", "/config", {"compatibility": "SOME"}) == (422, 42203)
 
 
+@pytest.mark.parametrize("subject", ["", "/s"])
+@pytest.mark.parametrize(
+    "body", [{}, {"compatibilityLevel": "FULL_TRANSITIVE"}, {"compatiblity": "NONE"}]
+)
+def test_a_configuration_without_compatibility_changes_no_level(
+    registry: Registry, subject: str, body: dict[str, str]
+) -> None:
+    """Forgotten or mistyped it is no level at all, and least of all NONE."""
+    path = f"/config{subject}"
+    assert registry.good("PUT", path, body) == {}
+    assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
+    assert registry.refused("GET", "/config/s") == (404, 40408)
+    registry.good("PUT", path, {"compatibility": "FULL"})
+    assert registry.good("PUT", path, body) == {"compatibility": "FULL"}
+    assert registry.good("GET", path) == {"compatibilityLevel": "FULL"}
+    assert registry.good("PUT", path, {"compatibility": None}) == {}
+    assert registry.good("GET", f"{path}?defaultToGlobal=true") == {
+        "compatibilityLevel": "BACKWARD"
+    }
+
+
+@pytest.mark.parametrize("level", ["", "null", 7, True, ["FULL"], {"level": "FULL"}])
+def test_what_is_no_level_is_42203(registry: Registry, level: Any) -> None:
+    """Nothing is guessed."""
+    assert registry.refused("PUT", "/config/s", {"compatibility": level}) == (422, 42203)
+    assert registry.refused("PUT", "/config", {"compatibility": level}) == (422, 42203)
+
+
+@pytest.mark.parametrize("body", [{}, {"mode": None}, {"Mode": "READONLY"}, {"mode": 7}])
+def test_a_mode_that_is_missing_is_42204(registry: Registry, body: dict[str, Any]) -> None:
+    """A request without a mode changes none."""
+    for path in ("/mode", "/mode/s"):
+        assert registry.refused("PUT", path, body) == (422, 42204)
+    assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
+
+
 def test_transitive_levels_look_at_every_version(registry: Registry) -> None:
     """A default that came and went: fine for the latest, not for the first."""
     registry.good("PUT", "/config/s", {"compatibility": "BACKWARD"})

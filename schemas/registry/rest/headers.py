@@ -1,0 +1,69 @@
+"""What a request's headers allow: media types of body and answer, and pages of other sites.
+
+The media types are those of Confluent's registry: a body of another one is 415, an answer that the
+client does not take 406. A body without a type is read, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+from schemas.registry.refusals import foreign_origin, not_acceptable, unsupported_media_type
+
+CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
+PRODUCED: Final = (CONTENT_TYPE, "application/vnd.schemaregistry+json", "application/json")
+"""The first of those that the client likes best."""
+CONSUMED: Final = frozenset({*PRODUCED, "application/octet-stream"})
+RANGES_MAX: Final = 100
+"""Media ranges of an Accept header that are looked at."""
+
+
+def check_headers(method: str, headers: Mapping[str, str]) -> None:
+    """Raises 403, 406 or 415."""
+    if method not in ("GET", "HEAD"):
+        _check_origin(headers)
+    produced(headers.get("accept"))
+    if method in ("POST", "PUT"):
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind and kind not in CONSUMED:
+            raise unsupported_media_type()
+
+
+def produced(accept: str | None) -> str:
+    """The media type of the answer. Raises 406."""
+    if accept is None or not accept.strip():
+        return CONTENT_TYPE
+    ranges = [_media_range(each) for each in accept.lower().split(",")[:RANGES_MAX]]
+    liked = {each: _quality(each, ranges) for each in PRODUCED}
+    best = max(PRODUCED, key=lambda each: liked[each])
+    if liked[best] <= 0:
+        raise not_acceptable()
+    return best
+
+
+def _check_origin(headers: Mapping[str, str]) -> None:
+    """A browser names the site whose page asks; such a page has no business with writes here,
+    and an operator's browser reaches what the page's author does not."""
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        raise foreign_origin(origin)
+
+
+def _media_range(text: str) -> tuple[str, float]:
+    kind, *parameters = (each.strip() for each in text.split(";"))
+    quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+    try:
+        return kind, float(quality)
+    except ValueError:
+        return kind, 0.0
+
+
+def _quality(kind: str, ranges: list[tuple[str, float]]) -> float:
+    """That of the range that names the type most closely; 0 for none."""
+    for wanted in (kind, "application/*", "*/*"):
+        for named, quality in ranges:
+            if named == wanted:
+                return quality
+    return 0.0

@@ -1,0 +1,65 @@
+"""`skidway schemas` in this process, on a registry without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.client import RegistryAdministration
+from schemas.commands import connection
+from skidway.cli import main
+from support.registry_client import InProcess, administration
+from support.registry_http import Registry
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command printed, and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The JSON that it printed."""
+        return json.loads(self.out)
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def registry() -> Registry:
+    """Empty, on a log of its own."""
+    return Registry()
+
+
+@pytest.fixture
+def client(registry: Registry) -> RegistryAdministration:
+    """Asks it."""
+    return administration(InProcess(registry))
+
+
+@pytest.fixture
+def run(
+    client: RegistryAdministration,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> Run:
+    """A verb of `skidway schemas`, with files of `tmp_path` by their names."""
+    monkeypatch.setattr(connection, "RegistryAdministration", lambda url, security: client)
+    monkeypatch.chdir(tmp_path)
+
+    def verb(*arguments: str) -> Done:
+        status = main(["schemas", *arguments])
+        printed = capsys.readouterr()
+        return Done(status, printed.out, printed.err)
+
+    return verb

@@ -1,0 +1,100 @@
+"""`skidway schemas register|check`: what passes, what does not, and what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.registry_http import Registry, record
+
+V1 = record(a=None)
+BROKEN = record(a=None, must=None)
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path) -> None:
+    (tmp_path / "good.avsc").write_text(V1)
+    (tmp_path / "broken.avsc").write_text(BROKEN)
+
+
+def test_a_check_of_an_unknown_subject_is_no_good(registry: Registry, run: Any) -> None:
+    """A mistyped name must not pass a build; a subject to be made is named as one."""
+    registry.register("users", V1)
+    for more in ([], ["--version", "1"], ["--json"]):
+        done = run("check", "user", "good.avsc", *more)
+        assert (done.status, done.out) == (1, "")
+        assert "no such subject: user" in done.err
+    assert run("check", "user", "good.avsc", "--new-subject").status == 0
+    assert run("check", "users", "good.avsc").status == 0
+    assert run("register", "user", "good.avsc", "--dry-run").status == 0
+
+
+def test_a_refused_registration_says_what_a_check_says(registry: Registry, run: Any) -> None:
+    """The field, the level, a suggestion, and status 1; the registry's message is for programs."""
+    registry.register("users", V1)
+    checked, refused = run("check", "users", "broken.avsc"), run("register", "users", "broken.avsc")
+    assert (refused.status, refused.out, refused.err) == (1, checked.out, "")
+    assert "must: version 1 does not have this field" in refused.out
+    document = run("register", "users", "broken.avsc", "--json").document
+    assert (document["compatible"], document["subject"]) == (False, "users")
+    assert registry.good("GET", "/subjects/users/versions") == [1]
+
+
+@pytest.mark.parametrize("verb", ["check", "register"])
+def test_several_files_are_named_after_their_subjects(
+    registry: Registry, run: Any, tmp_path: Path, verb: str
+) -> None:
+    """Files and directories; all of them are looked at, and one that is bad makes the status 1."""
+    registry.register("good", V1)
+    registry.register("broken", V1)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "third.avsc").write_text(V1)
+    registry.register("third", V1)
+    done = run(verb, "--by-name", ".", "more", "--json")
+    assert done.status == 1
+    assert [each["subject"] for each in done.document] == ["broken", "good", "third"]
+    assert run(verb, "--by-name", "good.avsc", "more/third.avsc").status == 0
+    (tmp_path / "empty").mkdir()
+    for wrong in (["--by-name", "empty"], ["users"], ["a", "b", "c"]):
+        assert run(verb, *wrong).status == 2
+
+
+@pytest.mark.parametrize("text", ["{", "", '{"type": "nothing"}', "[" * 5000])
+def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) -> None:
+    """Of several that were given, too."""
+    (tmp_path / "wrong.avsc").write_text(text)
+    for arguments in (
+        ["check", "users", "wrong.avsc"],
+        ["register", "--by-name", "good.avsc", "wrong.avsc"],
+        ["check", "--against", "wrong.avsc", "good.avsc"],
+        ["diff", "--against", "good.avsc", "wrong.avsc"],
+        ["register", "users", "wrong.avsc", "--reference", "R=users:1"],
+    ):
+        done = run(*arguments)
+        if "--reference" not in arguments or text != '{"type": "nothing"}':
+            assert done.status == 1
+            assert "wrong.avsc: " in done.err
+
+
+def test_two_files_are_checked_without_a_registry(run: Any, monkeypatch: Any) -> None:
+    """By any level; nobody is asked."""
+    monkeypatch.setattr("schemas.commands.evolve.connect", None)
+    monkeypatch.setattr("schemas.commands.compare.connect", None)
+    done = run("check", "--against", "good.avsc", "broken.avsc")
+    assert done.status == 1
+    assert "not compatible with good.avsc" in done.out
+    assert run("check", "--against", "good.avsc", "broken.avsc", "--level", "FORWARD").status == 0
+    assert run("check", "--against", "good.avsc", "good.avsc", "--json").document["compatible"]
+    found = run("diff", "--against", "good.avsc", "broken.avsc", "--json").document
+    assert (found["from"], found["to"], found["new_reads_old"]) == (
+        "good.avsc",
+        "broken.avsc",
+        False,
+    )
+    assert (
+        "from good.avsc to broken.avsc" in run("diff", "--against", "good.avsc", "broken.avsc").out
+    )
+    assert run("check", "--against", "good.avsc", "users", "broken.avsc").status == 2
+    assert run("diff", "--against", "good.avsc", "users", "broken.avsc").status == 2

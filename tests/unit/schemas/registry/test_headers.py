@@ -1,0 +1,92 @@
+"""Media types as Confluent's registry takes and gives them; pages of other sites change nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from schemas.registry.rest import CONTENT_TYPE
+from support.registry_http import Registry, record
+
+BODY = json.dumps({"schema": record(a=None)})
+PATH = "/subjects/s/versions"
+OTHERS = ("application/vnd.schemaregistry+json", "application/json")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [None, CONTENT_TYPE, *OTHERS, "Application/JSON; charset=utf-8", "application/octet-stream"],
+)
+def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) -> None:
+    """Also one without a type, as clients send that name none."""
+    headers = {} if kind is None else {"Content-Type": kind}
+    assert registry.http.post(PATH, content=BODY, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "*/*"]
+)
+def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
+    """Those that a page may send to any site without asking are among them."""
+    for method, path in (("POST", PATH), ("POST", "/subjects/s"), ("PUT", "/config")):
+        answer = registry.http.request(method, path, content=BODY, headers={"Content-Type": kind})
+        assert (answer.status_code, answer.json()["error_code"]) == (415, 415)
+    assert registry.good("GET", "/subjects") == []
+
+
+@pytest.mark.parametrize("origin", ["http://elsewhere.example", "null", "http://testserver:81"])
+def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str) -> None:
+    """403, with or without a type of its body; it may read what everybody may."""
+    registry.register("s", record(a=None))
+    for method, path in (("POST", PATH), ("PUT", "/mode"), ("DELETE", "/subjects/s")):
+        answer = registry.http.request(method, path, content=BODY, headers={"Origin": origin})
+        assert (answer.status_code, answer.json()["error_code"]) == (403, 403)
+    assert registry.good("GET", "/subjects", headers={"Origin": origin}) == ["s"]
+    answer = registry.http.post(PATH, content=BODY, headers={"Origin": "http://testserver"})
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("", CONTENT_TYPE),
+        ("*/*", CONTENT_TYPE),
+        ("text/html, application/*;q=0.5", CONTENT_TYPE),
+        ("application/json", "application/json"),
+        ("application/json, " + CONTENT_TYPE, CONTENT_TYPE),
+        (f"{CONTENT_TYPE};q=0.1, application/json;q=0.9", "application/json"),
+        (f"{OTHERS[0]}; q=0.9, application/json; q=0.5", OTHERS[0]),
+        (f"{CONTENT_TYPE};q=0, */*", OTHERS[0]),
+    ],
+)
+def test_an_answer_has_the_type_that_the_client_likes_best(
+    registry: Registry, accept: str, kind: str
+) -> None:
+    """Errors, too; of equals the registry's own."""
+    for path, status in (("/subjects", 200), ("/subjects/none/versions", 404), ("/none", 404)):
+        answer = registry.http.get(path, headers={"Accept": accept})
+        assert (answer.status_code, answer.headers["content-type"]) == (status, kind)
+
+
+@pytest.mark.parametrize("accept", ["text/html", "application/xml;q=1", "application/json;q=0"])
+def test_a_client_that_takes_no_json_is_406(registry: Registry, accept: str) -> None:
+    """Before anything is done."""
+    answer = registry.http.post(PATH, content=BODY, headers={"Accept": accept})
+    assert (answer.status_code, answer.json()["error_code"]) == (406, 406)
+    assert registry.good("GET", "/subjects") == []
+
+
+@pytest.mark.parametrize("body", [{}, {"schema": None}, {"schema": " "}])
+def test_a_lookup_without_a_schema_finds_none(registry: Registry, body: dict[str, str]) -> None:
+    """40401 for a subject that is not there, else 40403."""
+    assert registry.refused("POST", "/subjects/s", body) == (404, 40401)
+    registry.register("s", record(a=None))
+    assert registry.refused("POST", "/subjects/s", body) == (404, 40403)
+
+
+def test_a_limit_of_nothing_is_no_limit(registry: Registry) -> None:
+    """Every list, as with -1."""
+    registry.register("s", record(a=None))
+    for path in ("/subjects", "/schemas", PATH, "/schemas/ids/1/subjects"):
+        assert len(registry.good("GET", f"{path}?limit=0")) == 1
