@@ -18,6 +18,7 @@ SILENCE_S = 10.0
 TAIL_LINES = 40
 PIP = ("-m", "pip", "--disable-pip-version-check", "install", "--progress-bar", "off")
 _FETCHED = re.compile(r"^\s*(Downloading|Using cached) (\S+)(?: \(([^)]+)\))?")
+_COLLECTED = re.compile(r"^Collecting ([\w.-]+)")
 _BUILT = re.compile(r"^\s*Building wheel for (\S+)")
 _INSTALLED = re.compile(r"^Installing collected packages: (.*)")
 
@@ -35,12 +36,14 @@ class Telling:
         self.said.append(text)
         if found := _FETCHED.match(text):
             return self._fetch(found[1] == "Using cached", found[2].rpartition("/")[2], found[3])
-        if found := _BUILT.match(text):
+        if found := _COLLECTED.match(text):
+            self.doing = f"looks for {found[1]}"
+        elif found := _BUILT.match(text):
             if found[1] in self.doing:
                 return ""
             self.doing = f"builds {found[1]}"
             return f"  {self.doing}"
-        if found := _INSTALLED.match(text):
+        elif found := _INSTALLED.match(text):
             count = found[1].count(",") + 1
             self.doing = f"unpacks {count} distributions"
             return f"  {self.doing}"

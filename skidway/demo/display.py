@@ -1,8 +1,8 @@
 """What the demo says while it runs: events one below the other, and the state of things.
 
 On a terminal the state stands below the newest event and is drawn again in its place. In a file or
-a pipe it is one plain line every PLAIN_EVERY_S, if it has changed, without carriage returns and
-escape codes.
+a pipe it is one plain line now and then, if it has changed, without carriage returns and escape
+codes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-PLAIN_EVERY_S = 20.0
+PLAIN_FIRST_S = 10.0
+PLAIN_GROWTH = 1.5
+"""Each pause between two plain states is so much longer than the one before: a slow machine's
+output is hardly longer than a fast one's."""
 REDRAWN_EVERY_S = 0.5
 
 
@@ -23,6 +26,7 @@ class Display:
         self._out, self._clock = out, clock
         self._begin = clock()
         self._is_terminal = out.isatty()
+        self._pause_s = REDRAWN_EVERY_S if self._is_terminal else PLAIN_FIRST_S
         self._drawn: list[str] = []
         self._said = ""
         self._shown_at = float("-inf")
@@ -37,8 +41,7 @@ class Display:
 
     def is_due(self) -> bool:
         """Whether it is time for another state."""
-        every_s = REDRAWN_EVERY_S if self._is_terminal else PLAIN_EVERY_S
-        return self._clock() - self._shown_at >= every_s
+        return self._clock() - self._shown_at >= self._pause_s
 
     def say(self, event: str) -> None:
         """One line with its time, above the state."""
@@ -55,6 +58,7 @@ class Display:
             self._erase()
             self._draw(lines)
         else:
+            self._pause_s *= PLAIN_GROWTH
             for each in lines:
                 if each != self._said:
                     self.say(each)

@@ -25,12 +25,12 @@ from skidway.demo.site import DATACENTER, OFFLINE, Site
 from skidway.demo.supervisor import Supervisor
 from skidway.demo.tiers import Tiers
 from skidway.demo.writer import Tally
-from skidway.errors import SkidwayError
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.client import LATEST, Client
+from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 
-AUDIT_TOPIC = "_skidway_audit"
-WITHIN_S = 300.0
+WITHIN_S = 600.0
 """How long a step may take: some machines have other work."""
 ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (
@@ -243,17 +243,15 @@ class Demo:
         self.supervisor.start(name, *COMMANDS[name], "--config", config, health=health)
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
-        """High watermarks of the partitions of these topics, as far as they exist."""
-        address = self.site.address(f"broker-{cluster}")
-        with Client(address, request_timeout_ms=ASK_TIMEOUT_MS) as client:
-            found = client.metadata(topics).topics
-            partitions = {
-                TopicPartition(name, partition.index): LATEST
-                for name, topic in found.items()
-                if not topic.error
-                for partition in topic.partitions
-            }
-            return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
+        """High watermarks of the partitions of these topics, as far as they exist.
+
+        Unreachable or KafkaError when the broker does not say; ProgramFailed when it has ended.
+        """
+        try:
+            return self._watermarks(cluster, topics)
+        except (Unreachable, KafkaError):
+            self.supervisor.check()
+            raise
 
     def ledger(self) -> list[dict[str, Any]]:
         """What became of every byte of every file."""
@@ -275,6 +273,18 @@ class Demo:
         self.site.write_cutoff(sizes)
         self.site.write(self.sources, cut_off=True)
         self.start_program("agent")
+
+    def _watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
+        address = self.site.address(f"broker-{cluster}")
+        with Client(address, request_timeout_ms=ASK_TIMEOUT_MS) as client:
+            found = client.metadata(topics).topics
+            partitions = {
+                TopicPartition(name, partition.index): LATEST
+                for name, topic in found.items()
+                if not topic.error
+                for partition in topic.partitions
+            }
+            return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
     def _settled(self) -> bool:
         done = settled(self.ledger(), ("acknowledged", "rejected", "filtered", "lost", "uncertain"))

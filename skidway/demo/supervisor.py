@@ -50,6 +50,7 @@ class Supervisor:
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._ranks: dict[str, int] = {}
         self._may_end: set[str] = set()
         self._signals: list[int] = []
         self._before = {
@@ -85,8 +86,7 @@ class Supervisor:
         """Run a `skidway <arguments>` that only answers, to its end."""
         name = f"{arguments[0]} {arguments[1]}"
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            process = _start("skidway.cli", arguments, out.fileno(), err.fileno())
-            self._running[name] = process
+            process = self._begin(name, "skidway.cli", arguments, out.fileno(), err.fileno())
             try:
                 while process.poll() is None:
                     self.check(but=name)
@@ -149,8 +149,9 @@ class Supervisor:
         self.kill(name)
 
     def close(self) -> None:
-        """Stop every program, the one started last first."""
-        for name in reversed(list(self._running)):
+        """Stop every program, the one that was first started last first: an agent whose broker is
+        gone would wait for it."""
+        for name in sorted(self._running, key=lambda name: self._ranks[name], reverse=True):
             self.stop(name)
         for number, before in self._before.items():
             signal.signal(number, before)
@@ -172,7 +173,14 @@ class Supervisor:
 
     def _spawn(self, name: str, module: str, arguments: Sequence[str], output: Path) -> None:
         with output.open("ab") as out, self.errors(name).open("ab") as err:
-            self._running[name] = _start(module, arguments, out.fileno(), err.fileno())
+            self._begin(name, module, arguments, out.fileno(), err.fileno())
+
+    def _begin(
+        self, name: str, module: str, arguments: Sequence[str], output: int, errors: int
+    ) -> subprocess.Popen[bytes]:
+        self._ranks.setdefault(name, len(self._ranks))
+        self._running[name] = process = _start(module, arguments, output, errors)
+        return process
 
     def _bury(self, name: str) -> None:
         session = self._running.pop(name).pid

@@ -111,7 +111,8 @@ class Trial(Demo):
         filled = self._filled()
         if self.display.is_due() or now:
             if self.display.is_terminal:
-                self.display.state(tiers.table(filled, self._away))
+                table = tiers.table(filled, self._away)
+                self.display.state([*table, f"  dashboard: {self.site.url('dashboard')}"])
             else:
                 self.display.state([tiers.line(filled)])
 

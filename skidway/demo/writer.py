@@ -29,7 +29,7 @@ from skidway.files import make_directory
 
 EVERY_S: Final = 0.1
 LINES_AT_ONCE_MAX: Final = 30_000
-AFTERWARDS_PER_S: Final = 1_000
+AFTERWARDS_PER_S: Final = 200
 GENERATIONS: Final = 6
 """About so many files of each stream come of one run."""
 ROTATED_BYTES_MIN: Final = 65_536

@@ -38,6 +38,8 @@ def test_silence_is_explained() -> None:
     """Long downloads and builds are named while pip says nothing."""
     telling = Telling()
     assert telling.silence(10) == "  ... pip starts (10 s)"
+    telling.line("Collecting pyspark<4.4,>=4.1 (from skidway==0.1.0)")
+    assert telling.silence(21) == "  ... looks for pyspark (21 s)"
     telling.line("  Downloading pyspark-4.3.0.tar.gz (434.1 MB)")
     assert telling.silence(31.2) == "  ... downloads pyspark-4.3.0 (434.1 MB) (31 s)"
 
