@@ -30,7 +30,7 @@ PYTEST = started=$$(date +%s); status=0; \
 	peers test foreign test-all bench bench-paper wheels deb clean
 
 help:
-	@echo 'make demo      the whole pipeline on this machine, on real logs; ARGS="--logs GLOB" for yours'
+	@echo 'make demo      a million lines through the whole pipeline here, with kills; ARGS="--quick", "--logs GLOB" for yours'
 	@echo 'make test      formatting rules, types, imports, and all tests that Python and Java suffice for'
 	@echo 'make test-all  also the tests that need Node, Go, Debian packages or root, lint-ansible and test-deploy'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
