@@ -26,7 +26,9 @@ SIGNALLED = 128
 def register(subparsers: Any) -> None:
     """Adds the noun `demo`."""
     parser = subparsers.add_parser(
-        "demo", help="move a million lines through the whole pipeline here, with kills", description=__doc__
+        "demo",
+        help="move a million lines through the whole pipeline here, with kills",
+        description=__doc__,
     )
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument(

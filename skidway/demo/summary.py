@@ -32,9 +32,10 @@ def show(site: Site, outcome: Outcome, seconds: float) -> None:
     print(f"Bytes:    {bytes_sentence(outcome)}")
     print(f"Verdict:  {'complete' if outcome.is_complete else 'NOT complete'} ({seconds:.0f} s)")
     print()
-    print(f"The rows are {site.output}/<topic>/dt=.../hour=.../*.parquet. Ask them, for example:")
-    print(f"  {sys.executable} -c {query(site, outcome)!r}")
-    print(f"Logs, settings and states are in {site.folder}; a second run goes on from here.")
+    output = shown(site.output)
+    print(f"The rows are {output}/<topic>/dt=.../hour=.../*.parquet. Ask them, for example:")
+    print(f"  {shown(sys.executable)} -c {query(output, outcome)!r}")
+    print(f"Logs, settings and states are in {shown(site.folder)}; a second run goes on from here.")
     sys.stdout.flush()
 
 
@@ -106,15 +107,23 @@ def rates_sentence(outcome: Outcome) -> str:
     return f"at most {fastest} MB/s (catching up included); {loaded}, Spark's start apart."
 
 
-def query(site: Site, outcome: Outcome) -> str:
+def shown(path: Path | str) -> str:
+    """A path as one types it here: relative where it lies below the current directory."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def query(output: str, outcome: Outcome) -> str:
     """A line of Python that counts the rows, by the libraries that the demo has installed."""
     topic, column = ("order-logs", "state") if outcome.written else ("zookeeper-logs", "level")
-    if site.output.startswith("hdfs://"):
+    if output.startswith("hdfs://"):
         return (
             "from pyspark.sql import SparkSession as S; s = S.builder.getOrCreate(); "
-            f"s.read.parquet('{site.output}/dc1.{topic}').groupBy('{column}').count().show()"
+            f"s.read.parquet('{output}/dc1.{topic}').groupBy('{column}').count().show()"
         )
-    folder = Path(site.output) / f"dc1.{topic}"
+    folder = Path(output) / f"dc1.{topic}"
     return (
         f"import pyarrow.dataset as d; rows = d.dataset('{folder}').to_table(); "
         f"print(rows.group_by('{column}').aggregate([([], 'count_all')]))"

@@ -68,3 +68,12 @@ def test_lines_are_compared_by_topic() -> None:
     assert "as many rows as lines were written" in summary.lines_sentence(outcome())
     said = summary.lines_sentence(outcome(written={"a": Tally(lines=9)}))
     assert said.endswith("NOT as many as the lines: a -2.")
+
+
+def test_paths_are_shown_as_one_types_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative below the current directory; others, and URLs, as they are."""
+    monkeypatch.chdir(tmp_path)
+    assert summary.shown(tmp_path / "skidway-demo" / "hdfs") == "skidway-demo/hdfs"
+    assert summary.shown("/usr/bin/python3") == "/usr/bin/python3"
+    assert summary.shown("hdfs://namenode:8020/logs") == "hdfs://namenode:8020/logs"
+    assert "'skidway-demo/hdfs/dc1.order-logs'" in summary.query("skidway-demo/hdfs", outcome())
