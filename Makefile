@@ -32,7 +32,7 @@ PYTEST = started=$$(date +%s); status=0; \
 	bench bench-paper wheels deb clean
 
 help:
-	@echo 'make demo      the whole pipeline on this machine, under kill -9; ARGS="--quick", "--logs GLOB", "--keep"'
+	@echo 'make demo      a million lines through the whole pipeline here, with kills; ARGS="--quick", "--logs GLOB" for yours'
 	@echo 'make test      rules, types, imports, all unit tests, every model, and each promise on real programs'
 	@echo 'make test-deep   every suite, with Apache Kafka and HDFS, whose jars Maven fetches'
 	@echo 'make test-all  both, and what needs Node, Go, Debian packages or root: foreign, lint-ansible, test-deploy'
@@ -60,12 +60,13 @@ $(BIN)/python:
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# $(call INSTALL,LOCK,EXTRA). Versions are locked with their hashes, one file a use; our own package
-# comes last and brings none.
+# $(call INSTALL,LOCK,EXTRA,SIZE). Versions are locked with their hashes, one file a use; our own
+# package comes last and brings none. SIZE: nothing tells before pip has loaded it.
+INSTALLATION := $(BIN)/python deploy/packaging/installation.py
 ifdef NEWEST
-INSTALL = $(PIP) install --quiet --editable '.[$(2)]'
+INSTALL = @$(INSTALLATION) "$(3)" --editable '.[$(2)]'
 else
-INSTALL = $(PIP) install --quiet --require-hashes --requirement requirements/$(1).txt && \
+INSTALL = @$(INSTALLATION) "$(3)" --require-hashes --requirement requirements/$(1).txt && \
 	$(PIP) install --quiet --no-build-isolation --no-deps --editable .
 endif
 
@@ -74,16 +75,16 @@ install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
 
 $(VENV)/.installed: pyproject.toml requirements/demo.txt | $(BIN)/python
-	$(call INSTALL,demo,demo)
+	$(call INSTALL,demo,demo,0.6 GB to download and 1 GB on disk; Spark is half of it)
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml requirements/test.txt | $(BIN)/python
-	$(call INSTALL,test,dev)
+	$(call INSTALL,test,dev,0.7 GB to download and 1.4 GB on disk; Spark is the largest)
 	@touch $@ $(VENV)/.installed
 
 # What only the checks of deploy/ansible need.
 $(VENV)/.installed-deploy: pyproject.toml requirements/deploy.txt | $(BIN)/python
-	$(call INSTALL,deploy,deploy)
+	$(call INSTALL,deploy,deploy,20 MB to download)
 	@touch $@
 
 # For every Python from 3.11 on, and no address in it. A version that two files have is the same.

@@ -2,9 +2,9 @@
 
 Reading order: errors, clock, log, settings (what a program may be told), files (state that survives
 a crash), systemd (what the service manager is told), service (signals and exit status), telemetry
-(/metrics and /health), ports (who has a TCP port), coordination (ZooKeeper through kazoo), java and
-zookeeper (a real ZooKeeper from the jars of pyspark), machine (what this machine lacks), units (of
-systemd), cli (the command line and its output), kafka (protocol, record batch, client, and what
+(/metrics and /health), ports (kept, and who has one), coordination (ZooKeeper through kazoo), java
+and zookeeper (a real ZooKeeper from the jars of pyspark), machine (what this machine lacks), units
+(of systemd), cli (the command line and its output), kafka (protocol, record batch, client, and what
 applications use), demo (all programs together).
 
 Nothing here imports a higher package. Numpy and pyarrow are imported only where records are made or

@@ -1,8 +1,9 @@
-"""Who has a TCP port: so that "address already in use" can say by whom.
+"""TCP ports: kept for programs that will listen on them, and who listens on one.
 
-Linux's /proc tells: the table of sockets gives the inode of what listens on the port, and the
-process that has this inode open is the one. Other users' processes cannot be looked into; then only
-the user is known.
+`Reservation` keeps ports by bound sockets that do not listen. "Address already in use" says by whom
+with what Linux's /proc tells: the table of sockets gives the inode of what listens on the port, and
+the process that has this inode open is the one. Other users' processes cannot be looked into; then
+only the user is known.
 """
 
 from __future__ import annotations
@@ -14,11 +15,69 @@ import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 
 from skidway.errors import SkidwayError
 
 LISTENING = "0A"
 PROC = Path("/proc")
+LOOPBACK = "127.0.0.1"
+
+
+class Reservation:
+    """Ports of loopback that this process keeps for programs that it starts. One thread.
+
+    A port is kept by a socket that is bound without SO_REUSEADDR, so that no two reservations get
+    the same one. SO_REUSEADDR is set behind the bind, and the socket never listens: a program that
+    sets the option before its own bind, as servers do, listens beside it, and again after it was
+    killed. The kernel gives a kept port neither to an outgoing connection nor to a bind to port 0.
+    What starts while a port is kept and binds to it by number with the option still gets it.
+
+    The sockets are closed on exec: a port is free when this process ends, and whoever it started
+    has stopped listening.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[int, socket.socket] = {}
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def take(self, first: int = 0, count: int = 1) -> int:
+        """The lowest free port from `first` on, `count` tried; for 0 one that the kernel chooses.
+
+        Raises SkidwayError when none of them is free.
+        """
+        for port in range(first, first + count):
+            kept = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            try:
+                kept.bind((LOOPBACK, port))
+            except OSError as error:
+                kept.close()
+                if error.errno != errno.EADDRINUSE:
+                    raise SkidwayError(
+                        f"cannot bind to {LOOPBACK}:{port}: {error.strerror}"
+                    ) from error
+                continue
+            kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found = int(kept.getsockname()[1])
+            self._kept[found] = kept
+            return found
+        tried = f"from {first} to {first + count - 1} " if first else ""
+        raise SkidwayError(f"no TCP port {tried}is free on {LOOPBACK}")
+
+    def close(self) -> None:
+        """Keeps none any longer."""
+        while self._kept:
+            self._kept.popitem()[1].close()
 
 
 @dataclass(frozen=True, slots=True)

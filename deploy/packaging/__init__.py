@@ -4,6 +4,7 @@
     deb          `make deb`: dist/skidway-agent_*.deb, made of these wheels
     environment  a virtual environment, built where it will not lie
     third_party  the wheels of others, resolved once for all programs, kept between versions
+    installation  `make demo`: pip with few words, before anything is installed
     own_wheel    our own wheel, with a version of the caller's choice, from a copy of the sources
 
 All programs of one version share one resolution, because a host has one virtual environment for

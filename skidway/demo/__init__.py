@@ -1,9 +1,15 @@
 """The whole pipeline on one machine: what `make demo` runs.
 
-    site          folders, free ports and the configuration file of every program
-    sources       what is tailed: the logs of our own programs, and those named with --logs
-    supervisor    the programs as child processes: started, awaited, stopped, never left behind
-    flow          the demo itself, step by step: start, load, cut-off, drain, load, verdict
+    site          folders, ports and the configuration file of every program
+    writer        an application that writes and rotates logs of three formats, as a child process
+    sources       what is tailed: the writer's files or our own programs' logs, and --logs
+    supervisor    the programs as child processes: started, awaited, killed, stopped, never left
+    states        what agent and counter have made durable, as it lies in their files
+    kills         what each kill -9 met and what it cost, as a sentence
+    tiers         how full each tier is, as a table
+    display       what is said meanwhile: on a terminal in place, else line by line
+    flow          the steps of both kinds: start, fill, cut-off, drain, load, verdict
+    trial         the default kind: a million lines, and kills
     summary       the table of counts, the verdict and the hints at the end
     cli           `skidway demo`
 

@@ -1,27 +1,41 @@
-"""`skidway demo`: the whole pipeline on this machine, on real logs, ending with a verdict."""
+"""`skidway demo`: the whole pipeline on this machine: a million lines, four kills -9, a verdict."""
 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from skidway.demo import summary
+from skidway.demo.display import Display
 from skidway.demo.flow import Demo
-from skidway.demo.site import Site, free_ports
+from skidway.demo.site import Site, reserve_ports
+from skidway.demo.supervisor import Stopped
+from skidway.demo.trial import Trial
 from skidway.errors import UsageError
 from skidway.files import DirectoryLock, make_directory
+from skidway.ports import Reservation
 
 FOLDER = Path("skidway-demo")
-INTERRUPTED = 130
+LINES = 1_000_000
+SIGNALLED = 128
 
 
 def register(subparsers: Any) -> None:
     """Adds the noun `demo`."""
     parser = subparsers.add_parser(
-        "demo", help="run the whole pipeline here, on real logs", description=__doc__
+        "demo",
+        help="move a million lines through the whole pipeline here, with kills",
+        description=__doc__,
+    )
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--quick", action="store_true", help="tail the programs' own logs; no writer, no kills"
+    )
+    kind.add_argument(
+        "--lines", type=int, default=LINES, help="lines to write at least (default: %(default)s)"
     )
     parser.add_argument(
         "--logs", metavar="GLOB", nargs="+", default=[], help="further files to tail, line by line"
@@ -39,23 +53,39 @@ def register(subparsers: Any) -> None:
 def _run(args: argparse.Namespace) -> int:
     if args.hdfs and not args.hdfs.startswith("hdfs://"):
         raise UsageError(f"--hdfs {args.hdfs}: an HDFS URL begins with hdfs://host:port/folder")
+    if args.lines < 1:
+        raise UsageError(f"--lines {args.lines}: at least one line is to be written")
     folder = args.dir.absolute()
     make_directory(folder)
-    with DirectoryLock(folder):
-        site = Site(folder, free_ports(), args.hdfs or str(folder / "hdfs"))
+    with DirectoryLock(folder), Reservation() as kept:
+        site = Site(folder, reserve_ports(kept), args.hdfs or str(folder / "hdfs"))
         return _play(site, args)
 
 
 def _play(site: Site, args: argparse.Namespace) -> int:
-    begin = time.monotonic()
+    display = Display(sys.stdout)
     try:
-        with Demo(site, args.logs) as demo:
+        with _demo(site, display, args) as demo:
             outcome = demo.run()
-            summary.show(site, outcome, time.monotonic() - begin)
+            summary.show(site, outcome, display.elapsed_s)
             if args.keep:
                 summary.show_addresses(site)
                 demo.wait_until_interrupted()
-            return 0 if outcome.is_complete else 1
-    except KeyboardInterrupt:
-        sys.stderr.write("\nStopped; nothing is left running. The next run goes on from here.\n")
-        return INTERRUPTED
+    except Stopped as stopped:
+        sys.stdout.flush()
+        name = (
+            "" if stopped.number == signal.SIGINT else f" by {signal.Signals(stopped.number).name}"
+        )
+        sys.stderr.write(
+            f"\nStopped{name}; nothing is left running. The next run goes on from here.\n"
+        )
+        return SIGNALLED + stopped.number
+    return 0 if outcome.is_complete else 1
+
+
+def _demo(site: Site, display: Display, args: argparse.Namespace) -> Demo:
+    return (
+        Demo(site, display, args.logs)
+        if args.quick
+        else Trial(site, display, args.logs, args.lines)
+    )

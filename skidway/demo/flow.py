@@ -1,10 +1,9 @@
-"""The demo, step by step.
+"""The demo, step by step: what both kinds have in common, and the quick kind.
 
-start    ZooKeeper, both brokers, registry, counters, audit, agent
-load     a first load, so that there is a Spark log to tail
-cut-off  the agent stops; the size of every tailed file is written down; it starts again and
-         reads up to there
-drain    every byte acknowledged or set apart, mirrored, counted
+start    ZooKeeper, both brokers, registry, audit, counters, agent
+         (quick: a first load, so that there is a Spark log to tail; else `trial`)
+cut-off  up to where every file is to be read; the agent reads up to there and no further
+drain    every byte acknowledged or set apart, and mirrored
 load     everything that is left
 verdict  what the audit says once the last bucket is old enough, and a recount of the files
 """
@@ -13,24 +12,27 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from skidway.demo import sources
+from skidway.demo.display import Display
+from skidway.demo.kills import Kill
 from skidway.demo.site import DATACENTER, OFFLINE, Site
-from skidway.demo.sources import size_to_cut, sources, tailed
-from skidway.demo.supervisor import ProgramFailed, Supervisor
-from skidway.errors import SkidwayError
+from skidway.demo.supervisor import Supervisor
+from skidway.demo.tiers import Tiers
+from skidway.demo.writer import Tally
+from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.client import LATEST, Client
+from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 
-AUDIT_TOPIC = "_skidway_audit"
-DRAIN_WITHIN_S = 120.0
-VERDICT_WITHIN_S = 90.0
+WITHIN_S = 600.0
+"""How long a step may take: some machines have other work."""
+ASK_TIMEOUT_MS = 5_000
 PROGRAMS = (
     ("zookeeper", ("zookeeper", "run")),
     ("broker-dc1", ("broker", "run")),
@@ -39,12 +41,16 @@ PROGRAMS = (
     ("audit", ("audit", "run")),
     ("count-dc1", ("audit", "count")),
     ("count-offline", ("audit", "count")),
+    ("agent", ("agent", "run")),
 )
+COMMANDS = dict(PROGRAMS)
+
+Offsets = dict[TopicPartition, int]
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What the demo found out; the summary prints it."""
+    """What the demo found out; the summary prints it. written: by topic, what its writer wrote."""
 
     sizes: dict[Path, int] = field(default_factory=dict)
     ledger: list[dict[str, Any]] = field(default_factory=list)
@@ -52,102 +58,174 @@ class Outcome:
     books_balance: bool = False
     recount: dict[str, Any] = field(default_factory=dict)
     recount_agrees: bool = False
+    written: dict[str, Tally] = field(default_factory=dict)
+    kills: list[Kill] = field(default_factory=list)
+    loads: list[dict[str, Any]] = field(default_factory=list)
+    tiers: Tiers = field(default_factory=Tiers)
 
     @property
     def unaccounted(self) -> dict[Path, int]:
         """Bytes of the tailed files, up to the cut-off, that the ledger does not account for."""
-        done: dict[str, int] = {}
-        for file in self.ledger:
-            fates = ("acknowledged", "rejected", "filtered")
-            done[file["path"]] = done.get(file["path"], 0) + sum(file[fate] for fate in fates)
+        done = settled(self.ledger, ("acknowledged", "rejected", "filtered"))
         left = {path: size - done.get(str(path), 0) for path, size in self.sizes.items()}
         return {path: missing for path, missing in left.items() if missing}
 
     @property
+    def rows(self) -> dict[str, int]:
+        """Recounted rows by topic of the datacenter."""
+        return {
+            each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
+            for each in self.recount.get("topics", ())
+        }
+
+    @property
+    def miscounted(self) -> dict[str, int]:
+        """By topic, how many rows there are more or less than lines that the writer wrote."""
+        rows = self.rows
+        found = {}
+        for topic, tally in self.written.items():
+            surplus = rows.get(topic, 0) - tally.lines
+            if not 0 <= surplus <= tally.torn:  # what was torn may be a row, or a reject
+                found[topic] = surplus
+        return found
+
+    @property
     def is_complete(self) -> bool:
-        """Every tier agrees, both ways of counting agree, every byte is accounted for."""
-        return self.books_balance and self.recount_agrees and not self.unaccounted
+        """Every tier agrees, both ways of counting agree, every byte is accounted for, every line
+        is a row, and no kill has cost anything."""
+        return (
+            self.books_balance
+            and self.recount_agrees
+            and not self.unaccounted
+            and not self.miscounted
+            and not any(kill.lost for kill in self.kills)
+        )
+
+
+def settled(ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]) -> dict[str, int]:
+    """Bytes of these fates, by path."""
+    done: dict[str, int] = {}
+    for file in ledger:
+        done[file["path"]] = done.get(file["path"], 0) + sum(file[fate] for fate in fates)
+    return done
 
 
 class Demo:
-    """Runs the steps; leaves no process behind when used as a context manager."""
+    """The quick demo, and the parts of the other. Leaves no process behind as a context manager."""
 
-    def __init__(self, site: Site, given: Sequence[str]) -> None:
-        self.site = site
+    def __init__(self, site: Site, display: Display, given: Sequence[str]) -> None:
+        self.site, self.display = site, display
         site.logs.mkdir(parents=True, exist_ok=True)
-        self._sources = sources(site.logs, site.folder / "etc" / "skidway-log.avsc", given)
-        self._supervisor = Supervisor(site.logs)
+        self.sources = [*self.own_sources(), *sources.given(given)]
         self.outcome = Outcome()
+        self.supervisor = Supervisor(site.logs)
 
     def __enter__(self) -> Demo:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._supervisor.stop_all()
+        self.supervisor.close()
+
+    def own_sources(self) -> list[dict[str, Any]]:
+        """What is tailed besides what was named."""
+        return sources.of_programs(self.site.logs, self.site.folder / "etc" / "skidway-log.avsc")
 
     def run(self) -> Outcome:
         """All steps."""
         self.start()
-        with step("first records in the offline cluster"):
-            self._supervisor.wait_for(self._begun, "the first records to be mirrored", 60.0)
-        with step("first load (starts Spark)"):
-            self._load()
-        with step("cut-off: sizes of all tailed files written down"):
-            self.cut_off()
-        with step("every byte acknowledged, mirrored and counted"):
-            self.drain()
-        with step("second load"):
-            self._load()
-        with step("the audit's verdict"):
-            self.wait_for_verdict()
-        with step("recount from the Parquet files"):
-            self.recount()
+        self.fill()
+        self.cut_off()
+        self.drain()
+        self.load()
+        self.wait_for_verdict()
+        self.recount()
         return self.outcome
 
     def start(self) -> None:
         """Every program, each awaited by its /health."""
+        self.display.say("starting ZooKeeper, 2 brokers, registry, audit, 2 counters and the agent")
         self.site.cutoff.unlink(missing_ok=True)
-        self.site.write(self._sources)
-        for name, command in PROGRAMS:
-            with step(f"{name} at {self._where(name)}"):
-                self._start(name, command)
-        with step(f"agent, tailing {len(tailed(self._sources))} files"):
-            self._start("agent", ("agent", "run"))
+        self.site.write(self.sources)
+        for name, _ in PROGRAMS:
+            if self.display.is_terminal:
+                self.display.state([f"  {name} ..."])
+            self.start_program(name)
+        self.display.end_state()
+        self.display.say(f"all are healthy; watch them at {self.site.url('dashboard')}")
+
+    def fill(self) -> None:
+        """Brings records into the pipeline: here the programs' own logs, and a first load."""
+        self.supervisor.wait_for(self._begun, "the first records to be mirrored", WITHIN_S)
+        self.display.say("the first records are in the offline cluster; a load starts Spark")
+        self.load()
 
     def wait_until_interrupted(self) -> None:
         """For --keep: everything goes on until Ctrl-C, or until a program ends."""
-        self._supervisor.wait_for(lambda: False, "Ctrl-C", float("inf"))
+        self.supervisor.wait_for(lambda: False, "Ctrl-C", float("inf"))
 
     def cut_off(self) -> None:
         """Writes down up to where every file is to be read, while the agent stands still."""
-        self._supervisor.stop("agent")
-        files = tailed(self._sources)
-        read = {file["path"]: file["position"] for file in self._ledger()}
+        self.supervisor.stop("agent")
+        read = {file["path"]: file["position"] for file in self.ledger()}
         self.outcome.sizes = {
-            path: max(size_to_cut(path), read.get(str(path), 0)) for path in files
+            path: max(sources.size_to_cut(path), read.get(str(path), 0)) for path in self.tailed()
         }
-        self.site.write_cutoff(self.outcome.sizes)
-        self.site.write(self._sources, cut_off=True)
-        self._start("agent", ("agent", "run"))
+        self._cut_at(self.outcome.sizes)
+        files = len(self.outcome.sizes)
+        self.display.say(f"cut-off: the sizes of {files} tailed files are written down")
+
+    def tailed(self) -> list[Path]:
+        """Every file that the agent is to read."""
+        return sources.tailed(self.sources)
 
     def drain(self) -> None:
         """Waits until nothing is on its way any more."""
-        wait = self._supervisor.wait_for
-        wait(self._settled, "every byte to be acknowledged or set apart", DRAIN_WITHIN_S)
-        wait(self._mirrored, "the mirror to catch up", DRAIN_WITHIN_S)
+        wait = self.supervisor.wait_for
+        wait(self._settled, "every byte to be acknowledged or set apart", WITHIN_S)
+        wait(self._mirrored, "the mirror to catch up", WITHIN_S)
+        self.display.say("every byte is acknowledged and mirrored; a load brings the rest to HDFS")
+
+    def load(self) -> None:
+        """A load, to its good end."""
+        self.begin_load()
+        while not self.load_ended():
+            self.supervisor.check()
+            self.idle()
+
+    def begin_load(self) -> None:
+        config = str(self.site.config("loader"))
+        self.supervisor.begin_once("loader", "load", "run", "--json", "--config", config)
+
+    def load_ended(self) -> bool:
+        """Whether the load that was begun is done; ProgramFailed when it is no good."""
+        status = self.supervisor.ended("loader")
+        if status is None:
+            return False
+        if status:
+            raise self.supervisor.failed("loader", status)
+        document = json.loads(self.supervisor.output("loader").read_text())
+        self.outcome.loads.append(document)
+        rows, seconds = document["rows"], document["seconds"]
+        self.display.say(f"a load has committed {rows:,} rows in {seconds:.1f} s")
+        return True
+
+    def idle(self) -> None:
+        """A moment of waiting."""
+        time.sleep(0.1)
 
     def wait_for_verdict(self) -> None:
         """Until every bucket is complete, or it is clear that one will not be."""
-        deadline = time.monotonic() + VERDICT_WITHIN_S
+        self.display.say("the audit waits for its newest window; then the rows are counted again")
+        deadline = time.monotonic() + WITHIN_S
         while True:
             done = self._audit("report", "--all")
             self.outcome.report = json.loads(done.stdout)
             self.outcome.books_balance = done.returncode == 0
             if self.outcome.books_balance or time.monotonic() > deadline:
                 break
-            self._supervisor.check()
-            time.sleep(0.5)
-        self.outcome.ledger = self._ledger()
+            self.supervisor.check()
+            self.idle()
+        self.outcome.ledger = self.ledger()
 
     def recount(self) -> None:
         """Counts the rows themselves and compares them with what the tiers said."""
@@ -155,56 +233,50 @@ class Demo:
         self.outcome.recount = json.loads(done.stdout)
         self.outcome.recount_agrees = done.returncode == 0
 
-    def _where(self, name: str) -> str:
-        port = {"audit": "dashboard"}.get(name, name)
-        port = port if port in self.site.ports else f"{port}.metrics"
-        return self.site.address(port)
-
-    def _start(self, name: str, command: Sequence[str]) -> None:
+    def begin_program(self, name: str) -> None:
         config = str(self.site.config(name))
-        self._supervisor.start(name, *command, "--config", config, health=self.site.health(name))
+        self.supervisor.begin(name, *COMMANDS[name], "--config", config)
 
-    def _load(self) -> None:
-        config = str(self.site.config("loader"))
-        status = self._supervisor.run("loader", "load", "run", "--config", config)
-        if status:
-            said = self._supervisor.errors("loader").read_text(errors="replace")[-2000:].strip()
-            raise ProgramFailed(f"the load ended with status {status}: {said}")
+    def start_program(self, name: str) -> None:
+        config = str(self.site.config(name))
+        health = self.site.health(name)
+        self.supervisor.start(name, *COMMANDS[name], "--config", config, health=health)
 
-    def _settled(self) -> bool:
-        done: dict[str, int] = {}
-        for file in self._ledger():
-            settled = sum(file[fate] for fate in ("acknowledged", "rejected", "filtered"))
-            settled += file["lost"] + file["uncertain"]
-            done[file["path"]] = done.get(file["path"], 0) + settled
-        return all(done.get(str(path), 0) >= size for path, size in self.outcome.sizes.items())
+    def watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
+        """High watermarks of the partitions of these topics, as far as they exist.
 
-    def _ledger(self) -> list[dict[str, Any]]:
+        Unreachable or KafkaError when the broker does not say; ProgramFailed when it has ended.
+        """
+        try:
+            return self._watermarks(cluster, topics)
+        except (Unreachable, KafkaError):
+            self.supervisor.check()
+            raise
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """What became of every byte of every file."""
         config = str(self.site.config("agent"))
-        done = self._command("agent", "state", "show", "--json", "--config", config)
+        done = self.command("agent", "state", "show", "--json", "--config", config)
         return list(json.loads(done.stdout)["files"])
 
-    def _begun(self) -> bool:
-        """Whether there is something to load, so that Spark has to start."""
-        topics = [f"{DATACENTER}.{source['topic']}" for source in self._sources]
-        return any(self._watermarks(OFFLINE, topics).values())
+    def command(
+        self, *arguments: str, good: Sequence[int] = (0,)
+    ) -> subprocess.CompletedProcess[str]:
+        """What a `skidway` command answers."""
+        done = self.supervisor.ask(*arguments)
+        if done.returncode not in good:
+            said = done.stderr.strip() or done.stdout.strip()
+            raise SkidwayError(f"skidway {' '.join(arguments[:2])} failed: {said}")
+        return done
 
-    def _mirrored(self) -> bool:
-        topics = self._topics()
-        source = self._watermarks(DATACENTER, topics)
-        mirror = self._watermarks(OFFLINE, [f"{DATACENTER}.{topic}" for topic in topics])
-        return all(
-            mirror.get(TopicPartition(f"{DATACENTER}.{tp.topic}", tp.partition), -1) >= end
-            for tp, end in source.items()
-            if tp.topic != AUDIT_TOPIC
-        )
+    def _cut_at(self, sizes: Mapping[Path, int]) -> None:
+        self.site.write_cutoff(sizes)
+        self.site.write(self.sources, cut_off=True)
+        self.start_program("agent")
 
-    def _topics(self) -> list[str]:
-        named = [source["topic"] for source in self._sources]
-        return [*named, *(f"{topic}.rejected" for topic in named), AUDIT_TOPIC]
-
-    def _watermarks(self, cluster: str, topics: Sequence[str]) -> Mapping[TopicPartition, int]:
-        with Client(self.site.address(f"broker-{cluster}")) as client:
+    def _watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
+        address = self.site.address(f"broker-{cluster}")
+        with Client(address, request_timeout_ms=ASK_TIMEOUT_MS) as client:
             found = client.metadata(topics).topics
             partitions = {
                 TopicPartition(name, partition.index): LATEST
@@ -214,34 +286,25 @@ class Demo:
             }
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
+    def _settled(self) -> bool:
+        done = settled(self.ledger(), ("acknowledged", "rejected", "filtered", "lost", "uncertain"))
+        return all(done.get(str(path), 0) >= size for path, size in self.outcome.sizes.items())
+
+    def _begun(self) -> bool:
+        """Whether there is something to load, so that Spark has to start."""
+        topics = [f"{DATACENTER}.{source['topic']}" for source in self.sources]
+        return any(self.watermarks(OFFLINE, topics).values())
+
+    def _mirrored(self) -> bool:
+        named = [source["topic"] for source in self.sources]
+        topics = [*named, *(f"{topic}.rejected" for topic in named)]
+        source = self.watermarks(DATACENTER, topics)
+        mirror = self.watermarks(OFFLINE, [f"{DATACENTER}.{topic}" for topic in topics])
+        return all(
+            mirror.get(TopicPartition(f"{DATACENTER}.{tp.topic}", tp.partition), -1) >= end
+            for tp, end in source.items()
+        )
+
     def _audit(self, verb: str, *options: str) -> subprocess.CompletedProcess[str]:
         config = str(self.site.config("audit"))
-        return self._command("audit", verb, "--json", "--config", config, *options, good=(0, 1))
-
-    def _command(
-        self, *arguments: str, good: Sequence[int] = (0,)
-    ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-m", "skidway.cli", *arguments],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode not in good:
-            said = done.stderr.strip() or done.stdout.strip()
-            raise SkidwayError(f"skidway {' '.join(arguments[:2])} failed: {said}")
-        return done
-
-
-@contextmanager
-def step(what: str) -> Iterator[None]:
-    """One line a step, with its time, on standard error."""
-    begin = time.monotonic()
-    sys.stderr.write(f"  ... {what}")
-    sys.stderr.flush()
-    mark = "failed"
-    try:
-        yield
-        mark = "ok"
-    finally:
-        took = time.monotonic() - begin
-        sys.stderr.write(f"\r  {mark:>6} {what} ({took:.1f} s)\n")
-        sys.stderr.flush()
+        return self.command("audit", verb, "--json", "--config", config, *options, good=(0, 1))

@@ -1,14 +1,14 @@
-"""A site on one machine: folders, free ports and one configuration file for every program.
+"""A site on one machine: folders, ports and one configuration file for every program.
 
-<folder>/etc/*.yml      configuration files      <folder>/log/     what the programs log (tailed)
+<folder>/etc/*.yml      configuration files      <folder>/log/     what the programs log
 <folder>/data/...       ZooKeeper, brokers,      <folder>/hdfs/    rows and manifests, unless an
                         agent, counters, audit                     HDFS URL is given
+<folder>/written/...    log files of the demo's writer
 """
 
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from skidway.errors import SkidwayError
+from skidway.ports import Reservation
 
 DATACENTER, OFFLINE = "dc1", "offline"
 PORTS_TRIED = 200  # from each default upwards
@@ -59,6 +59,11 @@ class Site:
     @property
     def logs(self) -> Path:
         return self.folder / "log"
+
+    @property
+    def written(self) -> Path:
+        """What the demo's own writer writes."""
+        return self.folder / "written"
 
     @property
     def cutoff(self) -> Path:
@@ -191,26 +196,9 @@ class Site:
         }
 
 
-def free_ports(defaults: Mapping[str, int] = DEFAULT_PORTS) -> dict[str, int]:
-    """For each name the default port, or the next one above it that is free on loopback."""
-    taken: set[int] = set()
-    found: dict[str, int] = {}
-    for name, default in defaults.items():
-        found[name] = _next_free(default, taken)
-        taken.add(found[name])
-    return found
+def reserve_ports(kept: Reservation, defaults: Mapping[str, int] = DEFAULT_PORTS) -> dict[str, int]:
+    """For each name the default port, or the next one above it that nobody has, kept.
 
-
-def _next_free(default: int, taken: set[int]) -> int:
-    for port in range(default, default + PORTS_TRIED):
-        if port not in taken and _is_free(port):
-            return port
-    raise SkidwayError(f"No free port on 127.0.0.1 from {default} to {default + PORTS_TRIED - 1}.")
-
-
-def _is_free(port: int) -> bool:
-    try:
-        with socket.create_server(("127.0.0.1", port)):
-            return True
-    except OSError:
-        return False
+    SkidwayError when all PORTS_TRIED are used.
+    """
+    return {name: kept.take(default, PORTS_TRIED) for name, default in defaults.items()}

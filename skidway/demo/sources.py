@@ -1,4 +1,5 @@
-"""What the demo tails: the logs that its own programs write, and those named with --logs."""
+"""What the demo tails: its writer's files, or the logs that its own programs write (--quick), and
+those named with --logs."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from skidway.demo import writer
 
 ZOOKEEPER_LINE = (
     r"(?P<date>\d{4}-\d\d-\d\d) (?P<time>\d\d:\d\d:\d\d,\d{3}) \[myid:(?P<myid>[^\]]*)\] - "
@@ -28,6 +31,22 @@ OWN_SCHEMA = {
         {"name": "event", "type": "string"},
     ],
 }
+ACCESS_LINE = (
+    r'(?P<client>[0-9.]+) - - \[(?P<time>[^\]]+)\] "(?P<method>[A-Z]+) (?P<path>[^ ]+) [^"]*" '
+    r"(?P<status>\d+) (?P<size>\d+)"
+)
+ORDER_SCHEMA = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "skidway.demo",
+    "fields": [
+        {"name": "time", "type": "string"},
+        {"name": "order", "type": "long"},
+        {"name": "state", "type": "string"},
+        {"name": "cents", "type": "long"},
+        {"name": "customer", "type": "long"},
+    ],
+}
 AT_REST_S = 10.0
 """A file that was not written for so long may end without a line end for good."""
 
@@ -36,11 +55,10 @@ OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
 )  # fmt: skip
 
 
-def sources(logs: Path, schema: Path, given: Sequence[str]) -> list[dict[str, Any]]:
-    """The agent's `sources`; writes the schema of our own JSON lines to its file."""
-    schema.parent.mkdir(parents=True, exist_ok=True)
-    schema.write_text(json.dumps(OWN_SCHEMA, indent=1))
-    found: list[dict[str, Any]] = [
+def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
+    """The agent's `sources` for the programs' own logs; writes the schema of our JSON lines."""
+    _write_schema(schema, OWN_SCHEMA)
+    return [
         {
             "topic": ZOOKEEPER_TOPIC,
             "paths": [str(logs / "zookeeper.log")],
@@ -61,10 +79,37 @@ def sources(logs: Path, schema: Path, given: Sequence[str]) -> list[dict[str, An
             "timestamp": {"fields": ["time"], "format": "rfc3339"},
         },
     ]
-    if given:
-        paths = [str(Path(pattern).absolute()) for pattern in given]
-        found.append({"topic": GIVEN_TOPIC, "paths": paths, "parser": {"type": "raw"}})
-    return found
+
+
+def of_writer(folder: Path, schema: Path) -> list[dict[str, Any]]:
+    """The agent's `sources` for what the writer writes; writes the schema of its JSON lines."""
+    _write_schema(schema, ORDER_SCHEMA)
+    return [
+        {
+            "topic": writer.RAW,
+            "paths": [str(folder / writer.RAW / f"{writer.RAW}.log")],
+            "parser": {"type": "raw"},
+        },
+        {
+            "topic": writer.REGEX,
+            "paths": [str(folder / writer.REGEX / f"{writer.REGEX}.log")],
+            "parser": {"type": "regex", "pattern": ACCESS_LINE},
+            "timestamp": {"fields": ["time"], "format": "%d/%b/%Y:%H:%M:%S %z"},
+        },
+        {
+            "topic": writer.JSON,
+            "paths": [str(folder / writer.JSON / f"{writer.JSON}.log")],
+            "parser": {"type": "json"},
+            "schema": str(schema),
+            "timestamp": {"fields": ["time"], "format": "rfc3339"},
+        },
+    ]
+
+
+def given(patterns: Sequence[str]) -> list[dict[str, Any]]:
+    """The source of the files named with --logs, if any."""
+    paths = [str(Path(pattern).absolute()) for pattern in patterns]
+    return [{"topic": GIVEN_TOPIC, "paths": paths, "parser": {"type": "raw"}}] if paths else []
 
 
 def tailed(found: Sequence[Mapping[str, Any]]) -> list[Path]:
@@ -93,3 +138,8 @@ def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:
                 return begin + at + 1
             end = begin
     return 0
+
+
+def _write_schema(path: Path, schema: Mapping[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(schema, indent=1))

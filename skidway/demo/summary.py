@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skidway.cli.output import render_table
+from skidway.demo import tiers
 from skidway.demo.flow import Outcome
 from skidway.demo.site import Site
 
@@ -19,19 +20,23 @@ UNACCOUNTED_SHOWN = 5
 def show(site: Site, outcome: Outcome, seconds: float) -> None:
     """Print everything that a newcomer wants to see."""
     print()
-    print(render_table(topic_rows(outcome.report), COLUMNS))
-    print()
+    print(render_table(topic_rows(outcome.report), COLUMNS), end="")
+    for kill in outcome.kills:
+        print(f"kill -9 {kill.program}: {kill.sentence}")
+    if outcome.written:
+        print(f"Lines:    {lines_sentence(outcome)}")
+        print(f"Rates:    {rates_sentence(outcome)}")
     print(f"Audit:    {outcome.report.get('sentence', 'no report')}")
     agrees = "agree" if outcome.recount_agrees else "DO NOT agree"
     print(f"Recount:  the rows in the Parquet files {agrees} with what the tiers counted.")
     print(f"Bytes:    {bytes_sentence(outcome)}")
     print(f"Verdict:  {'complete' if outcome.is_complete else 'NOT complete'} ({seconds:.0f} s)")
     print()
-    print(
-        f"The rows lie in {site.output}/<topic>/dt=.../hour=.../*.parquet. Ask them, for example:"
-    )
-    print(f"  {sys.executable} -c {query(site)!r}")
-    print(f"Logs, settings and states are in {site.folder}; a second run goes on from here.")
+    output = shown(site.output)
+    print(f"The rows are {output}/<topic>/dt=.../hour=.../*.parquet. Ask them, for example:")
+    print(f"  {shown(sys.executable)} -c {query(output, outcome)!r}")
+    print(f"Logs, settings and states are in {shown(site.folder)}; a second run goes on from here.")
+    sys.stdout.flush()
 
 
 def show_addresses(site: Site) -> None:
@@ -41,6 +46,7 @@ def show_addresses(site: Site) -> None:
         print(f"  {name:16} {site.address(name)}")
     print(f"  {'registry':16} {site.url('registry')}")
     print(f"  {'dashboard':16} {site.url('dashboard')}")
+    sys.stdout.flush()
 
 
 def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -73,15 +79,52 @@ def bytes_sentence(outcome: Outcome) -> str:
     return f"{begin}; NOT accounted for: {names}."
 
 
-def query(site: Site) -> str:
+def lines_sentence(outcome: Outcome) -> str:
+    """Whether every line that the writer wrote is one row."""
+    lines = sum(tally.lines for tally in outcome.written.values())
+    rows = sum(outcome.rows.get(topic, 0) for topic in outcome.written)
+    repeats = sum(
+        place.get("repeats", 0)
+        for bucket in outcome.report.get("buckets", ())
+        for place in bucket["places"]
+        if place["tier"] == "hdfs" and bucket["topic"] in outcome.written
+    )
+    begin = f"{lines:,} written, {rows:,} rows, {repeats:,} repeats dropped"
+    if not outcome.miscounted:
+        return f"{begin}; each topic has as many rows as lines were written."
+    wrong = ", ".join(f"{topic} {count:+,}" for topic, count in outcome.miscounted.items())
+    return f"{begin}; the rows are NOT as many as the lines: {wrong}."
+
+
+def rates_sentence(outcome: Outcome) -> str:
+    """How fast it went: the highest rates over two seconds, and the loads."""
+    fastest = ", ".join(
+        f"{tier} {outcome.tiers.fastest(tier) / tiers.MB:.1f}" for tier in tiers.TIERS[:-1]
+    )
+    rows = sum(load["rows"] for load in outcome.loads)
+    seconds = sum(load["seconds"] for load in outcome.loads)
+    loaded = f"loads {rows / seconds:,.0f} rows/s" if seconds else "no loads"
+    return f"at most {fastest} MB/s (catching up included); {loaded}, Spark's start apart."
+
+
+def shown(path: Path | str) -> str:
+    """A path as one types it here: relative where it lies below the current directory."""
+    try:
+        return str(Path(path).relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def query(output: str, outcome: Outcome) -> str:
     """A line of Python that counts the rows, by the libraries that the demo has installed."""
-    if site.output.startswith("hdfs://"):
+    topic, column = ("order-logs", "state") if outcome.written else ("zookeeper-logs", "level")
+    if output.startswith("hdfs://"):
         return (
             "from pyspark.sql import SparkSession as S; s = S.builder.getOrCreate(); "
-            f"s.read.parquet('{site.output}/dc1.zookeeper-logs').groupBy('level').count().show()"
+            f"s.read.parquet('{output}/dc1.{topic}').groupBy('{column}').count().show()"
         )
-    folder = Path(site.output) / "dc1.zookeeper-logs"
+    folder = Path(output) / f"dc1.{topic}"
     return (
-        "import pyarrow.dataset as d; "
-        f"print(d.dataset('{folder}').to_table().group_by('level').aggregate([([], 'count_all')]))"
+        f"import pyarrow.dataset as d; rows = d.dataset('{folder}').to_table(); "
+        f"print(rows.group_by('{column}').aggregate([([], 'count_all')]))"
     )

@@ -1,8 +1,11 @@
 """The demo's programs as child processes.
 
-Each runs in a process group of its own, so that a Ctrl-C at the terminal reaches the demo alone and
-the demo stops them in order; each dies with the demo even if that is killed (PR_SET_PDEATHSIG).
-A program is awaited by its /health, and one that ends before its time ends the demo.
+Each runs in a session of its own, so that a Ctrl-C at the terminal reaches the demo alone and the
+demo stops them in order; each dies with the demo even if that is killed (PR_SET_PDEATHSIG), and
+what a program started goes with it: whoever is left in its session is killed.
+
+SIGINT, SIGTERM and SIGHUP only leave a note; every wait looks for it and raises Stopped, so that no
+process is started or stopped by halves. A second one ends the patience with programs that stop.
 """
 
 from __future__ import annotations
@@ -13,47 +16,86 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 
 from skidway.errors import SkidwayError
 
 PR_SET_PDEATHSIG = 1
 STOP_WITHIN_S = 20.0
+LOOK_EVERY_S = 0.1
 TAIL_CHARACTERS = 2000
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ProgramFailed(SkidwayError):
     """A program of the demo ended before its time, or was not ready in time."""
 
 
+class Stopped(Exception):
+    """Somebody wants the demo to end. number: of the signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by signal {number}")
+        self.number = number
+
+
 class Supervisor:
-    """Starts programs, notices when one ends, stops them in reverse order."""
+    """Starts programs, notices when one ends, stops them in reverse order. The main thread's."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._ranks: dict[str, int] = {}
+        self._may_end: set[str] = set()
+        self._signals: list[int] = []
+        self._before = {
+            number: signal.signal(number, self._note)
+            for number in SIGNALS
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN  # nohup
+        }
 
-    def start(self, name: str, *arguments: str, health: str, within_s: float = 60.0) -> None:
+    def start(self, name: str, *arguments: str, health: str, within_s: float = 180.0) -> None:
         """Run `skidway <arguments>` and wait until its /health answers 200."""
-        self._running[name] = self._spawn(name, arguments, self.log(name))
+        self.begin(name, *arguments)
         self.wait_for(lambda: healthy(health), f"{name} to be healthy", within_s)
 
-    def run(self, name: str, *arguments: str) -> int:
-        """Run `skidway <arguments>` to its end, noticing meanwhile when another program ends."""
-        process = self._spawn(name, arguments, self._logs / f"{name}.out")
-        self._running[name] = process
-        try:
-            while process.poll() is None:
-                self.check(but=name)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(0.2)
-            return process.returncode
-        finally:
-            if process.poll() is not None:
-                del self._running[name]
+    def begin(self, name: str, *arguments: str, module: str = "skidway.cli") -> None:
+        """Run `skidway <arguments>`; who waits for it asks."""
+        self._spawn(name, module, arguments, self.log(name))
+
+    def begin_once(self, name: str, *arguments: str) -> None:
+        """Run `skidway <arguments>`, which ends by itself; `ended` says when."""
+        self.errors(name).unlink(missing_ok=True)
+        self.output(name).unlink(missing_ok=True)
+        self._may_end.add(name)
+        self._spawn(name, "skidway.cli", arguments, self.output(name))
+
+    def ended(self, name: str) -> int | None:
+        """The status of a program that ends by itself; None while it runs."""
+        process = self._running[name]
+        if process.poll() is not None:
+            self._bury(name)
+        return process.returncode
+
+    def ask(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a `skidway <arguments>` that only answers, to its end."""
+        name = f"{arguments[0]} {arguments[1]}"
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = self._begin(name, "skidway.cli", arguments, out.fileno(), err.fileno())
+            try:
+                while process.poll() is None:
+                    self.check(but=name)
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(LOOK_EVERY_S)
+            finally:
+                self.kill(name)
+            said = [file.read().decode(errors="replace") for file in (out, err) if not file.seek(0)]
+        return subprocess.CompletedProcess(arguments, process.returncode, *said)
 
     def wait_for(self, ready: Callable[[], bool], what: str, within_s: float) -> None:
         """Ask until it is so; ProgramFailed when it is not in time or a program ends meanwhile."""
@@ -64,55 +106,101 @@ class Supervisor:
                 raise ProgramFailed(
                     f"Waited {within_s:.0f} s in vain for {what}; logs are in {self._logs}."
                 )
-            time.sleep(0.1)
+            time.sleep(LOOK_EVERY_S)
+
+    def check(self, but: str = "") -> None:
+        """ProgramFailed when a program has ended before its time, Stopped after a signal."""
+        if self._signals:
+            raise Stopped(self._signals[0])
+        for name, process in self._running.items():
+            if name not in (but, *self._may_end) and process.poll() is not None:
+                raise self.failed(name, process.returncode)
+
+    def failed(self, name: str, status: int) -> ProgramFailed:
+        """The sentence for a program that ended."""
+        path = self.errors(name)
+        said = path.read_text(errors="replace")[-TAIL_CHARACTERS:].strip() if path.exists() else ""
+        return ProgramFailed(f"{name} ended with status {status}: {said or self.log(name)}")
+
+    def pid(self, name: str) -> int:
+        """Its process id, which is that of its session, too."""
+        return self._running[name].pid
+
+    def kill(self, name: str) -> None:
+        """kill -9 of the program and of everything that it has started."""
+        process = self._running[name]
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        self._bury(name)
 
     def stop(self, name: str) -> None:
         """SIGTERM, wait, SIGKILL for what does not listen."""
-        process = self._running.pop(name, None)
+        process = self._running.get(name)
         if process is None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(STOP_WITHIN_S)
-        except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        deadline = time.monotonic() + STOP_WITHIN_S
+        process.terminate()
+        while process.poll() is None and time.monotonic() < deadline:
+            if len(self._signals) > 1:
+                break
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(LOOK_EVERY_S)
+        self.kill(name)
 
-    def stop_all(self) -> None:
-        """Stop every program, the one started last first."""
-        for name in reversed(list(self._running)):
+    def close(self) -> None:
+        """Stop every program, the one that was first started last first: an agent whose broker is
+        gone would wait for it."""
+        for name in sorted(self._running, key=lambda name: self._ranks[name], reverse=True):
             self.stop(name)
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
     def log(self, name: str) -> Path:
         """What a long-running program logs: JSON lines."""
         return self._logs / f"{name}.json"
 
+    def output(self, name: str) -> Path:
+        """What a program that ends by itself says on standard output, this time."""
+        return self._logs / f"{name}.out"
+
     def errors(self, name: str) -> Path:
         """What a program says on standard error."""
         return self._logs / f"{name}.stderr"
 
-    def _spawn(self, name: str, arguments: Sequence[str], output: Path) -> subprocess.Popen[bytes]:
-        with output.open("ab") as out, self.errors(name).open("ab") as err:
-            return subprocess.Popen(
-                [sys.executable, "-m", "skidway.cli", *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-                preexec_fn=_die_with_parent,
-                env={**os.environ, "TZ": "UTC"},  # log4j writes local time without its zone
-            )
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        self._signals.append(number)
 
-    def check(self, but: str = "") -> None:
-        """ProgramFailed when a program has ended before its time."""
-        for name, process in self._running.items():
-            if name != but and process.poll() is not None:
-                said = self.errors(name).read_text(errors="replace")[-TAIL_CHARACTERS:].strip()
-                raise ProgramFailed(
-                    f"{name} ended with status {process.returncode}: {said or self.log(name)}"
-                )
+    def _spawn(self, name: str, module: str, arguments: Sequence[str], output: Path) -> None:
+        with output.open("ab") as out, self.errors(name).open("ab") as err:
+            self._begin(name, module, arguments, out.fileno(), err.fileno())
+
+    def _begin(
+        self, name: str, module: str, arguments: Sequence[str], output: int, errors: int
+    ) -> subprocess.Popen[bytes]:
+        self._ranks.setdefault(name, len(self._ranks))
+        self._running[name] = process = _start(module, arguments, output, errors)
+        return process
+
+    def _bury(self, name: str) -> None:
+        session = self._running.pop(name).pid
+        self._may_end.discard(name)
+        while left := session_members(session):
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+
+
+def session_members(session: int) -> list[int]:
+    """The processes of a session that are not dead already."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, _, member = path.read_text().rpartition(")")[2].split()[:4]
+            if int(member) == session and state not in "ZX":
+                found.append(int(path.parent.name))
+    return found
 
 
 def healthy(url: str) -> bool:
@@ -124,5 +212,22 @@ def healthy(url: str) -> bool:
         return False
 
 
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def _start(
+    module: str, arguments: Sequence[str], output: int, errors: int
+) -> subprocess.Popen[bytes]:
+    parent = os.getpid()
+
+    def die_with_parent() -> None:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was killed before the kernel knew
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        start_new_session=True,
+        preexec_fn=die_with_parent,
+        env={**os.environ, "TZ": "UTC"},  # log4j writes local time without its zone
+    )

@@ -20,10 +20,9 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from support.ports import Ports
+from support.ports import free_port as free_port
 
 PR_SET_PDEATHSIG = 1
-PORTS = Ports()
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
 """How long a test waits for what takes a moment on an idle machine, which it shares with others."""
@@ -31,11 +30,6 @@ WITHIN_S = 300.0
 
 class NotReady(AssertionError):
     """A program did not come up, or a condition did not come true, in time."""
-
-
-def free_port() -> int:
-    """A TCP port of the loopback interface for one program of this test run."""
-    return PORTS.take()
 
 
 def eventually(

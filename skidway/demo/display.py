@@ -1,0 +1,84 @@
+"""What the demo says while it runs: events one below the other, and the state of things.
+
+On a terminal the state stands below the newest event and is drawn again in its place. In a file or
+a pipe it is one plain line now and then, if it has changed, without carriage returns and escape
+codes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+PLAIN_FIRST_S = 10.0
+PLAIN_GROWTH = 1.5
+"""Each pause between two plain states is so much longer than the one before: a slow machine's
+output is hardly longer than a fast one's."""
+REDRAWN_EVERY_S = 0.5
+
+
+class Display:
+    """The only one who writes while the demo runs."""
+
+    def __init__(self, out: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._out, self._clock = out, clock
+        self._begin = clock()
+        self._is_terminal = out.isatty()
+        self._pause_s = REDRAWN_EVERY_S if self._is_terminal else PLAIN_FIRST_S
+        self._drawn: list[str] = []
+        self._said = ""
+        self._shown_at = float("-inf")
+
+    @property
+    def is_terminal(self) -> bool:
+        return self._is_terminal
+
+    @property
+    def elapsed_s(self) -> float:
+        return self._clock() - self._begin
+
+    def is_due(self) -> bool:
+        """Whether it is time for another state."""
+        return self._clock() - self._shown_at >= self._pause_s
+
+    def say(self, event: str) -> None:
+        """One line with its time, above the state."""
+        drawn = self._drawn
+        self._erase()
+        seconds = int(self.elapsed_s)
+        self._write([f"{seconds // 60}:{seconds % 60:02}  {event}"])
+        self._draw(drawn)
+
+    def state(self, lines: Sequence[str]) -> None:
+        """Shows this instead of the state before: on a terminal all lines, else the only one."""
+        self._shown_at = self._clock()
+        if self._is_terminal:
+            self._erase()
+            self._draw(lines)
+        else:
+            self._pause_s *= PLAIN_GROWTH
+            for each in lines:
+                if each != self._said:
+                    self.say(each)
+                self._said = each
+
+    def end_state(self) -> None:
+        """The last state stays; what is said next stands below it."""
+        self._drawn = []
+
+    def _draw(self, lines: Sequence[str]) -> None:
+        if lines:
+            columns = shutil.get_terminal_size().columns
+            self._drawn = [each[: columns - 1] for each in lines]
+            self._write(self._drawn)
+
+    def _erase(self) -> None:
+        if self._drawn:
+            self._out.write(f"\x1b[{len(self._drawn)}F\x1b[J")
+            self._drawn = []
+
+    def _write(self, lines: Sequence[str]) -> None:
+        self._out.write("".join(f"{each}\n" for each in lines))
+        self._out.flush()

@@ -1,0 +1,113 @@
+"""What agent and counter have made durable: read from their SQLite files, also while they are dead.
+
+This is how the demo knows what a kill -9 has met: what lies there afterwards is what the program
+will begin with. Nothing is written. A state that does not exist yet reads as empty.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from skidway.kafka.types import TopicPartition
+
+WAIT_S = 5.0
+
+_POSITIONS = "SELECT file, position FROM files"
+_FATES = (
+    "SELECT coalesce(sum(acknowledged), 0), coalesce(sum(rejected + filtered), 0),"
+    " coalesce(sum(lost), 0), coalesce(sum(uncertain), 0) FROM files"
+)
+_INTENTS = 'SELECT file, max("end") FROM intents GROUP BY file'
+_COUNTED = (
+    "SELECT topic, partition, next_offset FROM partitions"
+    " JOIN sources ON sources.id = partitions.source"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentState:
+    """Bytes of all files by what became of them, and what is promised but not acknowledged.
+
+    positions, promised: byte positions by file id; acknowledged_offsets: the last ones.
+    """
+
+    acknowledged: int = 0
+    set_apart: int = 0
+    lost: int = 0
+    uncertain: int = 0
+    intents: int = 0
+    positions: Mapping[int, int] = field(default_factory=dict)
+    promised: Mapping[int, int] = field(default_factory=dict)
+    acknowledged_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+    @property
+    def in_flight(self) -> dict[int, int]:
+        """Bytes promised and not acknowledged, by file id."""
+        found = {file: end - self.positions.get(file, 0) for file, end in self.promised.items()}
+        return {file: size for file, size in found.items() if size > 0}
+
+    def has_passed(self, promised: Mapping[int, int]) -> bool:
+        """Whether the checkpoint is behind all of that."""
+        return all(self.positions.get(file, 0) >= end for file, end in promised.items())
+
+
+@dataclass(frozen=True, slots=True)
+class CounterState:
+    """How far a counter's last transaction came. epoch: a new one begins where it starts over."""
+
+    epoch: int = 0
+    next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+
+
+def agent(directory: Path) -> AgentState:
+    """The agent's state, from its state.dir."""
+    with _opened(directory / "agent.db") as state:
+        if state is None:
+            return AgentState()
+        acknowledged, set_apart, lost, uncertain = state.execute(_FATES).fetchone()
+        return AgentState(
+            acknowledged,
+            set_apart,
+            lost,
+            uncertain,
+            state.execute("SELECT count(*) FROM intents").fetchone()[0],
+            dict(state.execute(_POSITIONS)),
+            dict(state.execute(_INTENTS)),
+            {
+                TopicPartition(topic, partition): last
+                for topic, partition, last in state.execute("SELECT * FROM offsets")
+            },
+        )
+
+
+def counter(directory: Path) -> CounterState:
+    """A counter's state, from its state.dir."""
+    with _opened(directory / "counter.db") as state:
+        if state is None:
+            return CounterState()
+        return CounterState(
+            state.execute("SELECT epoch FROM meta").fetchone()[0],
+            {
+                TopicPartition(topic, partition): offset
+                for topic, partition, offset in state.execute(_COUNTED)
+            },
+        )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection | None]:
+    """One picture of a database; None while it has no tables yet."""
+    if not path.exists():
+        yield None
+        return
+    with closing(
+        sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=WAIT_S)
+    ) as state:
+        state.isolation_level = None
+        state.execute("BEGIN")
+        made = state.execute("SELECT count(*) FROM sqlite_master WHERE name = 'meta'").fetchone()
+        yield state if made[0] else None

@@ -1,0 +1,223 @@
+"""The application whose logs the default demo moves: three formats, written and rotated.
+
+    python -m skidway.demo.writer FOLDER LINES SECONDS
+
+FOLDER/<stream>/<stream>.log is appended to; when it is large enough it becomes <stream>.log.1, and
+what was <stream>.log.1 becomes .2, and so on, as logrotate does it. LINES are written evenly within
+SECONDS, then AFTERWARDS_PER_S until SIGTERM. Only whole lines are written; what a killed writer
+left of one is ended by the next writer and counted as torn, not as a line.
+
+FOLDER/written.json says, per stream and over all runs, how many lines, torn lines and bytes there
+are. It is counted anew from the files at every start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from skidway.files import make_directory
+
+EVERY_S: Final = 0.1
+LINES_AT_ONCE_MAX: Final = 30_000
+AFTERWARDS_PER_S: Final = 200
+GENERATIONS: Final = 6
+"""About so many files of each stream come of one run."""
+ROTATED_BYTES_MIN: Final = 65_536
+LINE_BYTES: Final = 95
+READ_BYTES: Final = 1 << 20
+
+WRITTEN = "written.json"
+RAW, REGEX, JSON = "worker-logs", "access-logs", "order-logs"
+STATES = ("placed", "paid", "packed", "sent")
+PATHS = ("cart", "search", "item", "checkout", "help")
+
+
+def raw_line(number: int, now: datetime) -> str:
+    """Free text, as a worker process logs it."""
+    return (
+        f"{now:%Y-%m-%d %H:%M:%S} worker-{number % 7} INFO task {number} is done: "
+        f"{number % 913} rows in {number % 97} ms, queue {PATHS[number % 5]}"
+    )
+
+
+def regex_line(number: int, now: datetime) -> str:
+    """The access log of a web server."""
+    return (
+        f"10.0.{number % 16}.{number % 251} - - [{now:%d/%b/%Y:%H:%M:%S} +0000] "
+        f'"GET /{PATHS[number % 5]}/{number} HTTP/1.1" {404 if number % 50 == 0 else 200} '
+        f"{300 + number % 4000}"
+    )
+
+
+def json_line(number: int, now: datetime) -> str:
+    """An event of a shop."""
+    return (
+        f'{{"time":"{now:%Y-%m-%dT%H:%M:%SZ}","order":{number},"state":"{STATES[number % 4]}",'
+        f'"cents":{number % 100_000},"customer":{number % 5003}}}'
+    )
+
+
+FORMATS: Final[Mapping[str, Callable[[int, datetime], str]]] = {
+    RAW: raw_line,
+    REGEX: regex_line,
+    JSON: json_line,
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """What lies in the files of a stream."""
+
+    lines: int = 0
+    torn: int = 0
+    bytes: int = 0
+
+
+class Stream:
+    """One log file and its older generations. The only writer of them."""
+
+    def __init__(self, folder: Path, name: str, torn: int, rotated_bytes: int) -> None:
+        """torn: lines that earlier writers left torn."""
+        make_directory(folder / name)
+        self._folder, self._name, self._rotated_bytes = folder / name, name, rotated_bytes
+        self._path = self._folder / f"{name}.log"
+        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
+        self._size = os.fstat(self._file).st_size
+        self.tally = Tally(torn=torn)
+        for path in self._generations():
+            self._count(path)
+        self.tally.lines -= torn
+        self._end_torn_line()
+
+    def append(self, count: int, now: datetime) -> None:
+        """So many lines more."""
+        line, first = FORMATS[self._name], self.tally.lines
+        data = "".join(f"{line(first + at, now)}\n" for at in range(count)).encode()
+        self._write(data)
+        self.tally.lines += count
+        if self._size >= self._rotated_bytes:
+            self._rotate()
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._file, view) :]
+        self._size += len(data)
+        self.tally.bytes += len(data)
+
+    def _rotate(self) -> None:
+        os.close(self._file)
+        free = 1  # a writer that was killed while it rotated left a gap
+        while os.path.exists(f"{self._path}.{free}"):
+            free += 1
+        for number in range(free - 1, 0, -1):
+            os.rename(f"{self._path}.{number}", f"{self._path}.{number + 1}")
+        os.rename(self._path, f"{self._path}.1")
+        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC)
+        self._size = 0
+
+    def _generations(self) -> list[Path]:
+        return sorted(self._folder.glob(f"{self._name}.log*"))
+
+    def _count(self, path: Path) -> None:
+        with path.open("rb") as file:
+            while block := file.read(READ_BYTES):
+                self.tally.lines += block.count(b"\n")
+                self.tally.bytes += len(block)
+
+    def _end_torn_line(self) -> None:
+        if self._size and self._path.read_bytes()[-1:] != b"\n":
+            self._write(b"\n")
+            self.tally.torn += 1
+
+
+class Writer:
+    """All streams, and the schedule."""
+
+    def __init__(self, folder: Path, lines: int, seconds: float) -> None:
+        self._folder = folder
+        self._lines, self._seconds = lines, seconds
+        torn = {name: tally.torn for name, tally in written(folder).items()}
+        size = max(ROTATED_BYTES_MIN, lines * LINE_BYTES // len(FORMATS) // GENERATIONS)
+        self.streams = {name: Stream(folder, name, torn.get(name, 0), size) for name in FORMATS}
+        self._made = 0
+        self._tell()
+
+    def run(self, stopped: threading.Event) -> None:
+        """Writes until it is stopped."""
+        begin = time.monotonic()
+        while not stopped.wait(EVERY_S):
+            self.write(due(time.monotonic() - begin, self._lines, self._seconds))
+        for stream in self.streams.values():
+            stream.close()
+
+    def write(self, until: int) -> None:
+        """What is missing until so many lines are written in this run."""
+        now = datetime.now(UTC)
+        missing = min(until - self._made, LINES_AT_ONCE_MAX)
+        for at, stream in enumerate(self.streams.values()):
+            stream.append(share(self._made, missing, at), now)
+        self._made += missing
+        self._tell()
+
+    def _tell(self) -> None:
+        path = self._folder / WRITTEN
+        told = path.with_suffix(".new")
+        told.write_text(
+            json.dumps({name: asdict(each.tally) for name, each in self.streams.items()})
+        )
+        told.rename(path)
+
+
+def due(elapsed_s: float, lines: int, seconds: float) -> int:
+    """How many lines are to be written by then."""
+    if elapsed_s < seconds:
+        return int(lines * elapsed_s / seconds)
+    return lines + int((elapsed_s - seconds) * AFTERWARDS_PER_S)
+
+
+def share(made: int, count: int, stream: int) -> int:
+    """How many of `count` lines, the first of which is number `made`, are a stream's."""
+    kinds = len(FORMATS)
+    return (made + count - stream + kinds - 1) // kinds - (made - stream + kinds - 1) // kinds
+
+
+def written(folder: Path) -> dict[str, Tally]:
+    """What the writer says it has written, by stream; nothing before it has run."""
+    try:
+        document = json.loads((folder / WRITTEN).read_text())
+    except FileNotFoundError:
+        return {}
+    return {name: Tally(**each) for name, each in document.items()}
+
+
+def files(folder: Path) -> list[Path]:
+    """Every file that it has written, of every generation."""
+    return sorted(path for name in FORMATS for path in (folder / name).glob(f"{name}.log*"))
+
+
+def main() -> int:
+    """As the demo starts it."""
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    folder, lines, seconds = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    make_directory(folder)
+    Writer(folder, lines, seconds).run(stopped)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Ports that are reserved, by several processes at once, and handed to programs that are killed."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skidway.errors import SkidwayError
+from skidway.ports import LOOPBACK, Reservation
+from support.processes import Program, accepts, answers, running
+
+pytestmark = pytest.mark.crash
+PROCESSES, PORTS = 12, 60
+FIRST = 20_000
+RESERVE = f"""
+import sys
+from skidway.ports import Reservation
+with Reservation() as kept:
+    sys.stdin.readline()
+    ports = [kept.take({FIRST}, 2000) for _ in range({PORTS})]
+    ports += [kept.take() for _ in range({PORTS})]
+    print(*ports, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_processes_that_reserve_at_once_share_no_port() -> None:
+    """Whether a port is asked for by number or left to the kernel, it is one process's."""
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", RESERVE],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+        )
+        for _ in range(PROCESSES)
+    ]  # fmt: skip
+    try:
+        for each in processes:
+            assert each.stdin is not None
+            each.stdin.write("now\n")
+        found: list[str] = []
+        for each in processes:
+            assert each.stdout is not None
+            found += each.stdout.readline().split()
+    finally:
+        for each in processes:
+            each.kill()
+            each.communicate()
+    assert len(found) == len(set(found)) == PROCESSES * PORTS * 2
+
+
+def test_a_killed_program_finds_its_port_again(tmp_path: Path) -> None:
+    """Nobody else gets it while the program is away, with connections of before still open."""
+    with Reservation() as kept, Reservation() as others:
+        port = kept.take()
+        command = [sys.executable, "-m", "http.server", str(port), "--bind", LOOPBACK]
+        program = Program(command, tmp_path / "server.log", cwd=tmp_path)
+        for _ in range(3):
+            with running(program, lambda: answers(f"http://{LOOPBACK}:{port}")):
+                left_open = socket.create_connection((LOOPBACK, port))
+            assert not accepts(port)
+            with pytest.raises(SkidwayError, match="no TCP port"):
+                others.take(port)
+            left_open.close()
+
+
+def test_a_port_goes_with_its_reservation(tmp_path: Path) -> None:
+    """A child that outlives it keeps nothing: the socket is closed on exec."""
+    kept = Reservation()
+    port = kept.take()
+    child = Program(["sleep", "600"], tmp_path / "child.log").start()
+    try:
+        with Reservation() as others:
+            kept.close()
+            assert others.take(port) == port
+    finally:
+        child.kill()
+
+
+def test_no_outgoing_connection_gets_a_kept_port() -> None:
+    """Nor does a bind to port 0, with SO_REUSEADDR or without, when no other port is left."""
+    with Reservation() as kept, socket.create_server((LOOPBACK, 0)) as server:
+        port = kept.take()
+        for reuse in (0, 1):
+            with _limited_to(port, reuse) as connecting, pytest.raises(OSError, match="assign"):
+                connecting.connect(server.getsockname())
+            with _limited_to(port, reuse) as binding, pytest.raises(OSError, match="in use"):
+                binding.bind((LOOPBACK, 0))
+        kept.close()
+        with _limited_to(port, 0) as connecting:
+            connecting.connect(server.getsockname())
+
+
+def _limited_to(port: int, reuse: int) -> socket.socket:
+    """A socket to which the kernel can give one port only."""
+    ip_local_port_range = 51  # linux/in.h; since Linux 6.3
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
+    made.setsockopt(
+        socket.IPPROTO_IP, ip_local_port_range, (port << 16 | port).to_bytes(4, sys.byteorder)
+    )
+    return made

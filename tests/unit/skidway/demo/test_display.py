@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from skidway.demo.display import Display
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Time:
+    now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+def test_a_file_gets_plain_lines() -> None:
+    """Neither carriage returns nor escape codes, and one state on each line."""
+    out = io.StringIO()
+    display = Display(out, Time())
+    display.say("begun")
+    display.state(["written 1"])
+    display.say("kill -9 7: agent")
+    display.state(["written 2"])
+    display.end_state()
+    assert (
+        out.getvalue() == "0:00  begun\n0:00  written 1\n0:00  kill -9 7: agent\n0:00  written 2\n"
+    )
+
+
+def test_a_file_gets_few_states() -> None:
+    """A slow machine's ten minutes are a dozen lines, and none says the same as the one before."""
+    out, time = io.StringIO(), Time()
+    display = Display(out, time)
+    for second in range(600):
+        time.now_s = float(second)
+        if display.is_due():
+            display.state([f"written {second}"])
+            display.state([f"written {second}"])
+    lines = out.getvalue().splitlines()
+    assert 3 <= len(lines) <= 12
+    assert len(set(lines)) == len(lines)
+
+
+def test_a_terminal_sees_one_table_in_its_place() -> None:
+    """The table is erased before it is drawn again, and stays below what is said."""
+    out = Terminal()
+    display = Display(out, Time())
+    display.state(["head", "row 1"])
+    display.say("event")
+    display.state(["head", "row 2"])
+    assert screen(out.getvalue()) == ["0:00  event", "head", "row 2"]
+
+
+def test_the_last_table_stays() -> None:
+    """What is said behind end_state stands below it."""
+    out = Terminal()
+    display = Display(out, Time())
+    display.state(["head", "row"])
+    display.end_state()
+    display.say("event")
+    assert screen(out.getvalue()) == ["head", "row", "0:00  event"]
+
+
+def test_a_narrow_terminal_wraps_no_line_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrapped line would be two, and one of them would stay."""
+    monkeypatch.setenv("COLUMNS", "20")
+    out = Terminal()
+    display = Display(out, Time())
+    display.state(["x" * 100])
+    display.state(["y" * 100])
+    assert screen(out.getvalue()) == ["y" * 19]
+
+
+def screen(written: str) -> list[str]:
+    """What a terminal shows that knows \x1b[nF and \x1b[J."""
+    lines: list[str] = [""]
+    for at, part in enumerate(written.split("\x1b[")):
+        if at and part.startswith("J"):
+            lines, text = [*lines[:-1], ""], part[1:]
+        elif at:
+            up, text = part.split("F", 1)
+            assert not text
+            lines = [*lines[: -int(up) - 1], ""]
+        else:
+            text = part
+        first, *more = text.split("\n")
+        lines = [*lines[:-1], lines[-1] + first, *more]
+    return lines[:-1]

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from skidway.demo import kills
+from skidway.demo.states import AgentState, CounterState
+from skidway.kafka.types import TopicPartition
+
+A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
+KILLED = AgentState(
+    acknowledged=300,
+    intents=2,
+    positions={1: 100, 2: 200},
+    promised={1: 150, 2: 230},
+    acknowledged_offsets={A0: 9, A1: 4},
+)
+
+
+def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
+    """What was promised and not acknowledged is counted from the intents."""
+    now = AgentState(positions={1: 500, 2: 230})
+    kill = kills.of_agent(KILLED, now, 2.0)
+    assert kill.lost == 0
+    assert "80 bytes of 2 files were promised in 2 intents" in kill.sentence
+    assert kill.sentence.endswith("Lost: nothing, after 2.0 s.")
+
+
+def test_agent_that_lost_or_left_something_says_so() -> None:
+    """Lost, uncertain and unpassed bytes are all losses; those of before are not this kill's."""
+    before = AgentState(lost=7, promised={1: 150}, positions={1: 100})
+    kill = kills.of_agent(before, AgentState(lost=10, uncertain=2, positions={1: 140}), 1.0)
+    assert kill.lost == 3 + 2 + 10
+    assert "NOT made good: 15" in kill.sentence
+
+
+def test_broker_that_kept_what_it_acknowledged_has_lost_nothing() -> None:
+    """The last acknowledged offset lies below the log's end, in every partition."""
+    kill = kills.of_broker(KILLED, {A0: 10, A1: 90}, KILLED, 1.0)
+    assert kill.lost == 0
+    assert "held all 15 acknowledged records" in kill.sentence
+
+
+def test_broker_whose_log_is_shorter_has_lost_records() -> None:
+    """Each acknowledged offset that the log does not have is one lost record."""
+    kill = kills.of_broker(KILLED, {A0: 7}, KILLED, 1.0)
+    assert kill.lost == 3 + 5
+    assert "lacks 8 acknowledged records" in kill.sentence
+
+
+def test_counter_counts_on_from_its_offsets() -> None:
+    """What was behind its last transaction is counted again, in the same epoch."""
+    killed = CounterState(3, {A0: 10, A1: 20})
+    kill = kills.of_counter(killed, {A0: 15, A1: 20}, CounterState(3, {A0: 99, A1: 20}), 1.0)
+    assert kill.lost == 0
+    assert "30 records were counted for good, 5 were not" in kill.sentence
+
+
+def test_counter_that_starts_over_or_stops_short_is_a_loss() -> None:
+    """A new epoch would count twice; an offset below the end would leave records out."""
+    killed = CounterState(3, {A0: 10})
+    assert kills.of_counter(killed, {A0: 15}, CounterState(4, {A0: 15}), 1.0).lost
+    assert kills.of_counter(killed, {A0: 15}, CounterState(3, {A0: 14}), 1.0).lost
+
+
+def test_loader_begins_where_the_last_manifest_ends() -> None:
+    """Elsewhere rows would be twice or missing."""
+    good = kills.of_loader({"a": 5}, {A0: 10}, {A0: 10, A1: 0}, 5, 1.0)
+    assert good.lost == 0
+    assert "loading 5 records of 1 topics" in good.sentence
+    assert kills.of_loader({"a": 5}, {A0: 10}, {A0: 12}, 5, 1.0).lost == 2

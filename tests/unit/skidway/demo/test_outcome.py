@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skidway.demo import summary
+from skidway.demo.flow import Outcome
+from skidway.demo.kills import Kill
+from skidway.demo.writer import Tally
+
+FILE = {
+    "path": "/w/a.log", "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 0,
+    "uncertain": 0,
+}  # fmt: skip
+GOOD = Kill("agent", "met", "cost", 0, 1.0)
+
+
+def outcome(**changed: Any) -> Outcome:
+    """A complete one, but for what is changed."""
+    found: dict[str, Any] = {
+        "sizes": {Path("/w/a.log"): 100},
+        "ledger": [FILE],
+        "report": {"sentence": "All.", "buckets": []},
+        "books_balance": True,
+        "recount": {"topics": [{"topic": "dc1.a", "rows": 7}]},
+        "recount_agrees": True,
+        "written": {"a": Tally(lines=7, bytes=100)},
+        "kills": [GOOD],
+    }
+    return Outcome(**(found | changed))
+
+
+def test_all_has_to_agree() -> None:
+    """Audit, recount, bytes, lines and kills."""
+    assert outcome().is_complete
+    assert outcome(written={}, kills=[]).is_complete
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"books_balance": False},
+        {"recount_agrees": False},
+        {"sizes": {Path("/w/a.log"): 101}},
+        {"ledger": [FILE | {"acknowledged": 89, "lost": 1}]},
+        {"written": {"a": Tally(lines=8)}},
+        {"written": {"a": Tally(lines=6)}},
+        {"written": {"a": Tally(lines=7), "b": Tally(lines=1)}},
+        {"kills": [GOOD, Kill("loader", "met", "cost", 1, 1.0)]},
+    ],
+)
+def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
+    """A row too few or too many, a byte, a topic without rows, a kill that cost something."""
+    assert not outcome(**changed).is_complete
+
+
+def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
+    """Both are accounted for; a second surplus row is not."""
+    assert outcome(written={"a": Tally(lines=6, torn=1)}).is_complete
+    assert outcome(written={"a": Tally(lines=7, torn=1)}).is_complete
+    assert not outcome(written={"a": Tally(lines=5, torn=1)}).is_complete
+
+
+def test_lines_are_compared_by_topic() -> None:
+    """The sentence names the topic, and how many rows it has too many or too few."""
+    assert "as many rows as lines were written" in summary.lines_sentence(outcome())
+    said = summary.lines_sentence(outcome(written={"a": Tally(lines=9)}))
+    assert said.endswith("NOT as many as the lines: a -2.")
+
+
+def test_paths_are_shown_as_one_types_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative below the current directory; others, and URLs, as they are."""
+    monkeypatch.chdir(tmp_path)
+    assert summary.shown(tmp_path / "skidway-demo" / "hdfs") == "skidway-demo/hdfs"
+    assert summary.shown("/usr/bin/python3") == "/usr/bin/python3"
+    assert summary.shown("hdfs://namenode:8020/logs") == "hdfs://namenode:8020/logs"
+    assert "'skidway-demo/hdfs/dc1.order-logs'" in summary.query("skidway-demo/hdfs", outcome())

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from agent.state.database import DATABASE, open_state
+from audit.counter_state import CounterState
+from skidway.demo import states
+from skidway.kafka.types import TopicPartition
+
+
+def test_no_state_reads_as_empty(tmp_path: Path) -> None:
+    """Before a program has run, and before it has made its tables."""
+    assert states.agent(tmp_path) == states.AgentState()
+    assert states.counter(tmp_path) == states.CounterState()
+    with closing(sqlite3.connect(tmp_path / DATABASE)):
+        assert states.agent(tmp_path) == states.AgentState()
+
+
+def test_the_agents_tables_are_read_as_they_are(tmp_path: Path) -> None:
+    """Positions, promises and acknowledged offsets of a state that the agent's own code made."""
+    open_state(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as state, state:
+        state.execute("INSERT INTO offsets VALUES ('t', 1, 41)")
+        state.execute("INSERT INTO intents VALUES (1, 7, 0, 100, 0, 0, x'00', 0)")
+        state.execute("INSERT INTO intents VALUES (2, 7, 100, 130, 0, 0, x'00', 0)")
+    found = states.agent(tmp_path)
+    assert found.acknowledged_offsets == {TopicPartition("t", 1): 41}
+    assert found.intents == 2
+    assert found.in_flight == {7: 130}
+    assert not found.has_passed(found.promised)
+    assert found.has_passed({})
+
+
+def test_the_counters_tables_are_read_as_they_are(tmp_path: Path) -> None:
+    """Epoch and offsets of a state that the counter's own code made."""
+    CounterState(tmp_path / "counter.db").close()
+    with closing(sqlite3.connect(tmp_path / "counter.db")) as state, state:
+        state.execute("INSERT INTO sources VALUES (1, 'dc1', 'id', 't', 'id')")
+        state.execute("INSERT INTO partitions VALUES (1, 0, 12, NULL, NULL, NULL)")
+    assert states.counter(tmp_path) == states.CounterState(1, {TopicPartition("t", 0): 12})

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from skidway.demo import writer
+from skidway.demo.sources import ACCESS_LINE, ORDER_SCHEMA
+from skidway.demo.writer import FORMATS, Stream, Writer
+
+NOW = datetime(2026, 11, 21, 9, 8, 7, tzinfo=UTC)
+
+
+def test_lines_fit_their_parsers() -> None:
+    """Three formats; the pattern and the schema of the demo's sources take every one."""
+    for number in range(0, 5_000, 7):
+        assert "\n" not in writer.raw_line(number, NOW)
+        assert re.fullmatch(ACCESS_LINE, writer.regex_line(number, NOW))
+        fields: list[dict[str, str]] = ORDER_SCHEMA["fields"]  # type: ignore[assignment]
+        assert set(json.loads(writer.json_line(number, NOW))) == {f["name"] for f in fields}
+
+
+def test_lines_are_written_evenly_and_then_slowly() -> None:
+    """All within the seconds, a trickle behind them."""
+    assert [writer.due(at, 1_000, 10.0) for at in (0.0, 5.0, 10.0, 12.0)] == [0, 500, 1000, 1400]
+
+
+@pytest.mark.parametrize("counts", [[7, 1, 1, 30], [1] * 10, [0, 3, 2]])
+def test_streams_share_every_line(counts: list[int]) -> None:
+    """However the lines are cut, each is one stream's, and the streams are equal to one line."""
+    made, shares = 0, [0] * len(FORMATS)
+    for count in counts:
+        mine = [writer.share(made, count, at) for at in range(len(FORMATS))]
+        assert sum(mine) == count
+        shares = [sum(pair) for pair in zip(shares, mine, strict=True)]
+        made += count
+    assert max(shares) - min(shares) <= 1
+
+
+def test_what_is_said_is_what_lies_in_the_files(tmp_path: Path) -> None:
+    """Through rotations and over two writers: lines and bytes, none twice."""
+    for until in (9_000, 6_000):
+        each = Writer(tmp_path, lines=1, seconds=1.0)
+        for at in range(1_000, until + 1, 1_000):
+            each.write(at)
+    told = writer.written(tmp_path)
+    for name in FORMATS:
+        content = [path.read_bytes() for path in writer.files(tmp_path) if path.parent.name == name]
+        assert len(content) > 2
+        lines = b"".join(content).splitlines()
+        assert told[name].lines == len(lines) == len(set(lines)) == 5_000
+        assert told[name].bytes == sum(map(len, content))
+
+
+def test_a_torn_line_is_ended_and_told_apart(tmp_path: Path) -> None:
+    """What a killed writer left is no line of the next one's count."""
+    made = Writer(tmp_path, lines=1, seconds=1.0)
+    made.write(300)
+    torn = tmp_path / writer.JSON / f"{writer.JSON}.log"
+    with torn.open("a") as file:
+        file.write('{"time":"20')
+    Writer(tmp_path, lines=1, seconds=1.0).write(3)
+    told = writer.written(tmp_path)[writer.JSON]
+    assert (told.lines, told.torn) == (101, 1)
+    assert torn.read_bytes().count(b"\n") == 102
+    Writer(tmp_path, lines=1, seconds=1.0)
+    assert writer.written(tmp_path)[writer.JSON] == told
+
+
+def test_a_rotation_cut_short_loses_no_generation(tmp_path: Path) -> None:
+    """Where a killed writer left a gap, only the generations below it move."""
+    folder = tmp_path / writer.RAW
+    folder.mkdir()
+    for number, text in ((2, "b"), (3, "c")):
+        (folder / f"{writer.RAW}.log.{number}").write_text(f"{text}\n")
+    stream = Stream(tmp_path, writer.RAW, torn=0, rotated_bytes=1)
+    stream.append(1, NOW)
+    stream.append(1, NOW)
+    stream.close()
+    assert len(list(folder.iterdir())) == 5
+    assert (folder / f"{writer.RAW}.log.4").read_text() == "c\n"
+    assert stream.tally.lines == 4
