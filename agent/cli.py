@@ -15,6 +15,7 @@ from skidway.cli.output import print_json, table
 from skidway.errors import UsageError
 
 PROGRAM = "agent"
+LINES = 1_000
 DRAIN_S = 60.0
 """How long draining may take, unless told."""
 
@@ -42,8 +43,17 @@ def register(subparsers: Any) -> None:
         "--timeout-s", type=float, default=DRAIN_S, metavar="N", help=f"({DRAIN_S:.0f})"
     )
     draining.set_defaults(run=_drain)
-    validate = verbs.add_parser("validate", help="say whether a configuration can be run")
-    add_config_options(validate)
+    words = "say whether a configuration can be run, and which of its files' lines would not fit"
+    validate = verbs.add_parser("validate", help=words, description=f"{words}.")
+    add_config_options(validate, AgentSettings)
+    add_json_option(validate)
+    validate.add_argument(
+        "--lines",
+        type=int,
+        default=LINES,
+        metavar="N",
+        help=f"how many of each file's first lines are tried; 0: none ({LINES})",
+    )
     validate.set_defaults(run=_validate)
     words = "print the commands that install the agent on a host without Ansible"
     installing = verbs.add_parser("install-snippet", help=words, description=words)
@@ -110,11 +120,28 @@ def _drain(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from agent.validation import check_settings
+    from agent.files.host import OperatingSystem
+    from agent.validation import check_settings, try_sources
+    from agent.validation_report import REGISTRY_TIMEOUT_S, document, render
+    from schemas.client import RegistryClient
 
-    check_settings(_settings(args))
-    print("the configuration is good")
-    return 0
+    settings = _settings(args)
+    check_settings(settings)
+    if args.lines < 0:
+        raise UsageError("--lines must not be negative.")
+    registry = RegistryClient(
+        settings.schema_registry_url,
+        timeout_s=REGISTRY_TIMEOUT_S,
+        pause=lambda _seconds: None,
+        security=settings.registry_security,
+    )
+    trials = try_sources(settings, OperatingSystem(), registry, args.lines) if args.lines else []
+    found = document(trials, settings.rejected_share_max)
+    if args.json:
+        print_json(found)
+    else:
+        print(render(trials, settings.rejected_share_max), end="")
+    return 0 if found["ok"] else 1
 
 
 def _install_snippet(args: argparse.Namespace) -> int:

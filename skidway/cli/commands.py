@@ -6,11 +6,12 @@ import argparse
 import difflib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import NoReturn
 
-from skidway.errors import SkidwayError
+from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
 
 GROUP = "skidway.commands"
 OUR_PACKAGES = frozenset({"skidway", "schemas", "audit", "agent", "broker", "loader"})
@@ -62,6 +63,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_output()
         return PIPE_CLOSED
+    except Exception:  # noqa: BLE001 - the outermost frame of a command
+        _flush_output()
+        traceback.print_exc()
+        sys.stderr.write("skidway: this is a mistake of Skidway's own; please report it\n")
+        return UNEXPECTED_EXIT_CODE
     except SystemExit as error:  # argparse: 0 after --help, 2 after a usage error
         return error.code if isinstance(error.code, int) else 2
 

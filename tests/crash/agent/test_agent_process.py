@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import json
 import os
 import random
 import resource
@@ -293,6 +294,31 @@ def test_brokers_that_are_away_are_named(
     own_broker.start()
     eventually(lambda: process.settled(lines.sizes()))
     eventually(lambda: process.health()["ok"], what="well again")
+    assert process.program.stop() == 0
+
+
+def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
+    """/health is 503 and says which topic rejects its lines, the log where one of them lies."""
+    wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
+    process = agent(wrong)
+    lines.write("a.log", 100)
+    process.start(ready=False)
+    said = eventually(lambda: process.health().get("rejecting"), what="it says who rejects")
+    assert isinstance(said, dict)
+    assert "100 of the last 100 lines did not fit" in said[wrong["topic"]]
+    assert not process.health()["ok"]
+    eventually(lambda: "lines_rejected" in process.program.output(), what="the log says so")
+    (told,) = (
+        found
+        for each in process.program.output().splitlines()
+        if (found := json.loads(each))["event"] == "lines_rejected"
+    )
+    told.pop("time")
+    assert told == {
+        "level": "warning", "program": "agent", "event": "lines_rejected",
+        "topic": wrong["topic"], "lines": 100, "reasons": {"no-match": 100},
+        "path": str(lines.folder / "a.log"), "position": 0,
+    }  # fmt: skip
     assert process.program.stop() == 0
 
 
