@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from skidway import service
-from skidway.cli.options import add_config_options, add_json_option, load_settings
+from skidway.cli.options import (
+    add_config_options,
+    add_json_option,
+    add_timeout_option,
+    load_settings,
+)
 from skidway.cli.output import print_json, table
 from skidway.errors import UsageError
 
@@ -39,9 +44,7 @@ def register(subparsers: Any) -> None:
         " logs; run it as the user of the agent. An agent that is started again later goes on.",
     )
     add_config_options(draining)
-    draining.add_argument(
-        "--timeout-s", type=float, default=DRAIN_S, metavar="N", help=f"({DRAIN_S:.0f})"
-    )
+    add_timeout_option(draining, f"({DRAIN_S:.0f})", DRAIN_S)
     draining.set_defaults(run=_drain)
     words = "say whether a configuration can be run, and which of its files' lines would not fit"
     validate = verbs.add_parser("validate", help=words, description=f"{words}.")

@@ -18,3 +18,6 @@ settings.register_profile(
     derandomize=os.environ.get("CI") == "true",
 )
 settings.load_profile("skidway")
+
+os.environ["SKIDWAY_PROFILE"] = ""
+"""Commands of tests ask whom they are told to, not whom a developer's own profile names."""

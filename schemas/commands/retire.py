@@ -13,8 +13,8 @@ from schemas.client import (
 )
 from schemas.commands.arguments import add_subject
 from schemas.commands.connection import add_verb, connect
-from schemas.commands.plan import add_plan_options, agreed
 from skidway.cli.output import print_json, print_rows
+from skidway.cli.plan import add_plan_options, agreed
 from skidway.errors import SkidwayError
 
 PLAN = ["subject", "version", "id", "now", "then", "referenced_by"]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import NoReturn
 
+from skidway import extras
 from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
 
 GROUP = "skidway.commands"
@@ -21,7 +22,8 @@ NOUNS: dict[str, tuple[str, str]] = {
     "agent": ("agent", "tail log files of this host and publish them"),
     "audit": ("audit", "count, compare and report completeness"),
     "broker": ("broker", "take, keep and hand out record batches"),
-    "consume": ("columns", "print records of a topic"),
+    "completion": ("broker", "print the completion of a shell, bash or zsh"),
+    "consume": ("registry", "print records of a topic, Avro by the schemas of a registry"),
     "demo": ("demo", "run the whole pipeline on this machine"),
     "doctor": ("broker", "say what this machine lacks, and what to do about it"),
     "groups": ("columns", "list, describe and reset consumer groups"),
@@ -29,6 +31,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "mirror": ("broker", "show how the mirrors of a broker follow their sources"),
     "produce": ("columns", "send lines from standard input to a topic"),
     "registry": ("registry", "serve schemas by subject, version and id"),
+    "rejected": ("registry", "show lines that did not fit, why, and where they stand"),
     "schemas": ("registry", "define, evolve and retire schemas; dump and restore a registry"),
     "topics": ("broker", "list, create, describe, alter and delete topics"),
     "unit": ("broker", "print the systemd units of this version"),
@@ -130,7 +133,7 @@ def _refuse_missing(noun: str, error: ModuleNotFoundError) -> NoReturn:
     extra = NOUNS.get(noun, (noun, ""))[0]
     raise SkidwayError(
         f"the Python module {error.name} is not installed here; "
-        f"install what this command needs with: pip install 'skidway[{extra}]'"
+        f"install what this command needs with: {extras.how(extra)}"
     ) from error
 
 

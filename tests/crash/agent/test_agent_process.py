@@ -322,6 +322,43 @@ def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
     assert process.program.stop() == 0
 
 
+def test_people_read_what_an_agent_wrote(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
+) -> None:
+    """Records as JSON by the registry's schemas, rejected lines with reason and place."""
+    number = {"type": "regex", "pattern": r"line (?P<number>[0-9]+) (?P<rest>.*)"}
+    process = agent(source(lines, parser=number, **{"max.line.bytes": 100}))
+    path = lines.write("a.log", 3)
+    with path.open("a") as out:
+        out.write("a line\twithout a number\n")
+    process.start()
+    eventually(lambda: process.settled(lines.sizes()))
+    assert process.program.stop() == 0
+    at = ("--topic", "logs", "--max", "3", "--bootstrap-server", own_broker.address)
+    done = run_skidway("consume", *at, "--from-beginning", "--registry", registry.url)
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"number": line.split()[1], "rest": line.split(" ", 2)[2]} for line in lines.written
+    ], done.stderr
+    done = run_skidway("consume", *at, "--since", "1h", "--json", "--registry", registry.url)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["value"]["number"] for row in rows] == ["0000000", "0000001", "0000002"]
+    assert {row["schema_id"] for row in rows} == {1}
+    dead = "http://127.0.0.1:1"
+    done = run_skidway("consume", *at, "--from-beginning", "--registry", dead)
+    assert done.returncode == 3
+    done = run_skidway("consume", *at, "--from-beginning", "--raw", "--registry", dead)
+    assert done.returncode == 0
+    shown = run_skidway("rejected", "show", "logs", *at[-2:])
+    head, row = shown.stdout.splitlines()
+    assert head.split() == ["TIME", "REASON", "HOST", "FILE", "POSITION", "LINE"]
+    assert row.split()[1:2] == ["no-match"]
+    position = sum(len(line) + 1 for line in lines.written)
+    assert row.endswith(f"{path}  {position:>8}  a line\N{REPLACEMENT CHARACTER}without a number")
+    (found,) = json.loads(run_skidway("rejected", "show", "logs", "--json", *at[-2:]).stdout)
+    assert (found["line"], found["position"]) == ("a line\twithout a number", position)
+    assert run_skidway("rejected", "show", "logs.rejected", *at[-2:]).stdout == shown.stdout
+
+
 def test_a_disk_that_moved_to_another_machine(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
