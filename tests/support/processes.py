@@ -213,6 +213,7 @@ def run_skidway(
     input_text: str | None = None,
     within_s: float = WITHIN_S,
     env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `skidway ...` to its end."""
     return subprocess.run(
@@ -223,5 +224,6 @@ def run_skidway(
         text=True,
         timeout=within_s,
         env={**os.environ, **(env or {})},
+        cwd=cwd,
         check=False,
     )
