@@ -17,7 +17,7 @@ from skidway.cli.options import (
     load_settings,
 )
 from skidway.cli.output import print_json, table
-from skidway.errors import UsageError
+from skidway.errors import SkidwayError, UsageError
 
 PROGRAM = "agent"
 LINES = 1_000
@@ -125,7 +125,7 @@ def _drain(args: argparse.Namespace) -> int:
 def _validate(args: argparse.Namespace) -> int:
     from agent.files.host import OperatingSystem
     from agent.validation import check_settings, try_sources
-    from agent.validation_report import REGISTRY_TIMEOUT_S, document, render
+    from agent.validation_report import REGISTRY_TIMEOUT_S, document, refusal, render
     from schemas.client import RegistryClient
 
     settings = _settings(args)
@@ -139,12 +139,16 @@ def _validate(args: argparse.Namespace) -> int:
         security=settings.registry_security,
     )
     trials = try_sources(settings, OperatingSystem(), registry, args.lines) if args.lines else []
-    found = document(trials, settings.rejected_share_max)
     if args.json:
-        print_json(found)
+        print_json(document(trials, settings.rejected_share_max))
     else:
-        print(render(trials, settings.rejected_share_max), end="")
-    return 0 if found["ok"] else 1
+        print(render(trials), end="")
+    refused = refusal(trials, settings.rejected_share_max)
+    if refused is not None:
+        raise SkidwayError(refused)
+    if not args.json:
+        print("the configuration is good")
+    return 0
 
 
 def _install_snippet(args: argparse.Namespace) -> int:

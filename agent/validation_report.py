@@ -18,25 +18,23 @@ def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
         {**asdict(each), "rejected": each.rejected, "share": round(each.share, 4)}
         for each in trials
     ]
-    return {"ok": not _too_many(trials, share_max), "sources": sources}
+    return {"ok": refusal(trials, share_max) is None, "sources": sources}
 
 
-def render(trials: Sequence[Trial], share_max: float) -> str:
-    """For people: each source, examples of what does not fit, and the verdict."""
-    lines = [line for each in trials for line in _of_source(each)]
-    refused = _too_many(trials, share_max)
-    if refused:
-        lines.append(
-            f"the configuration can be run, but {', '.join(refused)} would reject more than "
-            f"{share_max:.0%} of its lines (rejected.share.max)"
-        )
-    else:
-        lines.append("the configuration is good")
-    return "\n".join(lines) + "\n"
+def render(trials: Sequence[Trial]) -> str:
+    """For people: each source, and examples of what does not fit."""
+    return "".join(f"{line}\n" for each in trials for line in _of_source(each))
 
 
-def _too_many(trials: Sequence[Trial], share_max: float) -> list[str]:
-    return [each.topic for each in trials if each.share > share_max]
+def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
+    """Why the configuration had better not run; None where nothing speaks against it."""
+    refused = [each.topic for each in trials if each.share > share_max]
+    if not refused:
+        return None
+    return (
+        f"the configuration can be run, but {', '.join(refused)} would reject more than "
+        f"{share_max:.0%} of its lines (rejected.share.max)"
+    )
 
 
 def _of_source(each: Trial) -> list[str]:

@@ -52,11 +52,12 @@ def test_a_wrong_pattern_is_told_with_examples(
 ) -> None:
     """Status 1 where most lines would be rejected; which, why, and what they look like."""
     assert main(configured(tmp_path, r"(?P<date>\d+)")) == 1
-    said = capsys.readouterr().out
+    said, refused = capsys.readouterr()
     assert "app: 1 file; 3 of 3 lines (100.0%) do not fit: no-match 3\n" in said
     assert f"  {tmp_path}/app.log line 3: no-match: the line does not match parser.pattern" in said
     assert "      081109 203615 INFO one\n" in said
-    assert "app would reject more than 50% of its lines (rejected.share.max)" in said
+    assert "app would reject more than 50% of its lines (rejected.share.max)" in refused
+    assert "is good" not in said
 
 
 def test_a_few_lines_that_do_not_fit_are_no_mistake(
@@ -87,9 +88,7 @@ def test_a_schema_of_the_registry_is_asked_for() -> None:
         try_sources(settings(raw(schema="unknown")), files, client, 10)
     registry.is_away = True
     trials = try_sources(settings(raw(schema="known")), files, client, 10)
-    assert "logs: 1 file; no line was tried, its schema known is the registry's" in render(
-        trials, 0.5
-    )
+    assert "logs: 1 file; no line was tried, its schema known is the registry's" in render(trials)
     assert document(trials, 0.5)["ok"]
 
 
