@@ -43,6 +43,7 @@ or read them. Each mutable state has one owner:
     topics.Topics              ids and last seals of topics       memory; `topics`
     schedule.Schedule          when everything is looked through  memory
     silences.Silences          who waits for brokers, since when  memory
+    rejections.Rejections      lines that did not fit, lately     memory
     loop.Loop                  the turn                           memory
 
 Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; `buffer.memory` of batches
@@ -55,6 +56,7 @@ recognizing the copy that copytruncate makes (patterns should leave such copies 
 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
 files (host, tracked, tracking, rotations, reading), state, accounts, beginning, loop, then
-destinations, connection, silences, program, draining (its last word), ledger (what became of every
-byte), validation, installation (for a host without Ansible), cli.
+destinations, connection, silences, rejections, program, draining (its last word), ledger (what
+became of every byte), validation with trial (a file's first lines) and validation_report,
+installation (for a host without Ansible), cli.
 """

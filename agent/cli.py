@@ -10,11 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from skidway import service
-from skidway.cli.options import add_config_options, add_json_option, load_settings
+from skidway.cli.options import (
+    add_config_options,
+    add_json_option,
+    add_timeout_option,
+    load_settings,
+)
 from skidway.cli.output import print_json, table
-from skidway.errors import UsageError
+from skidway.errors import SkidwayError, UsageError
 
 PROGRAM = "agent"
+LINES = 1_000
 DRAIN_S = 60.0
 """How long draining may take, unless told."""
 
@@ -38,12 +44,19 @@ def register(subparsers: Any) -> None:
         " logs; run it as the user of the agent. An agent that is started again later goes on.",
     )
     add_config_options(draining)
-    draining.add_argument(
-        "--timeout-s", type=float, default=DRAIN_S, metavar="N", help=f"({DRAIN_S:.0f})"
-    )
+    add_timeout_option(draining, f"({DRAIN_S:.0f})", DRAIN_S)
     draining.set_defaults(run=_drain)
-    validate = verbs.add_parser("validate", help="say whether a configuration can be run")
-    add_config_options(validate)
+    words = "say whether a configuration can be run, and which of its files' lines would not fit"
+    validate = verbs.add_parser("validate", help=words, description=f"{words}.")
+    add_config_options(validate, AgentSettings)
+    add_json_option(validate)
+    validate.add_argument(
+        "--lines",
+        type=int,
+        default=LINES,
+        metavar="N",
+        help=f"how many of each file's first lines are tried; 0: none ({LINES})",
+    )
     validate.set_defaults(run=_validate)
     words = "print the commands that install the agent on a host without Ansible"
     installing = verbs.add_parser("install-snippet", help=words, description=words)
@@ -110,10 +123,31 @@ def _drain(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from agent.validation import check_settings
+    from agent.files.host import OperatingSystem
+    from agent.validation import check_settings, try_sources
+    from agent.validation_report import REGISTRY_TIMEOUT_S, document, refusal, render
+    from schemas.client import RegistryClient
 
-    check_settings(_settings(args))
-    print("the configuration is good")
+    settings = _settings(args)
+    check_settings(settings)
+    if args.lines < 0:
+        raise UsageError("--lines must not be negative.")
+    registry = RegistryClient(
+        settings.schema_registry_url,
+        timeout_s=REGISTRY_TIMEOUT_S,
+        pause=lambda _seconds: None,
+        security=settings.registry_security,
+    )
+    trials = try_sources(settings, OperatingSystem(), registry, args.lines) if args.lines else []
+    if args.json:
+        print_json(document(trials, settings.rejected_share_max))
+    else:
+        print(render(trials), end="")
+    refused = refusal(trials, settings.rejected_share_max)
+    if refused is not None:
+        raise SkidwayError(refused)
+    if not args.json:
+        print("the configuration is good")
     return 0
 
 

@@ -6,8 +6,8 @@ is lost, because the files are the buffer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -79,8 +79,54 @@ def ensure_topics(
         _check_timestamp_type(configs)
 
 
+@dataclass(frozen=True, slots=True)
+class SourceSchemas:
+    """The registered schemas of a source: of its records, and of its rejected lines."""
+
+    records: Schema
+    rejected: Schema
+
+
+def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[SourceSchemas]:
+    """The schemas of every source, registered, and compared with its parser.
+
+    Asked before topics are made, so that a configuration which cannot run leaves none behind.
+    Raises Unreachable, ConfigurationRefused.
+    """
+    found = []
+    for source in settings.sources:
+        try:
+            records = _schema(registry, source)
+            compiled(source, records, settings.batch_size)
+            rejected = _registered(registry, source.rejected_topic, schema_text("Rejected"))
+        except RegistryRefused as error:
+            raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
+        found.append(SourceSchemas(records, rejected))
+    return found
+
+
+def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
+    """What presses a source's lines, as if its topics were there with one partition each.
+
+    Raises ConfigurationRefused where parser and schema disagree.
+    """
+    return Press(
+        recipe_of(
+            source,
+            Topic(source.topic, 1, batch_bytes),
+            Topic(source.rejected_topic, 1, batch_bytes),
+            schema,
+            Schema(0, schema_text("Rejected")),
+            batch_bytes,
+        )
+    )
+
+
 def resolve(
-    client: Client, registry: RegistryClient, settings: AgentSettings, cluster: Cluster
+    client: Client,
+    schemas: Sequence[SourceSchemas],
+    settings: AgentSettings,
+    cluster: Cluster,
 ) -> list[Destination]:
     """Every source with its topics and schemas. Raises Unreachable, ConfigurationRefused."""
     topics = _topics_now(client, _topics(settings.sources))
@@ -91,11 +137,11 @@ def resolve(
     return [
         Destination(
             source,
-            _recipe(registry, source, topics, settings.batch_size),
+            _recipe(each, source, topics, settings.batch_size),
             sources[source.topic],
             sources[source.rejected_topic],
         )
-        for source in settings.sources
+        for source, each in zip(settings.sources, schemas, strict=True)
     ]
 
 
@@ -132,25 +178,14 @@ def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[Topic, 
     return found
 
 
-def check_recipes(destinations: Iterable[Destination]) -> None:
-    """Raises ConfigurationRefused where a parser and its schema disagree."""
-    for destination in destinations:
-        Press(destination.recipe)
-
-
 def _recipe(
-    registry: RegistryClient,
+    schemas: SourceSchemas,
     source: SourceSettings,
     topics: Mapping[str, tuple[Topic, str]],
     batch_bytes: int,
 ) -> Recipe:
-    try:
-        schema = _schema(registry, source)
-        rejected = _registered(registry, source.rejected_topic, schema_text("Rejected"))
-    except RegistryRefused as error:
-        raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
     data, set_apart = topics[source.topic][0], topics[source.rejected_topic][0]
-    return recipe_of(source, data, set_apart, schema, rejected, batch_bytes)
+    return recipe_of(source, data, set_apart, schemas.records, schemas.rejected, batch_bytes)
 
 
 def _schema(registry: RegistryClient, source: SourceSettings) -> Schema:

@@ -12,6 +12,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from agent.delivery.press import Pressed
 from agent.files.rotations import Unseen
 from agent.files.tracking import SetApart
+from agent.rejections import Untold
 from audit.messages import Certainty
 from skidway import log
 
@@ -47,10 +48,22 @@ _FULL = Counter("skidway_agent_state_full_total", "Transactions for which the di
 def pressed(result: Pressed) -> None:
     """Batches were made."""
     _RECORDS.inc(result.records)
-    for reason in result.reasons:
-        _REJECTED.labels(reason).inc()
+    for line in result.rejected:
+        _REJECTED.labels(line.reason).inc()
     if result.unbelieved_times:
         _UNBELIEVED.inc(result.unbelieved_times)
+
+
+def lines_rejected(what: Untold) -> None:
+    """Lines did not fit since the log was last told of their topic; where one of them lies."""
+    _log.warning(
+        "lines_rejected",
+        topic=what.topic,
+        lines=what.count,
+        reasons=what.reasons,
+        path=what.path,
+        position=what.position,
+    )
 
 
 def acknowledged(batches: int) -> None:

@@ -35,6 +35,7 @@ from agent.files.tracked import FileState, TrackedFile
 from agent.files.tracking import SetApart, Tracker
 from agent.framing import READ_BYTES
 from agent.identity import FINGERPRINT_BYTES
+from agent.rejections import Rejections
 from agent.schedule import Schedule
 from agent.settings import AgentSettings
 from agent.state.changes import Changes
@@ -102,6 +103,7 @@ class Loop:
         self.outbound = Outbound(sink)
         self._sequence = state.last_sequence()
         self._progress = Progress(state.offsets())
+        self.rejections = Rejections(settings.rejected_share_max)
         self._presses = Presses(
             state.agent,
             Codec[settings.compression_type.upper()],
@@ -109,6 +111,7 @@ class Loop:
             self._topics,
             recipes,
             {intent.recipe for intent in intents},
+            self.rejections,
         )
         self._first: Changes | None = beginning.first_changes(
             state, cluster, destinations, clock.time_ms()
@@ -183,8 +186,10 @@ class Loop:
             self._unwritten = self._gather(now)
         if self._write(self._unwritten):
             taken, self._unwritten = self._unwritten.taken, None
-            self._presses.press(taken, self.outbound)
+            self._presses.press(taken, self.outbound, now)
         self.outbound.pump()
+        for untold in self.rejections.due(now):
+            events.lines_rejected(untold)
 
     def patience_s(self) -> float:
         """How long the next turn can wait, if nothing happens."""

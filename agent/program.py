@@ -148,18 +148,16 @@ def find(
 
     def attempt() -> Found:
         cluster, is_kafka = connection.cluster_of(client, settings.cluster_name)
+        schemas = connection.schemas_of(registry, settings)
         connection.ensure_topics(client, settings, is_kafka, pause)
         partitions = topic.ensure(client, clock, pause)
-        destinations = connection.resolve(client, registry, settings, cluster)
+        destinations = connection.resolve(client, schemas, settings, cluster)
         newest = newest_own(client, Fetcher(client), Tier.AGENT, str(state.agent), clock)
         check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
         mine = topic.partition_of(str(state.agent), partitions)
         return Found(cluster, destinations, TopicPartition(TOPIC, mine))
 
-    found = _insist(attempt, shutdown, status)
-    if found is not None:
-        connection.check_recipes(found.destinations)
-    return found
+    return _insist(attempt, shutdown, status)
 
 
 def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T | None:
@@ -327,7 +325,9 @@ class RunningAgent:
         if self._loop.full_reason is not None:
             detail["status"] = "state full, nothing is read"
             detail["reason"] = self._loop.full_reason
-        return Health(self._loop.full_reason is None and not troubled and not silent, detail)
+        detail["rejecting"] = rejecting = self._loop.rejections.too_many()
+        well = self._loop.full_reason is None and not troubled and not silent and not rejecting
+        return Health(well, detail)
 
     def _refresh(self) -> None:
         """New partitions and limits; an unreachable cluster or registry changes nothing."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.framing import READ_BYTES
-from schemas.client import RegistrySecuritySettings
+from schemas.client import RegistrySecuritySettings, check_urls
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import check_cluster_name
 from skidway.settings import setting
@@ -220,6 +220,13 @@ class AgentSettings(RegistrySecuritySettings):
     topic_replication_factor: int = setting(
         "topic.replication.factor", -1, help="Their replicas; -1: the broker decides.", at_least=-1
     )
+    rejected_share_max: float = setting(
+        "rejected.share.max",
+        0.5,
+        help="/health is 503 and names a topic of which a larger share of the lines does not fit.",
+        at_least=0,
+        at_most=1,
+    )
     read_until: Path | None = setting(
         "read.until",
         None,
@@ -230,6 +237,10 @@ class AgentSettings(RegistrySecuritySettings):
         """Combinations."""
         host_and_port(self.metrics_listener, key="metrics.listener")
         check_cluster_name(self.cluster_name)
+        try:
+            check_urls(self.schema_registry_url)
+        except ConfigurationRefused as error:
+            raise ConfigurationRefused(f"schema.registry.url: {error}") from error
         topics = [source.topic for source in self.sources]
         for topic in topics:
             if topic + REJECTED_SUFFIX in topics:

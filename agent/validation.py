@@ -1,17 +1,23 @@
-"""`skidway agent validate`: what can be said of a configuration without broker and registry."""
+"""`skidway agent validate`: what can be said of a configuration before it runs.
+
+`check_settings` needs neither broker nor registry; `agent run` begins with it, too. `try_sources`
+adds what the files on this host show, and asks the registry for a schema that only it has.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from agent.connection import read_schema_file
-from agent.delivery.press import Press
-from agent.delivery.recipe import Schema, Topic, derived_schema, recipe_of
+from agent import trial
+from agent.connection import compiled, read_schema_file
+from agent.delivery.recipe import Schema, derived_schema
+from agent.files.host import Host
 from agent.parsing.regex import groups_of
 from agent.parsing.timestamps import TimeFormat
 from agent.settings import AgentSettings, SourceSettings
-from schemas.single_object import schema_text
-from skidway.errors import ConfigurationRefused, SkidwayError
+from agent.trial import Trial
+from schemas.client import RegistryClient, RegistryRefused
+from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 
 
 def check_settings(settings: AgentSettings) -> None:
@@ -20,8 +26,38 @@ def check_settings(settings: AgentSettings) -> None:
         try:
             _check_source(source, settings.batch_size)
         except SkidwayError as error:
-            which = f"source of topic {source.topic}: "
-            raise ConfigurationRefused(which + str(error).removeprefix(which)) from error
+            raise _refused(source, error) from error
+
+
+def try_sources(
+    settings: AgentSettings, host: Host, registry: RegistryClient, lines_max: int
+) -> list[Trial]:
+    """What each source's parser makes of its files' first lines. Raises ConfigurationRefused."""
+    found = []
+    for source in settings.sources:
+        try:
+            found.append(_try(source, settings.batch_size, host, registry, lines_max))
+        except SkidwayError as error:
+            raise _refused(source, error) from error
+    return found
+
+
+def _try(
+    source: SourceSettings, batch_bytes: int, host: Host, registry: RegistryClient, lines_max: int
+) -> Trial:
+    files, tried = trial.find(source, host)
+    text = _schema_text(source)
+    if text is None:
+        assert source.schema is not None
+        try:
+            text = registry.latest(source.schema).schema
+        except RegistryRefused as error:
+            raise ConfigurationRefused(f"schema: {source.schema}: {error}") from error
+        except Unreachable as error:
+            tried.untried = f"its schema {source.schema} is the registry's: {error}"
+            return tried
+    trial.run(compiled(source, Schema(0, text), batch_bytes), files, tried, host, lines_max)
+    return tried
 
 
 def _check_source(source: SourceSettings, batch_bytes: int) -> None:
@@ -30,18 +66,8 @@ def _check_source(source: SourceSettings, batch_bytes: int) -> None:
     if source.timestamp is not None:
         TimeFormat(source.timestamp.format, source.timestamp.timezone)
     text = _schema_text(source)
-    if text is None:
-        return
-    Press(
-        recipe_of(
-            source,
-            Topic(source.topic, 1, batch_bytes),
-            Topic(source.rejected_topic, 1, batch_bytes),
-            Schema(0, text),
-            Schema(0, schema_text("Rejected")),
-            batch_bytes,
-        )
-    )
+    if text is not None:
+        compiled(source, Schema(0, text), batch_bytes)
 
 
 def _schema_text(source: SourceSettings) -> str | None:
@@ -50,3 +76,8 @@ def _schema_text(source: SourceSettings) -> str | None:
     if source.schema.endswith(".avsc"):
         return read_schema_file(Path(source.schema))
     return None
+
+
+def _refused(source: SourceSettings, error: SkidwayError) -> ConfigurationRefused:
+    which = f"source of topic {source.topic}: "
+    return ConfigurationRefused(which + str(error).removeprefix(which))

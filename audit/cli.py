@@ -14,8 +14,9 @@ from audit.reconcile import verdicts
 from audit.settings import TIERS, AuditSettings, CounterSettings
 from audit.verdict import BucketVerdict, Policy
 from skidway import service
+from skidway.cli.moments import parse_since
 from skidway.cli.options import add_config_options, add_json_option, load_settings
-from skidway.cli.output import print_json, table
+from skidway.cli.output import print_good, print_json, table
 from skidway.clock import SystemClock
 
 PROGRAM = asking.PROGRAM
@@ -43,6 +44,7 @@ def register(subparsers: Any) -> None:
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")
     add_config_options(validate)
+    add_json_option(validate)
     validate.set_defaults(run=_validate)
 
 
@@ -104,18 +106,18 @@ def _count(args: argparse.Namespace) -> int:
 def _validate(args: argparse.Namespace) -> int:
     if args.program == "count":
         counter = load_settings(CounterSettings, args, PROGRAM)
-        print(
-            f"good: tier {counter.tier} counts {', '.join(counter.topics)} of"
+        words = (
+            f"tier {counter.tier} counts {', '.join(counter.topics)} of"
             f" {counter.bootstrap_servers}, state in {counter.state_dir}"
         )
-        return 0
+        return print_good(words, as_json=args.json)
     settings = load_settings(AuditSettings, args, PROGRAM)
     asking.listed(settings)
-    print(
-        f"good: audit of {', '.join(settings.tiers)} from {settings.bootstrap_servers},"
+    words = (
+        f"audit of {', '.join(settings.tiers)} from {settings.bootstrap_servers},"
         f" store in {settings.store_dir}, dashboard on {settings.listener}"
     )
-    return 0
+    return print_good(words, as_json=args.json)
 
 
 def _report(args: argparse.Namespace) -> int:
@@ -162,7 +164,7 @@ def _verdicts(
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
-        since = report.parse_since(args.since, clock.time_ms())
+        since = parse_since(args.since, clock.time_ms())
     ledger = asking.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence((since, FOREVER[1]), args.topic)

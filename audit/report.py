@@ -12,13 +12,10 @@ from typing import Any
 from audit.counts import Sums
 from audit.messages import Tier
 from audit.verdict import AgentVerdict, BucketVerdict, Place, Status
-from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 REASONS_SHOWN = 3
 """In a line of the table; JSON and the pages have all of them."""
-
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +125,6 @@ def time_text(time_ms: int) -> str:
     except OverflowError:
         return f"{time_ms} ms"
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parse_since(text: str, now_ms: int) -> int:
-    """A moment as RFC 3339, or how long ago as 90m, 24h, 7d. Raises UsageError."""
-    number, unit = text[:-1], text[-1:]
-    try:
-        if number.isdigit() and unit in _UNITS:
-            ago = timedelta(**{_UNITS[unit]: int(number)})
-            return now_ms - ago // timedelta(milliseconds=1)
-        moment = datetime.fromisoformat(text)
-    except (ValueError, OverflowError) as error:
-        raise UsageError(
-            f"--since {text!r} is neither a time like 2026-01-31T10:00:00Z nor one like 90m or 24h."
-        ) from error
-    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def _sentence(verdicts: Sequence[BucketVerdict], by_status: dict[Status, int], overdue: int) -> str:

@@ -14,7 +14,8 @@ from broker.log import cli as dump_log
 from broker.mirror.cli import register as register_mirror
 from broker.settings import BrokerSettings
 from skidway import service
-from skidway.cli.options import add_config_options, load_settings
+from skidway.cli.options import add_config_options, add_json_option, load_settings
+from skidway.cli.output import print_good
 
 __all__ = ["register", "register_mirror"]
 
@@ -32,6 +33,7 @@ def register(subparsers: Any) -> None:
     handover.register(verbs)
     validate = verbs.add_parser("validate", help="check the settings, and end")
     add_config_options(validate, BrokerSettings)
+    add_json_option(validate)
     validate.set_defaults(run=_validate)
 
 
@@ -45,8 +47,8 @@ def _run(args: argparse.Namespace) -> int:
 def _validate(args: argparse.Namespace) -> int:
     settings = load_settings(BrokerSettings, args, PROGRAM)
     directories = ", ".join(map(str, settings.log_dirs))
-    print(
-        f"good: broker {settings.broker_id} of cluster {settings.cluster_name} on "
+    words = (
+        f"broker {settings.broker_id} of cluster {settings.cluster_name} on "
         f"{', '.join(settings.listeners)}, logs in {directories}"
     )
-    return 0
+    return print_good(words, as_json=args.json)

@@ -24,7 +24,7 @@ from loader.waiting import WaitingNotes
 from schemas.client import RegistryClient
 from skidway import log
 from skidway.clock import Clock, SystemClock
-from skidway.errors import SkidwayError, StateRefused, Unreachable
+from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.kafka import gaps
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import Cluster
@@ -36,6 +36,14 @@ RACES_MAX: Final = 5
 
 ATTEMPTS_MAX: Final = 20
 """Loads of one topic in one run: races lost, and announcements that came while it waited."""
+
+GRAVEST_FIRST: Final = (
+    StateRefused.exit_code,
+    ConfigurationRefused.exit_code,
+    Unreachable.exit_code,
+    SkidwayError.exit_code,
+)
+"""Status of a run with several problems: what needs a person, what may come back, the rest."""
 
 PATIENCE_S: Final = 10.0
 """How long a run itself waits for announcements that are on their way."""
@@ -52,9 +60,9 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 when every topic is loaded; else that of the first problem."""
-        codes = [problem.exit_code for each in self.outcomes for problem in each.problems]
-        return codes[0] if codes else 0
+        """0 when every topic is loaded; else that of the gravest problem."""
+        codes = {problem.exit_code for each in self.outcomes for problem in each.problems}
+        return next((code for code in GRAVEST_FIRST if code in codes), max(codes, default=0))
 
     def document(self) -> dict[str, Any]:
         """For `--json`."""

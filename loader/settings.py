@@ -29,7 +29,7 @@ class LoaderSettings(RegistrySecuritySettings):
     topics: list[str] = setting(
         "topics",
         help="Topics to load: names, or regular expressions that match whole names.",
-        example=["hdfs-logs", "dc1.*"],
+        example=["dc1.*"],
     )
     output: str = setting(
         "output",

@@ -13,7 +13,7 @@ Reading order:
 - `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic; `sightings`:
   which ids the newest records of topics hold; `topic_reading`: how both read
 - `registry`: the registry service itself, on ZooKeeper; `cli`: its commands; `commands`: those on
-  schemas
+  schemas; `consuming`: those that print records by their schemas
 
 `rejected.avsc` is a registered schema like any other; `audit.avsc` and `announcement.avsc` are for
 single-object messages. A released version of these two is copied to `history/` before it changes,

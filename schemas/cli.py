@@ -8,7 +8,8 @@ import sys
 from typing import Any
 
 from skidway import service
-from skidway.cli.options import add_config_options, load_settings
+from skidway.cli.options import add_config_options, add_json_option, load_settings
+from skidway.cli.output import print_good
 from skidway.errors import UsageError
 
 
@@ -23,6 +24,7 @@ def register_registry(subparsers: Any) -> None:
     run.set_defaults(run=_run)
     validate = verbs.add_parser("validate", help="check the settings, and end")
     add_config_options(validate, RegistrySettings)
+    add_json_option(validate)
     validate.set_defaults(run=_validate)
     words = "make a line of authentication.users.file; the password comes from standard input"
     hashing = verbs.add_parser("hash-password", help=words, description=words)
@@ -51,8 +53,8 @@ def _validate(args: argparse.Namespace) -> int:
     from schemas.registry.program import RegistrySettings
 
     settings = load_settings(RegistrySettings, args, "registry")
-    print(f"good: {', '.join(settings.listeners)}, ZooKeeper {settings.zookeeper_connect}")
-    return 0
+    words = f"{', '.join(settings.listeners)}, ZooKeeper {settings.zookeeper_connect}"
+    return print_good(words, as_json=args.json)
 
 
 def _hash_password(args: argparse.Namespace) -> int:

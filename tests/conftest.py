@@ -12,4 +12,7 @@ import sys
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+os.environ["SKIDWAY_PROFILE"] = ""
+"""Commands of tests ask whom they are told to, not whom a developer's own profile names."""
+
 pytest_plugins = ["support.randomness", "support.zookeeper", "support.kafka", "support.hdfs"]

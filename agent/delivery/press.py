@@ -66,14 +66,14 @@ class Outcome:
 class Pressed:
     """batches: in the order in which they must be sent. outcomes: one per reading.
 
-    reasons: why lines were rejected, one per line. unbelieved_times: records with an event time too
-    far ahead (or before 1970), which got the moment of reading instead.
+    rejected: the lines set apart. unbelieved_times: records with an event time too far ahead (or
+    before 1970), which got the moment of reading instead.
     """
 
     batches: list[PressedBatch]
     outcomes: list[Outcome]
     records: int
-    reasons: list[str]
+    rejected: list[RejectedLine]
     unbelieved_times: int
 
 
@@ -175,7 +175,7 @@ class Press:
             batches=batches,
             outcomes=_outcomes(agent, len(readings), counted, sources[1], bucket_ms),
             records=0 if records is None else len(records),
-            reasons=[line.reason for _, line in refused],
+            rejected=[line for _, line in refused],
             unbelieved_times=unbelieved,
         )
 

@@ -10,6 +10,7 @@ from agent.delivery.outbound import Outbound
 from agent.delivery.press import Press
 from agent.delivery.recipe import Recipe
 from agent.files.reading import Taken
+from agent.rejections import Rejections
 from agent.state.changes import Changes
 from agent.topics import Topics
 from skidway.kafka.compression import Codec
@@ -28,6 +29,7 @@ class Presses:
         topics: Topics,
         recipes: Mapping[bytes, Recipe],
         kept: set[bytes],
+        rejections: Rejections,
     ) -> None:
         """kept: fingerprints of the recipes that durable intents name."""
         self._agent = agent
@@ -36,6 +38,7 @@ class Presses:
         self._topics = topics
         self._recipes = dict(recipes)
         self._kept = set(kept)
+        self._rejections = rejections
         self._presses: OrderedDict[bytes, Press] = OrderedDict()
 
     def learn(self, recipe: Recipe) -> None:
@@ -50,7 +53,7 @@ class Presses:
             self._kept.add(fingerprint)
         changes.put_intents(new)
 
-    def press(self, taken: Iterable[Taken], outbound: Outbound) -> None:
+    def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:
         """Makes batches of durable readings."""
         for group in _groups(taken):
             press = self._press_of(group[0].reading.intent.recipe)
@@ -62,6 +65,7 @@ class Presses:
             readings = [one.reading for one in group]
             pressed = press.press(self._agent, readings, sources, self._bucket_ms)
             events.pressed(pressed)
+            self._rejections.saw(recipe.data.name, pressed.records, pressed.rejected, now)
             outbound.add(pressed, [one.flight for one in group], sources)
 
     def _press_of(self, fingerprint: bytes) -> Press:

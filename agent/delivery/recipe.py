@@ -155,8 +155,10 @@ def _time_format(recipe: Recipe) -> TimeFormat | None:
 
 
 def _defaults(recipe: Recipe) -> dict[str, Any]:
-    fields = json.loads(recipe.schema.text)["fields"]
-    return {field["name"]: field["default"] for field in fields if "default" in field}
+    document = json.loads(recipe.schema.text)
+    if type(document) is not dict or "fields" not in document:
+        raise ConfigurationRefused("the schema is no record; its fields are what a parser fills")
+    return {each["name"]: each["default"] for each in document["fields"] if "default" in each}
 
 
 def _raw(recipe: Recipe, codec: Codec) -> Parser:

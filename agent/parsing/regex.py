@@ -36,8 +36,10 @@ _CONVERTIBLE = (types.is_integer, types.is_floating, types.is_boolean)
 
 def groups_of(pattern: str) -> list[str]:
     """The named groups, in order. Raises ConfigurationRefused for a pattern that RE2 refuses."""
+    nothing = pa.array([], pa.string())
     try:
-        extracted = pc.extract_regex(pa.array([], pa.string()), anchored(pattern))
+        pc.extract_regex(nothing, pattern)  # alone: anchored, RE2 complains of the anchors
+        extracted = pc.extract_regex(nothing, anchored(pattern))
     except pa.ArrowInvalid as error:
         raise ConfigurationRefused(f"parser.pattern {pattern!r}: {_sentence(error)}") from error
     names = [field.name for field in extracted.type]

@@ -17,7 +17,8 @@ from audit.ledger import DATABASE, Ledger
 from audit.messages import Tier
 from audit.settings import AuditSettings, check_tiers
 from audit.verdict import Policy
-from skidway.cli.options import BOOTSTRAP_SERVER, load_settings
+from skidway.cli.options import bootstrap_server, load_settings
+from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock
 from skidway.errors import UsageError
 from skidway.kafka.client import Client
@@ -101,10 +102,13 @@ def store_of(args: argparse.Namespace, settings: AuditSettings | None) -> Path |
 
 def client_of(args: argparse.Namespace, settings: AuditSettings | None) -> Client:
     """A client of the cluster whose audit topics are meant."""
-    servers = args.bootstrap_server
-    if servers is None:
-        servers = settings.bootstrap_servers if settings is not None else BOOTSTRAP_SERVER
-    return Client(servers, request_timeout_ms=REQUEST_TIMEOUT_MS)
+    if args.bootstrap_server is None and settings is not None:
+        servers = settings.bootstrap_servers
+    else:
+        servers = bootstrap_server(args)
+    return Client(
+        servers, request_timeout_ms=REQUEST_TIMEOUT_MS, refused_timeout_ms=REFUSED_TIMEOUT_MS
+    )
 
 
 def _stored(path: Path, clock: Clock) -> Ledger:

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from audit import host_report, reasons, report
+from audit import host_report, reasons
 from audit.bucket import DEFAULT_BUCKET_MS
 from audit.commands import asking
 from audit.commands.following import Following
@@ -19,7 +19,8 @@ from audit.messages import Tier
 from audit.settings import TIERS, AuditSettings
 from audit.verdict import Policy
 from audit.waiting import Proof, proofs
-from skidway.cli.options import add_config_options, add_json_option
+from skidway.cli.moments import parse_since
+from skidway.cli.options import add_config_options, add_json_option, add_timeout_option
 from skidway.cli.output import Progress, print_json, table
 from skidway.clock import Clock, SystemClock
 from skidway.errors import UsageError
@@ -55,9 +56,7 @@ def register(verbs: Any) -> None:
         " without hdfs",
     )
     wait.add_argument("--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end")
-    wait.add_argument(
-        "--timeout-s", type=float, default=TIMEOUT_S, metavar="N", help=f"({TIMEOUT_S:.0f})"
-    )
+    add_timeout_option(wait, f"({TIMEOUT_S:.0f})", TIMEOUT_S)
     wait.set_defaults(run=_wait)
 
 
@@ -85,7 +84,7 @@ def _wait(args: argparse.Namespace) -> int:
     clock = SystemClock()
     settings = asking.settings_of(args)
     policy = _gate_policy(args, settings)
-    since_ms = report.parse_since(args.since, clock.time_ms())
+    since_ms = parse_since(args.since, clock.time_ms())
     if not args.timeout_s >= 0:
         raise UsageError("--timeout-s must not be negative.")
     begun = clock.monotonic()

@@ -32,6 +32,7 @@ from schemas.client.transport import (
     RegistryRefused,
     RegistryUnreachable,
     Transport,
+    check_urls,
 )
 
 __all__ = [
@@ -56,5 +57,6 @@ __all__ = [
     "RegistryUnreachable",
     "Security",
     "Transport",
+    "check_urls",
     "subject_of",
 ]

@@ -145,6 +145,12 @@ class Requests:
         raise RegistryUnreachable(f"No schema registry answers ({'; '.join(faults)}).")
 
 
+def check_urls(urls: str) -> None:
+    """Raises `ConfigurationRefused` for what is no URL, or no list of them, of a registry."""
+    for each in urls.split(","):
+        _checked(each.strip())
+
+
 def _checked(url: str) -> SplitResult:
     parts = urlsplit(url)
     try:

@@ -3,7 +3,7 @@
 Reading order: `connection` (options and settings that all verbs have), `arguments` (what verbs take
 alike), then `browse` (list, versions, get), `evolve` (register, check) with `verdict` (why not, and
 what instead), `configuration` (level, mode), `compare` (diff, infer), `who_uses`, `retire` (delete,
-undelete) with `plan` (what a destructive verb prints before it acts), and `backup` (dump, restore).
+undelete), and `backup` (dump, restore).
 
 Exit status: 0 good, 1 incompatible or refused by the registry, 2 usage, 3 unreachable, 78 a
 configuration that cannot be used. Nothing destructive happens without `--yes` or a person's y.

@@ -17,7 +17,7 @@ from schemas.dump import registry
 from schemas.dump.contents import Contents, only, replay
 from schemas.dump.records import DumpRefused, Record, console_line, line, read_lines
 from schemas.dump.restoring import Steps, live_losses, steps, supported, unsupported
-from skidway.cli.options import BOOTSTRAP_SERVER
+from skidway.cli.options import add_bootstrap_option, bootstrap_server
 from skidway.cli.output import Progress, print_json
 from skidway.errors import UsageError
 from skidway.files import write_atomically
@@ -62,12 +62,7 @@ def _add_topic(verb: argparse.ArgumentParser, option: str, words: str) -> None:
     verb.add_argument(
         option, dest="topic", nargs="?", const=TOPIC, metavar="TOPIC", help=f"{words} ({TOPIC})"
     )
-    verb.add_argument(
-        "--bootstrap-server",
-        default=BOOTSTRAP_SERVER,
-        metavar="HOST:PORT",
-        help=f"brokers of that topic ({BOOTSTRAP_SERVER})",
-    )
+    add_bootstrap_option(verb)
 
 
 def _dump(args: argparse.Namespace) -> int:
@@ -76,8 +71,9 @@ def _dump(args: argparse.Namespace) -> int:
     if args.topic is not None:
         from schemas.dump.topic import write_topic
 
-        with Client(args.bootstrap_server) as client:
-            write_topic(args.bootstrap_server, client, records, args.topic)
+        servers = bootstrap_server(args)
+        with Client(servers) as client:
+            write_topic(servers, client, records, args.topic)
         where = f"topic {args.topic}"
     else:
         where = _write(args.file, records, console_line if args.console else line)
@@ -155,7 +151,7 @@ def _records(args: argparse.Namespace) -> Iterable[Record]:
     if args.topic is not None:
         from schemas.dump.topic import read_topic
 
-        with Client(args.bootstrap_server) as client:
+        with Client(bootstrap_server(args)) as client:
             return list(read_topic(client, args.topic))
     with ExitStack() as stack:
         try:

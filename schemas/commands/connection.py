@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from schemas.client import RegistryAdministration, RegistrySecuritySettings
+from schemas.consuming.asking import security_of
 from skidway import settings
+from skidway.cli import profile
 from skidway.cli.options import add_json_option
 from skidway.settings import setting
 
@@ -27,7 +29,9 @@ class ConnectionSettings(RegistrySecuritySettings):
 def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentParser:
     """Adds a verb with the options that name the registry, and --json."""
     parser: argparse.ArgumentParser = verbs.add_parser(name, help=words, description=words)
-    parser.add_argument("--registry", metavar="URL", help="over schema.registry.url of the file")
+    parser.add_argument(
+        "--registry", metavar="URL", help="over what environment, profile and file say"
+    )
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="YAML file (/etc/skidway/schemas.yml, if there)"
     )
@@ -37,6 +41,13 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 
 
 def connect(args: argparse.Namespace) -> RegistryAdministration:
-    """The registry that the options name. Raises `ConfigurationRefused`."""
+    """The registry that the options name, or environment and profile, or the file of /etc.
+
+    Whoever names the registry also says as whom it is asked. Raises `ConfigurationRefused`.
+    """
+    known = profile.read() if args.config is None else profile.Profile()
+    if known.schema_registry_url is not None:
+        url = args.registry or known.schema_registry_url
+        return RegistryAdministration(url, security=security_of(known))
     found = settings.load(ConnectionSettings, args.config, program="schemas")
     return RegistryAdministration(args.registry or found.url, security=found.registry_security)

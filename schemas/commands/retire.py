@@ -9,8 +9,8 @@ from schemas.client import Registered, RegistryAdministration
 from schemas.commands.arguments import add_subject
 from schemas.commands.browse import live_numbers
 from schemas.commands.connection import add_verb, connect
-from schemas.commands.plan import add_plan_options, agreed
 from skidway.cli.output import print_json, print_rows
+from skidway.cli.plan import add_plan_options, agreed
 from skidway.errors import SkidwayError
 
 PLAN = ["subject", "version", "id", "now", "then", "referenced_by"]

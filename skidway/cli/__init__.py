@@ -3,10 +3,11 @@
 Each noun is an entry point of the group "skidway.commands": a function `register(subparsers)` that
 adds its parser and sets `run=callable(args) -> int`. Only the noun that was asked for is imported,
 so that an agent host needs no Spark and a broker's memory holds no loader. The environment is read
-in `skidway.java` (SKIDWAY_JAVA and JAVA_HOME), `skidway.systemd` (NOTIFY_SOCKET), nowhere else.
+in `skidway.java` (SKIDWAY_JAVA and JAVA_HOME), `skidway.systemd` (NOTIFY_SOCKET), and in `profile`
+for commands that ask; nowhere else.
 
-Reading order: commands (dispatch, exit status), options and output (shared by all nouns), then one
-module per noun.
+Reading order: commands (dispatch, exit status), profile (where a person's cluster is), options,
+moments, plan and output (shared by nouns), then one module per noun.
 """
 
 from __future__ import annotations

@@ -6,11 +6,13 @@ import argparse
 import difflib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points, version
 from typing import NoReturn
 
-from skidway.errors import SkidwayError
+from skidway import extras
+from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
 
 GROUP = "skidway.commands"
 OUR_PACKAGES = frozenset({"skidway", "schemas", "audit", "agent", "broker", "loader"})
@@ -20,7 +22,8 @@ NOUNS: dict[str, tuple[str, str]] = {
     "agent": ("agent", "tail log files of this host and publish them"),
     "audit": ("audit", "count, compare and report completeness"),
     "broker": ("broker", "take, keep and hand out record batches"),
-    "consume": ("columns", "print records of a topic"),
+    "completion": ("broker", "print the completion of a shell, bash or zsh"),
+    "consume": ("registry", "print records of a topic, Avro by the schemas of a registry"),
     "demo": ("demo", "run the whole pipeline on this machine"),
     "doctor": ("broker", "say what this machine lacks, and what to do about it"),
     "groups": ("columns", "list, describe and reset consumer groups"),
@@ -28,6 +31,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "mirror": ("broker", "show how the mirrors of a broker follow their sources"),
     "produce": ("columns", "send lines from standard input to a topic"),
     "registry": ("registry", "serve schemas by subject, version and id"),
+    "rejected": ("registry", "show lines that did not fit, why, and where they stand"),
     "schemas": ("registry", "define, evolve and retire schemas; dump and restore a registry"),
     "topics": ("broker", "list, create, describe, alter and delete topics"),
     "unit": ("broker", "print the systemd units of this version"),
@@ -62,6 +66,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_output()
         return PIPE_CLOSED
+    except Exception:  # noqa: BLE001 - the outermost frame of a command
+        _flush_output()
+        traceback.print_exc()
+        sys.stderr.write("skidway: this is a mistake of Skidway's own; please report it\n")
+        return UNEXPECTED_EXIT_CODE
     except SystemExit as error:  # argparse: 0 after --help, 2 after a usage error
         return error.code if isinstance(error.code, int) else 2
 
@@ -124,7 +133,7 @@ def _refuse_missing(noun: str, error: ModuleNotFoundError) -> NoReturn:
     extra = NOUNS.get(noun, (noun, ""))[0]
     raise SkidwayError(
         f"the Python module {error.name} is not installed here; "
-        f"install what this command needs with: pip install 'skidway[{extra}]'"
+        f"install what this command needs with: {extras.how(extra)}"
     ) from error
 
 

@@ -12,6 +12,7 @@ from skidway.cli.options import add_json_option
 from skidway.cli.output import print_json
 from skidway.machine import Finding
 
+PART = "part "
 MARKS = {"good": "  ok ", "advice": "  !  ", "missing": "  X  "}
 
 
@@ -42,5 +43,16 @@ def render(findings: list[Finding]) -> str:
             lines.append(f"     {'':<{width}}  -> {finding.advice}")
     missing = [finding.name for finding in findings if finding.verdict == "missing"]
     lines.append("")
-    lines.append(f"Missing: {', '.join(missing)}." if missing else "Nothing needed is missing.")
+    lines.append(f"Missing: {', '.join(missing)}." if missing else _sum(findings))
     return "\n".join(lines) + "\n"
+
+
+def _sum(findings: list[Finding]) -> str:
+    """What can run here, and what is not installed: of that nobody has looked what it lacks."""
+    parts = [finding for finding in findings if finding.name.startswith(PART)]
+    absent = [each.name.removeprefix(PART) for each in parts if each.verdict != "good"]
+    if not absent:
+        return "Nothing needed is missing."
+    there = [each.name.removeprefix(PART) for each in parts if each.verdict == "good"]
+    able = f"This machine can run {', '.join(there)}" if there else "No program can run here"
+    return f"{able}; not installed here: {', '.join(absent)}."

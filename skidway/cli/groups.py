@@ -8,13 +8,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from skidway.cli.options import add_bootstrap_option, add_json_option, add_zookeeper_option
+from skidway.cli.options import (
+    add_bootstrap_option,
+    add_json_option,
+    add_zookeeper_option,
+    zookeeper,
+)
 from skidway.cli.output import print_json, print_rows
 from skidway.cli.topics import connect
 from skidway.coordination import Coordinator
 from skidway.errors import UsageError
 from skidway.kafka.client import EARLIEST, LATEST
 from skidway.kafka.consumer.administration import Groups
+from skidway.kafka.consumer.tree import zookeeper_of
 from skidway.kafka.types import TopicPartition
 
 COLUMNS = ["topic", "partition", "owner", "committed_offset", "log_end_offset", "lag"]
@@ -60,8 +66,10 @@ def _verb(verbs: Any, name: str, run: Any, words: str) -> argparse.ArgumentParse
 
 @contextlib.contextmanager
 def _groups(args: argparse.Namespace) -> Iterator[Groups]:
-    with connect(args) as client, Coordinator(args.zookeeper) as coordinator:
-        yield Groups(coordinator, client)
+    with connect(args) as client:
+        where = zookeeper(args) or zookeeper_of(client)
+        with Coordinator(where) as coordinator:
+            yield Groups(coordinator, client)
 
 
 def _list(args: argparse.Namespace) -> int:

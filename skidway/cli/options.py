@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from skidway import log, settings
+from skidway.cli import profile
 
 T = TypeVar("T")
 
 BOOTSTRAP_SERVER = "127.0.0.1:9092"
-ZOOKEEPER = "127.0.0.1:2181"
 
 
 def add_config_options(parser: argparse.ArgumentParser, cls: type[Any] | None = None) -> None:
@@ -42,22 +42,43 @@ def load_settings(cls: type[T], args: argparse.Namespace, program: str) -> T:
 
 
 def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --bootstrap-server HOST:PORT[,HOST:PORT...]."""
+    """Adds --bootstrap-server HOST:PORT[,HOST:PORT...]; `bootstrap_server` says what it means."""
     parser.add_argument(
         "--bootstrap-server",
-        default=BOOTSTRAP_SERVER,
         metavar="HOST:PORT",
-        help=f"one or more brokers of the cluster, comma-separated ({BOOTSTRAP_SERVER})",
+        help="one or more brokers of the cluster, comma-separated "
+        f"(SKIDWAY_BOOTSTRAP_SERVER, the profile's, {BOOTSTRAP_SERVER})",
     )
 
 
+def bootstrap_server(args: argparse.Namespace) -> str:
+    """The brokers that option, environment or profile name. Raises ConfigurationRefused."""
+    named: str | None = args.bootstrap_server
+    return named or profile.read().bootstrap_servers or BOOTSTRAP_SERVER
+
+
 def add_zookeeper_option(parser: argparse.ArgumentParser) -> None:
-    """Adds --zookeeper HOST:PORT[,HOST:PORT...][/CHROOT]."""
+    """Adds --zookeeper HOST:PORT[,HOST:PORT...][/CHROOT]; `zookeeper` says what it means."""
     parser.add_argument(
         "--zookeeper",
-        default=ZOOKEEPER,
         metavar="HOST:PORT[/CHROOT]",
-        help=f"as zookeeper.connect of the brokers, whose groups these are ({ZOOKEEPER})",
+        help="where consumer groups lie, if not where the brokers say "
+        "(SKIDWAY_ZOOKEEPER, the profile's, the brokers')",
+    )
+
+
+def zookeeper(args: argparse.Namespace) -> str | None:
+    """The ZooKeeper that is named; None: the brokers are to be asked."""
+    named: str | None = args.zookeeper
+    return named or profile.read().zookeeper_connect
+
+
+def add_timeout_option(
+    parser: argparse.ArgumentParser, words: str, default: float | None = None
+) -> None:
+    """Adds --timeout-s N (also --timeout), as `args.timeout_s`."""
+    parser.add_argument(
+        "--timeout-s", "--timeout", type=float, default=default, metavar="N", help=words
     )
 
 

@@ -25,6 +25,15 @@ def print_json(document: Any) -> None:
     print(json.dumps(document, indent=2, default=str, ensure_ascii=False))
 
 
+def print_good(words: str, *, as_json: bool) -> int:
+    """Says of a configuration that it is good, and what it is; the exit status."""
+    if as_json:
+        print_json({"ok": True, "says": words})
+    else:
+        print(f"good: {words}")
+    return 0
+
+
 def print_rows(rows: Iterable[Row], columns: Sequence[str], *, as_json: bool) -> None:
     """Prints rows as a table, or as one JSON list that holds the same columns."""
     if as_json:

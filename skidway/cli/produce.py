@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skidway.cli.options import add_bootstrap_option
+from skidway.cli.options import add_bootstrap_option, add_timeout_option
 from skidway.cli.topics import connect, existing
 from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.kafka.batch import EncodedBatch
@@ -45,13 +45,8 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--key-separator", metavar="TEXT", help="what stands before its first occurrence is the key"
     )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=60.0,
-        metavar="S",
-        help="give up when nothing was acknowledged for so many seconds (60)",
-    )
+    words = "give up when nothing was acknowledged for so many seconds (60)"
+    add_timeout_option(parser, words, 60.0)
     parser.set_defaults(run=_run)
 
 
@@ -86,7 +81,7 @@ def _sender(client: Client, args: argparse.Namespace) -> Sender:
         range(count) if args.partition is None else [args.partition],
         batch_bytes=min(BATCH_BYTES, limit),
         separator=separator,
-        timeout_s=args.timeout,
+        timeout_s=args.timeout_s,
     )
 
 

@@ -6,8 +6,9 @@ import argparse
 import sys
 from typing import Any
 
-from skidway.cli.options import add_bootstrap_option, add_json_option
+from skidway.cli.options import add_bootstrap_option, add_json_option, bootstrap_server
 from skidway.cli.output import print_json, print_rows, table
+from skidway.cli.plan import add_plan_options, agreed
 from skidway.errors import UsageError
 from skidway.kafka.client import EARLIEST, LATEST, Client, ConfigChanges, NewTopic, Topic
 from skidway.kafka.errors import (
@@ -21,6 +22,7 @@ from skidway.kafka.protocol.describe_configs import ConfigSource
 from skidway.kafka.types import TopicPartition
 
 REQUEST_TIMEOUT_MS = 10_000
+REFUSED_TIMEOUT_MS = 1_000
 CONFIGS_SHOWN = ("retention.", "segment.", "max.message.bytes", "message.timestamp.", "mirror.")
 """Beginnings of the settings that a table has room for; --json has them all."""
 
@@ -50,6 +52,7 @@ def register(subparsers: Any) -> None:
         "--topic-config", action="append", default=[], metavar="KEY=VALUE", help="may be repeated"
     )
     create.add_argument("--if-not-exists", action="store_true", help="good if it is there already")
+    add_json_option(create)
     words = "partitions with leaders, offsets and sizes; settings, and who says so"
     describe = _verb(verbs, "describe", _describe, words)
     describe.add_argument("topic", metavar="TOPIC", nargs="+")
@@ -58,6 +61,8 @@ def register(subparsers: Any) -> None:
     _register_alter(_verb(verbs, "alter", _alter, "more partitions, other settings"))
     delete = _verb(verbs, "delete", _delete, "delete topics with all their records")
     delete.add_argument("topic", metavar="TOPIC", nargs="+")
+    add_plan_options(delete)
+    add_json_option(delete)
 
 
 def _register_alter(alter: argparse.ArgumentParser) -> None:
@@ -72,6 +77,7 @@ def _register_alter(alter: argparse.ArgumentParser) -> None:
     for option, metavar, words in options:
         alter.add_argument(option, action="append", default=[], metavar=metavar, help=words)
     alter.add_argument("--validate-only", action="store_true", help="only say whether it is good")
+    add_json_option(alter)
 
 
 def _verb(verbs: Any, name: str, run: Any, words: str) -> argparse.ArgumentParser:
@@ -100,24 +106,57 @@ def _create(args: argparse.Namespace) -> int:
     new = NewTopic(args.topic, args.partitions, args.replication_factor, _pairs(args.topic_config))
     with connect(args) as client:
         error = client.create_topics([new])[args.topic]
-    if error is None:
-        print(f"created {args.topic}")
-    elif error.code is ErrorCode.TOPIC_ALREADY_EXISTS and args.if_not_exists:
-        print(f"{args.topic} exists already")
-    else:
+    exists = error is not None and error.code is ErrorCode.TOPIC_ALREADY_EXISTS
+    if error is not None and not (exists and args.if_not_exists):
         raise error
+    words = f"{args.topic} exists already" if exists else f"created {args.topic}"
+    _tell({"topic": args.topic, "created": not exists}, words, args)
     return 0
 
 
 def _delete(args: argparse.Namespace) -> int:
     with connect(args) as client:
+        if not agreed(args, _doomed(client, args.topic), ["topic", "partitions", "offsets"]):
+            return 0 if args.dry_run else 1
         results = client.delete_topics(args.topic)
     for name, error in results.items():
-        if error is None:
-            print(f"deleted {name}")
-        else:
+        if error is not None:
             sys.stderr.write(f"skidway topics: {name}: {error}\n")
+        elif not args.json:
+            print(f"deleted {name}")
+    if args.json:
+        print_json([{"topic": name, "deleted": results[name] is None} for name in results])
     return 1 if any(results.values()) else 0
+
+
+def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
+    """What goes with topics. offsets: from log start to log end, None where nobody tells."""
+    found = client.metadata(names).topics
+    rows = []
+    for name in names:
+        topic = found.get(name)
+        partitions = () if topic is None else topic.partitions
+        tps = [TopicPartition(name, each.index) for each in partitions]
+        rows.append({"topic": name, "partitions": len(tps), "offsets": _held(client, tps)})
+    return rows
+
+
+def _held(client: Client, partitions: list[TopicPartition]) -> int | None:
+    try:
+        first, unknown = client.list_offsets_now(dict.fromkeys(partitions, EARLIEST))
+        end, ends_unknown = client.list_offsets_now(dict.fromkeys(partitions, LATEST))
+    except BrokerUnreachable:
+        return None
+    if unknown or ends_unknown:
+        return None
+    return sum(end[tp].offset - first[tp].offset for tp in partitions)
+
+
+def _tell(document: dict[str, Any], words: str, args: argparse.Namespace) -> None:
+    if args.json:
+        print_json(document)
+    else:
+        print(words)
 
 
 def _alter(args: argparse.Namespace) -> int:
@@ -141,7 +180,8 @@ def _alter(args: argparse.Namespace) -> int:
             error = client.create_partitions(counts, validate_only=only)[args.topic]
     if error is not None:
         raise error
-    print(f"{args.topic} could be altered so" if only else f"altered {args.topic}")
+    words = f"{args.topic} could be altered so" if only else f"altered {args.topic}"
+    _tell({"topic": args.topic, "altered": not only}, words, args)
     return 0
 
 
@@ -175,7 +215,11 @@ def _show(documents: list[dict[str, Any]], args: argparse.Namespace) -> None:
 
 def connect(args: argparse.Namespace) -> Client:
     """A client for one command: people wait less long than programs do."""
-    return Client(args.bootstrap_server, request_timeout_ms=REQUEST_TIMEOUT_MS)
+    return Client(
+        bootstrap_server(args),
+        request_timeout_ms=REQUEST_TIMEOUT_MS,
+        refused_timeout_ms=REFUSED_TIMEOUT_MS,
+    )
 
 
 def existing(client: Client, names: list[str]) -> list[Topic]:

@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from skidway import java, service, zookeeper
-from skidway.cli.options import add_config_options, load_settings
+from skidway.cli.options import add_config_options, add_json_option, load_settings
+from skidway.cli.output import print_good
 from skidway.zookeeper import ZookeeperSettings
 
 PROGRAM = "zookeeper"
@@ -21,6 +22,7 @@ def register(subparsers: Any) -> None:
     run.set_defaults(run=_run)
     validate = verbs.add_parser("validate", help="check the settings, Java and the jars, and end")
     add_config_options(validate, ZookeeperSettings)
+    add_json_option(validate)
     validate.set_defaults(run=_validate)
 
 
@@ -35,5 +37,5 @@ def _validate(args: argparse.Namespace) -> int:
     settings = load_settings(ZookeeperSettings, args, PROGRAM)
     found = java.find()
     zookeeper.start_command(settings, found)
-    print(f"good: dataDir {settings.data_dir}, Java {found.version} ({found.source})")
-    return 0
+    words = f"dataDir {settings.data_dir}, Java {found.version} ({found.source})"
+    return print_good(words, as_json=args.json)

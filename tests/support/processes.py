@@ -207,6 +207,7 @@ def run_skidway(
     input_text: str | None = None,
     within_s: float = WITHIN_S,
     env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `skidway ...` to its end."""
     return subprocess.run(
@@ -217,5 +218,6 @@ def run_skidway(
         text=True,
         timeout=within_s,
         env={**os.environ, **(env or {})},
+        cwd=cwd,
         check=False,
     )

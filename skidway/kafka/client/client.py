@@ -50,11 +50,17 @@ class Client:
         *,
         client_id: str = "skidway",
         request_timeout_ms: int = 30_000,
+        refused_timeout_ms: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """`bootstrap`: host:port, several separated by commas. UsageError when it is none."""
+        """`bootstrap`: host:port, several separated by commas. UsageError when it is none.
+
+        refused_timeout_ms: how long addresses are tried that refuse to connect, until the first
+        answer has come; for people who wait. None: as long as anything else.
+        """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
+        self._refused_timeout_ms = refused_timeout_ms
         self.clock: Clock = SystemClock() if clock is None else clock
         self.random: Callable[[], float] = random.random
         self.session = Session(
@@ -230,9 +236,12 @@ class Client:
 
     def _ask(self, call: Call, choose: Callable[[float], Address | None]) -> Any:
         """The response of the first broker that answers; they are asked in turn."""
-        deadline = self.clock.monotonic() + self.request_timeout_ms / 1000
+        begin = self.clock.monotonic()
+        deadline = begin + self.request_timeout_ms / 1000
         inbox: Inbox = deque()
         while (now := self.clock.monotonic()) < deadline:
+            if self._is_refused(now - begin):
+                raise self._unreachable(now - begin)
             address = choose(now)
             if address is None or not self.session.usable(address, Channel.CONTROL, now):
                 self.wait(min(_RETRY_WAIT_S, deadline - now))
@@ -244,15 +253,21 @@ class Client:
             if inbox:
                 answer = inbox.popleft()
                 if answer.error is None:
+                    self._refused_timeout_ms = None
                     return answer.response
                 if not isinstance(answer.error, Disconnected):
                     raise answer.error
-        raise self._unreachable()
+        raise self._unreachable(self.request_timeout_ms / 1000)
 
-    def _unreachable(self) -> BrokerUnreachable:
+    def _is_refused(self, waited_s: float) -> bool:
+        limit_ms = self._refused_timeout_ms
+        refused = limit_ms is not None and waited_s * 1000 >= limit_ms
+        return refused and self.session.failure_count > 0
+
+    def _unreachable(self, waited_s: float) -> BrokerUnreachable:
         why = self.session.last_failure or "no answer"
         return BrokerUnreachable(
-            f"no broker of {self.bootstrap} answered within {self.request_timeout_ms} ms ({why})"
+            f"no broker of {self.bootstrap} answered within {waited_s * 1000:.0f} ms ({why})"
         )
 
     def _ask_controller(

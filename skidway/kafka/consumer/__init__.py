@@ -2,6 +2,7 @@
 
 Reading order:
 
+    tree            which ZooKeeper: that of the brokers, asked
     nodes           paths and contents of a group's nodes, as in Kafka 0.8
     assignment      which reader of a group gets which partition: a pure function
     membership      what one reader does next: claim, release, look again

@@ -20,13 +20,14 @@ from skidway.kafka.consumer.reader import Reader
 from skidway.kafka.consumer.registration import Registration
 from skidway.kafka.consumer.settings import ConsumerOptions, ConsumerSettings
 from skidway.kafka.consumer.stream import Stream
+from skidway.kafka.consumer.tree import zookeeper_of
 from skidway.kafka.types import TopicPartition
 
 
 class Consumer:
     """A member of a consumer group; iterate it, on one thread, and it never ends by itself.
 
-        with Consumer("broker:9092", "zookeeper:2181", "reports", ["clicks"]) as consumer:
+        with Consumer("broker:9092", "reports", ["clicks"]) as consumer:
             for record in consumer:
                 ...
 
@@ -34,32 +35,33 @@ class Consumer:
     the block without an exception says that the last record is done with; with one, that it is not.
     Settings are those of `ConsumerSettings`. Several threads: `create_message_streams`.
 
-    Raises UsageError for settings that make no sense, Unreachable when ZooKeeper does not answer
-    at the start; later both ZooKeeper and brokers are waited for.
+    Raises UsageError for settings that make no sense, Unreachable when brokers or ZooKeeper do not
+    answer at the start; later both ZooKeeper and brokers are waited for.
     """
 
     def __init__(
         self,
         bootstrap_servers: str,
-        zookeeper_connect: str,
         group_id: str,
         topics: str | Sequence[str] = (),
         *,
+        zookeeper_connect: str | None = None,
         clock: Clock | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
-        """`zookeeper_connect`: host:port[,...][/chroot], that of the brokers if they have one."""
+        """`zookeeper_connect`: host:port[,...][/chroot]; without it that of the brokers, asked."""
         parse_bootstrap(bootstrap_servers)
         check_group(group_id)
         self._bootstrap = bootstrap_servers
         self._settings = _settings(settings)
+        self._clock: Clock = SystemClock() if clock is None else clock
         self._streams: list[Stream] = []
         timeout_s = self._settings.session_timeout_ms / 1000
         self._registration = Registration(
-            Coordinator(zookeeper_connect, session_timeout_s=timeout_s),
+            Coordinator(zookeeper_connect or self._ask_zookeeper(), session_timeout_s=timeout_s),
             group_id,
             session_timeout_s=timeout_s,
-            clock=SystemClock() if clock is None else clock,
+            clock=self._clock,
         )
         if topics:
             try:
@@ -152,13 +154,17 @@ class Consumer:
             for stream in reversed(self._streams):
                 ending.callback(stream.close, done=done)
 
+    def _ask_zookeeper(self) -> str:
+        with self._client() as client:
+            return zookeeper_of(client)
+
     def _client(self) -> Client:
         settings = self._settings
         return Client(
             self._bootstrap,
             client_id=settings.client_id,
             request_timeout_ms=settings.request_timeout_ms,
-            clock=self._registration.clock,
+            clock=self._clock,
         )
 
     @property

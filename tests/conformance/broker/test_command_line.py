@@ -74,6 +74,33 @@ def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None
     )
 
 
+def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker) -> None:
+    """What goes is shown; without a person or --yes nothing is done, and --dry-run only shows."""
+    at = ("--bootstrap-server", skidway_broker.address)
+    created = run_skidway("topics", "create", "doomed", "--partitions", "2", "--json", *at)
+    assert json.loads(created.stdout) == {"topic": "doomed", "created": True}
+    with RawClient(skidway_broker.port) as client:
+        client.produce("doomed", batch(b"one", b"two"))
+    refused = run_skidway("topics", "delete", "doomed", *at)
+    assert (refused.returncode, "--yes" in refused.stderr) == (2, True)
+    shown = run_skidway("topics", "delete", "doomed", "--dry-run", *at)
+    assert (shown.returncode, shown.stdout.split()[-3:]) == (0, ["doomed", "2", "2"])
+    assert "doomed" in run_skidway("topics", "list", *at).stdout
+    deleted = run_skidway("topics", "delete", "doomed", "--yes", "--json", *at)
+    assert json.loads(deleted.stdout) == [{"topic": "doomed", "deleted": True}]
+    assert "doomed" not in run_skidway("topics", "list", *at).stdout
+
+
+def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_path: Path) -> None:
+    """No option needed: the bootstrap address of a file does, the brokers tell the rest."""
+    profile = tmp_path / "profile.yml"
+    profile.write_text(f"bootstrap.servers: {skidway_broker.address}\n")
+    env = {"SKIDWAY_PROFILE": str(profile)}
+    assert run_skidway("topics", "create", "by-profile", env=env).returncode == 0
+    assert "by-profile" in run_skidway("topics", "list", env=env).stdout
+    assert run_skidway("groups", "list", "--json", env=env).stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize(
     ("options", "status", "words"),
     [

@@ -29,7 +29,7 @@ def run(topic: Topic) -> Run:
     def running(*arguments: str) -> int:
         parser = Parser()
         groups.register(parser.add_subparsers())
-        at = ["--bootstrap-server", topic.bootstrap, "--zookeeper", topic.zookeeper]
+        at = ["--bootstrap-server", topic.bootstrap]
         args: argparse.Namespace = parser.parse_args(["groups", *arguments, *at])
         return int(args.run(args))
 
@@ -37,7 +37,7 @@ def run(topic: Topic) -> Run:
 
 
 def consumed(topic: Topic, *arguments: str) -> list[str]:
-    at = ["--bootstrap-server", topic.bootstrap, "--zookeeper", topic.zookeeper]
+    at = ["--bootstrap-server", topic.bootstrap]
     done = run_skidway(
         "consume", "--topic", topic.name, "--group", topic.name, "--timeout", "4", *at, *arguments
     )
@@ -66,7 +66,7 @@ def test_groups_are_listed_and_described(
     """Owner, committed offset, log end and lag of each partition; a group that is none is told."""
     topic.produce(40, 1)
     with Consumer(
-        topic.bootstrap, topic.zookeeper, topic.name, topic.name, auto_offset_reset="earliest"
+        topic.bootstrap, topic.name, topic.name, auto_offset_reset="earliest"
     ) as consumer:
         first = topic.tps()[1]
         eventually(
@@ -126,7 +126,7 @@ def test_a_group_is_reset_while_nobody_reads(
         offsets("--to-datetime", "yesterday")
     with pytest.raises(UsageError, match="no topic"):
         run("reset", topic.name, "--topic", "never-was", "--to-earliest")
-    with Consumer(topic.bootstrap, topic.zookeeper, topic.name, topic.name) as consumer:
+    with Consumer(topic.bootstrap, topic.name, topic.name) as consumer:
         assert eventually(lambda: len(consumer.poll(100)) > 0)
         with pytest.raises(SkidwayError, match="1 active members"):
             offsets("--to-latest")
@@ -139,7 +139,7 @@ def test_members_of_brokers_are_active_members(topic: Topic, run: Run) -> None:
     with pytest.raises(SkidwayError, match="1 active members"):
         run("reset", "stock", "--topic", topic.name, "--to-latest")
     with (
-        Consumer(topic.bootstrap, topic.zookeeper, "stock", topic.name) as consumer,
+        Consumer(topic.bootstrap, "stock", topic.name) as consumer,
         pytest.raises(SkidwayError, match="coordinate through a broker"),
     ):
         consumer.poll(1_000)

@@ -20,16 +20,13 @@ PAGE = Path(__file__).parents[3] / "docs/client.md"
 def test_the_examples_of_the_page_run(
     skidway_broker: SkidwayBroker, zookeeper_server: ZooKeeper
 ) -> None:
-    """Each block of Python, with the addresses of this test's broker and ZooKeeper."""
+    """Each block of Python, with the address of this test's broker, which tells the rest."""
     with Client(skidway_broker.address) as client:
         assert client.create_topics([NewTopic("clicks", 3, 1)]) == {"clicks": None}
         eventually(lambda: len(client.metadata(["clicks"]).topics["clicks"].partitions) == 3)
     addresses, *examples = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert len(examples) == 8
-    names = {
-        "BROKER": skidway_broker.address,
-        "ZOOKEEPER": str(skidway_broker.settings["zookeeper.connect"]),
-    }
+    names = {"BROKER": skidway_broker.address}
     assert set(re.findall(r"^(\w+) =", addresses, re.MULTILINE)) == set(names)
     for example in examples:
         exec(compile(example, str(PAGE), "exec"), names)

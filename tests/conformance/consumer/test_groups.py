@@ -57,7 +57,7 @@ class ReadingBatches(Reading):
 
 def consumer(topic: Topic, group: str, *topics: str, **settings: object) -> Consumer:
     settings = {"auto_offset_reset": "earliest", "auto_commit_interval_ms": 200, **settings}
-    return Consumer(topic.bootstrap, topic.zookeeper, group, topics, **settings)  # type: ignore[arg-type]
+    return Consumer(topic.bootstrap, group, topics, zookeeper_connect=topic.zookeeper, **settings)  # type: ignore[arg-type]
 
 
 def once(topic: Topic, *found: list[tuple[int, int, str]]) -> bool:

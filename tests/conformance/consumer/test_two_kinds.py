@@ -36,7 +36,6 @@ def stock(topic: Topic) -> Iterator[StockConsumer]:
 def ours(topic: Topic) -> Consumer:
     return Consumer(
         topic.bootstrap,
-        topic.zookeeper,
         topic.name,
         topic.name,
         auto_offset_reset="earliest",

@@ -46,7 +46,7 @@ def test_topics_are_made_listed_described_and_deleted(
     assert again.returncode == 1
     assert "TOPIC_ALREADY_EXISTS" in again.stderr
     assert run_skidway("topics", "create", topic, "--if-not-exists", *at).returncode == 0
-    deleted = run_skidway("topics", "delete", topic, "never-was", *at)
+    deleted = run_skidway("topics", "delete", topic, "never-was", "--yes", *at)
     assert deleted.returncode == 1
     assert f"deleted {topic}" in deleted.stdout
     assert "never-was: UNKNOWN_TOPIC_OR_PARTITION" in deleted.stderr

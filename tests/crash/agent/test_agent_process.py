@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import json
 import os
 import random
 import resource
@@ -297,6 +298,68 @@ def test_brokers_that_are_away_are_named(
     eventually(lambda: process.settled(lines.sizes()))
     eventually(lambda: process.health()["ok"], what="well again")
     assert process.program.stop() == 0
+
+
+def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
+    """/health is 503 and says which topic rejects its lines, the log where one of them lies."""
+    wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
+    process = agent(wrong)
+    lines.write("a.log", 100)
+    process.start(ready=False)
+    said = eventually(lambda: process.health().get("rejecting"), what="it says who rejects")
+    assert isinstance(said, dict)
+    assert "100 of the last 100 lines did not fit" in said[wrong["topic"]]
+    assert not process.health()["ok"]
+    eventually(lambda: "lines_rejected" in process.program.output(), what="the log says so")
+    (told,) = (
+        found
+        for each in process.program.output().splitlines()
+        if (found := json.loads(each))["event"] == "lines_rejected"
+    )
+    told.pop("time")
+    assert told == {
+        "level": "warning", "program": "agent", "event": "lines_rejected",
+        "topic": wrong["topic"], "lines": 100, "reasons": {"no-match": 100},
+        "path": str(lines.folder / "a.log"), "position": 0,
+    }  # fmt: skip
+    assert process.program.stop() == 0
+
+
+def test_people_read_what_an_agent_wrote(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
+) -> None:
+    """Records as JSON by the registry's schemas, rejected lines with reason and place."""
+    number = {"type": "regex", "pattern": r"line (?P<number>[0-9]+) (?P<rest>.*)"}
+    process = agent(source(lines, parser=number, **{"max.line.bytes": 100}))
+    path = lines.write("a.log", 3)
+    with path.open("a") as out:
+        out.write("a line\twithout a number\n")
+    process.start()
+    eventually(lambda: process.settled(lines.sizes()))
+    assert process.program.stop() == 0
+    at = ("--topic", "logs", "--max", "3", "--bootstrap-server", own_broker.address)
+    done = run_skidway("consume", *at, "--from-beginning", "--registry", registry.url)
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"number": line.split()[1], "rest": line.split(" ", 2)[2]} for line in lines.written
+    ], done.stderr
+    done = run_skidway("consume", *at, "--since", "1h", "--json", "--registry", registry.url)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["value"]["number"] for row in rows] == ["0000000", "0000001", "0000002"]
+    assert {row["schema_id"] for row in rows} == {1}
+    dead = "http://127.0.0.1:1"
+    done = run_skidway("consume", *at, "--from-beginning", "--registry", dead)
+    assert done.returncode == 3
+    done = run_skidway("consume", *at, "--from-beginning", "--raw", "--registry", dead)
+    assert done.returncode == 0
+    shown = run_skidway("rejected", "show", "logs", *at[-2:])
+    head, row = shown.stdout.splitlines()
+    assert head.split() == ["TIME", "REASON", "HOST", "FILE", "POSITION", "LINE"]
+    assert row.split()[1:2] == ["no-match"]
+    position = sum(len(line) + 1 for line in lines.written)
+    assert row.endswith(f"{path}  {position:>8}  a line\N{REPLACEMENT CHARACTER}without a number")
+    (found,) = json.loads(run_skidway("rejected", "show", "logs", "--json", *at[-2:]).stdout)
+    assert (found["line"], found["position"]) == ("a line\twithout a number", position)
+    assert run_skidway("rejected", "show", "logs.rejected", *at[-2:]).stdout == shown.stdout
 
 
 def test_a_disk_that_moved_to_another_machine(

@@ -3,12 +3,15 @@ from typing import Any, cast
 
 import pytest
 
-from agent import connection
+from agent import connection, program
 from agent.destinations import Cluster
 from agent.settings import AgentSettings, ParserSettings, SourceSettings
+from agent.state.database import State
 from schemas.client import Registered, RegistryClient, RegistryRefused
 from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.kafka.client import Client
+from skidway.service import Shutdown
+from skidway.telemetry import Health
 from support.agent_world import raw, settings
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster
@@ -49,7 +52,8 @@ class Site:
         connection.ensure_topics(self.client, self.settings, apache, self.clock.advance)
 
     def resolve(self) -> list:
-        return connection.resolve(self.client, self.registry, self.settings, CLUSTER)
+        schemas = connection.schemas_of(self.registry, self.settings)
+        return connection.resolve(self.client, schemas, self.settings, CLUSTER)
 
 
 def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
@@ -105,15 +109,13 @@ def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
     first, second = site.resolve()
     assert first.recipe.schema.text == path.read_text()
     assert second.recipe.schema.id == 77
-    connection.check_recipes([first, second])
 
 
 def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() -> None:
     """The registry's own sentence, and which source it is about."""
     site = Site(raw("refused"))
-    site.ensure()
     with pytest.raises(ConfigurationRefused, match="topic refused: the schema is incompatible"):
-        site.resolve()
+        connection.schemas_of(site.registry, site.settings)
 
 
 def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
@@ -125,9 +127,19 @@ def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
         parser=ParserSettings(type="regex", pattern="(?P<other>.*)"),
     )
     site = Site(source)
-    site.ensure()
     with pytest.raises(ConfigurationRefused, match="'line'"):
-        connection.check_recipes(site.resolve())
+        connection.schemas_of(site.registry, site.settings)
+
+
+def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the registry refuses is found out before anything is made in the cluster."""
+    site = Site(raw("refused"))
+    monkeypatch.setattr(program, "RegistryClient", lambda *_, **__: site.registry)
+    monkeypatch.setattr(connection, "cluster_of", lambda *_: (CLUSTER, False))
+    status = program.Status(Health(False))
+    with pytest.raises(ConfigurationRefused, match="incompatible"):
+        program.find(site.settings, cast(State, None), site.client, site.clock, Shutdown(), status)
+    assert not site.cluster.topics
 
 
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:

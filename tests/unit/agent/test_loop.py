@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from agent import events
 from agent.delivery import recipe, replay
 from agent.files.host import Scan
 from agent.files.patterns import Pattern
 from agent.files.reading import LONG_LINE_BYTES_MAX
 from agent.framing import READ_BYTES
 from agent.ledger import given_up
+from agent.rejections import TELL_EVERY_S, Untold
 from agent.settings import ParserSettings, SourceSettings
 from agent.state.database import State, create_tables
 from audit.messages import Announcement, Certainty, Delta, Heartbeat, Loss, Seal
@@ -227,6 +229,27 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> Non
     assert (row["reason"], row["first"], row["length"]) == ("too-long", 0, size + 1)
     assert only(world)["rejected"] == size + 1
     assert LONG_LINE_BYTES_MAX < 1 << 32
+
+
+def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the log once a minute, by place and reason; in /health while most lines do not fit."""
+    told: list[Untold] = []
+    monkeypatch.setattr(events, "lines_rejected", told.append)
+    number = ParserSettings(type="regex", pattern=r"(?P<number>\d+)")
+    world = World(settings(raw(parser=number)))
+    world.files.append(A, b"1\n" + b"bad\n" * 20)
+    world.start()
+    world.settle(10, 0.3)
+    assert told == [Untold("logs", {"no-match": 20}, A, 2)]
+    assert list(world.agent.rejections.too_many()) == ["logs"]
+    world.files.append(A, b"bad\n")
+    world.settle(10, 0.3)
+    assert len(told) == 1
+    world.clock.advance(TELL_EVERY_S)
+    world.tick()
+    assert told[1:] == [Untold("logs", {"no-match": 1}, A, 82)]
 
 
 def test_an_overlong_line_is_replayed(world: World) -> None:

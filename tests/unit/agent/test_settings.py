@@ -56,6 +56,8 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
             "^source of topic hdfs-logs: schema: cannot read /nowhere.avsc: no such file or dire",
         ),
         ("topic: hdfs-logs", "topci: hdfs-logs", "topic"),
+        ("http://127", "127", "schema.registry.url: '127.0.0.1:8081' is no URL"),
+        ("(?P<level>", "(?P<level>[", r"missing \]"),
     ],
 )
 def test_what_cannot_work_is_refused_before_it_runs(

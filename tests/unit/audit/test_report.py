@@ -8,7 +8,6 @@ from audit import report
 from audit.counts import Sums
 from audit.messages import Tier
 from audit.verdict import AgentVerdict, BucketVerdict, Place, Status
-from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 LOGS = Source("dc1", "cid", "logs", "tid")
@@ -91,30 +90,6 @@ def test_the_document_has_everything() -> None:
     assert (broker["count"], broker["repeats"], broker["reported"]) == (4, 2, True)
     mirror = next(x for x in agent["places"] if x["tier"] == "mirror")
     assert mirror == {"tier": "mirror", "place": "", "reported": False}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("90s", 1_000_000 - 90_000),
-        ("2m", 1_000_000 - 120_000),
-        ("1970-01-01T00:10:00Z", 600_000),
-        ("1970-01-01T01:10:00+01:00", 600_000),
-        ("1970-01-01T00:10:00", 600_000),
-    ],
-)
-def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
-    """Without a zone it is UTC, as everything shown is."""
-    assert report.parse_since(text, 1_000_000) == expected
-
-
-@pytest.mark.parametrize(
-    "text", ["", "h", "yesterday", "12", "5y", "\u00b2h", "9" * 12 + "d", "9" * 5000 + "s"]
-)
-def test_another_since_is_refused_with_a_sentence(text: str) -> None:
-    """Exit status 2, not a traceback."""
-    with pytest.raises(UsageError, match="neither a time"):
-        report.parse_since(text, 0)
 
 
 def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:

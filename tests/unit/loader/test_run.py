@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from loader.manifest import Gap
-from loader.run import _Run, look
+from loader.run import Report, _Run, look
 from loader.settings import LoaderSettings
-from skidway.errors import SkidwayError
+from loader.topic_load import Outcome
+from skidway.errors import SkidwayError, StateRefused
 from skidway.kafka.client import EARLIEST
 from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partition, Topic
 from skidway.kafka.errors import BadValue, BrokerUnreachable, ErrorCode, KafkaError
@@ -99,6 +100,17 @@ def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) 
     ((name, problem),) = session.troubles.items()
     assert name == "bad"
     assert sentence in str(problem)
+
+
+def test_the_gravest_problem_is_the_status() -> None:
+    """A name that is not there does not hide a broker that is away, nor that a state is refused."""
+    missing, away = SkidwayError("there is no topic"), BrokerUnreachable("nobody answered")
+    report = Report([Outcome("a", problems=[missing]), Outcome("b", problems=[away])])
+    assert report.exit_code == 3
+    report.outcomes.append(Outcome("c", problems=[StateRefused("made again"), away]))
+    assert report.exit_code == 65
+    assert Report([Outcome("a", problems=[missing])]).exit_code == 1
+    assert Report([Outcome("a")]).exit_code == 0
 
 
 def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> None:

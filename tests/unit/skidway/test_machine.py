@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skidway import machine
+from skidway import extras, machine
 from skidway.machine import GIB
 
 INFINITY = resource.RLIM_INFINITY
@@ -72,14 +72,21 @@ def test_used_port_is_advice_that_names_the_holder() -> None:
 
 def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """A host without Spark is healthy, and is told how the loader would come to it."""
-    find_spec = util.find_spec
-    monkeypatch.setattr(
-        util, "find_spec", lambda name: None if name == "pyspark" else find_spec(name)
-    )
-    findings = {finding.name: finding for finding in machine.extras()}
+    without(monkeypatch, "pyspark")
+    findings = {finding.name: finding for finding in machine.parts()}
     assert findings["part loader"].verdict == "advice"
-    assert "skidway[loader]" in findings["part loader"].advice
+    assert findings["part loader"].advice.endswith("-m pip install 'pyspark<4.4,>=4.1'")
     assert findings["part agent"].verdict == "good"
+
+
+def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """As if these distributions were not installed."""
+    installed = extras._is_installed
+    monkeypatch.setattr(
+        extras,
+        "_is_installed",
+        lambda requirement: not requirement.startswith(names) and installed(requirement),
+    )
 
 
 def test_missing_java_matters_only_where_spark_is_installed(

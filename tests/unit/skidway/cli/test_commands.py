@@ -14,7 +14,7 @@ ASKED: list[argparse.Namespace] = []
 
 
 def register(subparsers: Any) -> None:
-    """A noun `fake` with the verbs go, refuse, unreachable, interrupt, lack, pipe."""
+    """A noun `fake` with the verbs of RUNS."""
     parser = subparsers.add_parser("fake", help="a fake")
     verbs = parser.add_subparsers(dest="verb")
     for verb, run in RUNS.items():
@@ -41,6 +41,7 @@ RUNS = {
     "unreachable": _raise(Unreachable("nobody at 127.0.0.1:9092")),
     "interrupt": _raise(KeyboardInterrupt()),
     "lack": _raise(ModuleNotFoundError("No module named 'pyspark'", name="pyspark.sql")),
+    "mistake": _raise(KeyError("x")),
     "own": _raise(ModuleNotFoundError("No module named 'loader.x'", name="loader.x")),
 }
 
@@ -74,14 +75,22 @@ def test_known_error_is_one_sentence(
     assert err.count("\n") == 1
 
 
+def test_a_mistake_of_our_own_is_status_70(capsys: pytest.CaptureFixture[str]) -> None:
+    """Never 1, which a script takes for a verdict; with the traceback."""
+    assert main(["fake", "mistake"]) == 70
+    assert "KeyError: 'x'" in capsys.readouterr().err
+
+
 def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
     """A host without Spark gets one sentence, whether the import fails early or late."""
     assert main(["load", "run"]) == 1
     err = capsys.readouterr().err
     assert "a_module_that_is_not_there is not installed here" in err
-    assert "pip install 'skidway[loader]'" in err
+    assert f"{sys.executable} -m pip install" in err
+    assert "'pyspark<4.4,>=4.1'" in err
+    assert "skidway[" not in err, "nothing is published under that name"
     assert main(["fake", "lack"]) == 1
-    assert "pip install 'skidway[fake]'" in capsys.readouterr().err
+    assert "the Python module pyspark.sql is not installed here" in capsys.readouterr().err
 
 
 def test_missing_own_module_is_not_blamed_on_an_extra(capsys: pytest.CaptureFixture[str]) -> None:

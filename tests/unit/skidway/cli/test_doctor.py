@@ -28,6 +28,17 @@ def test_findings_are_words_with_advice_below() -> None:
     ]
 
 
+def test_a_bare_installation_is_not_called_whole() -> None:
+    """What can run here is named, and what is not installed."""
+    parts = [
+        Finding("part broker", "good", "installed"),
+        Finding("part agent", "advice", "not installed here (lacks numpy>=2.0)", "install it"),
+    ]
+    said = render([GOOD, *parts]).splitlines()[-1]
+    assert said == "This machine can run broker; not installed here: agent."
+    assert render([GOOD, parts[0]]).splitlines()[-1] == "Nothing needed is missing."
+
+
 @pytest.mark.parametrize(("findings", "status"), [([GOOD, ADVICE], 0), ([GOOD, MISSING], 1)])
 def test_status_is_1_only_if_something_needed_is_missing(
     findings: list[Finding],

@@ -16,6 +16,7 @@ from skidway.kafka.protocol.describe_configs import (
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
+from support.clock import ManualClock
 
 
 class PartlyThere(Client):
@@ -60,3 +61,19 @@ def test_where_nobody_answers_the_cluster_is_unreachable(client: PartlyThere) ->
     client.dead = frozenset({1, 2, 3})
     with pytest.raises(BrokerUnreachable, match="broker 3"):
         client.broker_configs()
+
+
+@pytest.mark.parametrize(
+    ("patience_ms", "said"), [(1_000, "within 10[0-9]{2} ms"), (None, "30000")]
+)
+def test_people_do_not_wait_for_an_address_that_refuses(
+    monkeypatch: pytest.MonkeyPatch, patience_ms: int | None, said: str
+) -> None:
+    """Nobody has answered yet and dialling has failed: it ends soon, if it was asked to."""
+    clock = ManualClock()
+    with Client("host:1", refused_timeout_ms=patience_ms, clock=clock) as client:
+        monkeypatch.setattr(client.session, "usable", lambda *_: False)
+        monkeypatch.setattr(client, "wait", lambda seconds, wake=(): clock.advance(seconds))
+        client.session.failure_count, client.session.last_failure = 1, "host:1: refused"
+        with pytest.raises(BrokerUnreachable, match=f"{said}.*refused"):
+            client.metadata()

@@ -21,14 +21,14 @@ def test_options_are_the_settings() -> None:
 def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
     """In words, before anything is connected."""
     with pytest.raises(UsageError):
-        Consumer("127.0.0.1:1", "127.0.0.1:1", "g", "t", **wrong)
+        Consumer("127.0.0.1:1", "g", "t", **wrong)
 
 
 def test_addresses_and_groups_are_looked_at_first() -> None:
     """What is no address or no name is refused without waiting for anybody."""
     with pytest.raises(ConfigurationRefused):
-        Consumer("127.0.0.1:1", "nowhere", "g", "t")
+        Consumer("127.0.0.1:1", "g", "t", zookeeper_connect="nowhere")
     with pytest.raises(UsageError, match="no name of a group"):
-        Consumer("127.0.0.1:1", "127.0.0.1:1", "a/b", "t")
+        Consumer("127.0.0.1:1", "a/b", "t")
     with pytest.raises(UsageError, match=r"bootstrap\.servers"):
-        Consumer("", "127.0.0.1:1", "g", "t")
+        Consumer("", "g", "t")

@@ -1,17 +1,28 @@
-"""`skidway consume --topic T [--group G]`: prints records, as plain values or as JSON lines."""
+"""`skidway consume --topic T [--group G]`: prints records, as values or as JSON lines."""
 
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from skidway.cli.options import add_bootstrap_option, add_zookeeper_option
+import pyarrow as pa
+
+from schemas.consuming.asking import add_registry_option, registry
+from schemas.consuming.values import Value, Values, plain, text_of
+from skidway.cli.moments import parse_since
+from skidway.cli.options import (
+    add_bootstrap_option,
+    add_timeout_option,
+    add_zookeeper_option,
+    bootstrap_server,
+    zookeeper,
+)
 from skidway.cli.topics import connect, existing
+from skidway.clock import SystemClock
 from skidway.errors import UsageError
 from skidway.kafka.batch import read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher
@@ -21,10 +32,13 @@ from skidway.kafka.types import TopicPartition
 
 LOOK_EVERY_MS = 500
 
+Read = Callable[[pa.BinaryArray], list[Value]]
+
 
 def register(subparsers: Any) -> None:
     """Adds the noun `consume`."""
-    parser = subparsers.add_parser("consume", help="print records of a topic")
+    words = "print records of a topic; Avro by the schemas of a registry"
+    parser = subparsers.add_parser("consume", help=words, description=f"{words}.")
     add_bootstrap_option(parser)
     parser.add_argument("--topic", required=True)
     parser.add_argument(
@@ -33,18 +47,21 @@ def register(subparsers: Any) -> None:
     start = parser.add_mutually_exclusive_group()
     start.add_argument("--from-beginning", action="store_true", help="else only new records")
     start.add_argument("--offset", type=int, metavar="N", help="with one --partition: begin there")
-    parser.add_argument("--max", type=int, metavar="N", help="end after N records")
-    parser.add_argument(
-        "--timeout", type=float, metavar="S", help="end when nothing came for S seconds"
+    start.add_argument(
+        "--since", metavar="TIME", help="begin at 2026-01-31T10:00:00Z, or 90m, 24h, 7d ago"
     )
+    parser.add_argument("--max", type=int, metavar="N", help="end after N records")
+    add_timeout_option(parser, "end when nothing came for N seconds")
     parser.add_argument(
         "--json", action="store_true", help="a JSON line with offset, timestamp, key and origin"
     )
+    add_registry_option(parser)
+    parser.add_argument("--raw", action="store_true", help="values as their bytes, not decoded")
     parser.add_argument(
         "--group",
         metavar="G",
         help="share the topic with the other members of a group, go on where it stopped, and "
-        "commit what was printed; needs --zookeeper",
+        "commit what was printed",
     )
     add_zookeeper_option(parser)
     parser.set_defaults(run=_run)
@@ -55,14 +72,15 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError("--max must be at least 1")
     if args.group is not None:
         return _run_in_group(args)
+    read = _reader(args)
     with connect(args) as client:
         fetcher = Fetcher(client)
         begin = _positions(client, args)
         for tp, offset in begin.items():
             fetcher.seek(tp, offset)
         left = args.max
-        for tp, batch in _batches(fetcher, args.timeout):
-            written = _write(tp, batch, begin[tp], left, _json_line if args.json else _value_line)
+        for tp, batch in _batches(fetcher, args.timeout_s):
+            written = _write(tp, batch, begin[tp], left, read, as_json=args.json)
             left = None if left is None else left - written
             if left == 0:
                 break
@@ -71,44 +89,59 @@ def _run(args: argparse.Namespace) -> int:
 
 def _run_in_group(args: argparse.Namespace) -> int:
     """Prints as a member of a group. What was written out is done with, and committed."""
-    if args.partition or args.offset is not None:
+    if args.partition or args.offset is not None or args.since is not None:
         raise UsageError("a group gives each member its partitions and offsets: see groups reset")
     with connect(args) as client:
         existing(client, [args.topic])
-    line = record_json if args.json else record_value
+    read = _reader(args)
     left = args.max
     with Consumer(
-        args.bootstrap_server,
-        args.zookeeper,
+        bootstrap_server(args),
         args.group,
         args.topic,
+        zookeeper_connect=zookeeper(args),
         auto_offset_reset="earliest" if args.from_beginning else "latest",
     ) as consumer:
         heard_at = time.monotonic()
-        while args.timeout is None or time.monotonic() - heard_at < args.timeout:
+        while args.timeout_s is None or time.monotonic() - heard_at < args.timeout_s:
             records = consumer.poll(LOOK_EVERY_MS, max_records=min(left or 500, 500))
             if records:
                 heard_at = time.monotonic()
-            sys.stdout.buffer.write(b"".join(line(record) + b"\n" for record in records))
-            sys.stdout.flush()
+                _print(_record_lines(records, read, as_json=args.json))
             left = None if left is None else left - len(records)
             if left == 0:
                 break
     return 0
 
 
-def record_value(record: Record) -> bytes:
-    """A record as its value."""
-    return record.value or b""
+def _record_lines(records: list[Record], read: Read, *, as_json: bool) -> list[bytes]:
+    values = read(pa.array([record.value for record in records], pa.binary()))
+    if not as_json:
+        return [value.line for value in values]
+    return [
+        _json(
+            {
+                "topic": record.topic,
+                "partition": record.partition,
+                "offset": record.offset,
+                "timestamp": record.timestamp,
+            },
+            record.key,
+            value,
+        )
+        for record, value in zip(records, values, strict=True)
+    ]
 
 
-def record_json(record: Record) -> bytes:
-    """A record as a JSON line."""
-    document = {**record._asdict(), **_text("key", record.key), **_text("value", record.value)}
-    for name in ("key", "value"):
-        if isinstance(document[name], bytes):
-            del document[name]
-    return json.dumps(document, ensure_ascii=False).encode()
+def _reader(args: argparse.Namespace) -> Read:
+    if args.raw:
+        return lambda values: [Value(raw) for raw in values.to_pylist()]
+    client, is_named = registry(args)
+    return Values(client, _note, is_named=is_named).read
+
+
+def _note(sentence: str) -> None:
+    sys.stderr.write(f"skidway consume: {sentence}\n")
 
 
 def _positions(client: Client, args: argparse.Namespace) -> dict[TopicPartition, int]:
@@ -125,8 +158,22 @@ def _positions(client: Client, args: argparse.Namespace) -> dict[TopicPartition,
             raise UsageError("--offset must be 0 or more")
         return {partitions[0]: args.offset}
     where = EARLIEST if args.from_beginning else LATEST
+    if args.since is not None:
+        where = parse_since(args.since, SystemClock().time_ms())
+    return offsets_at(client, partitions, where)
+
+
+def offsets_at(
+    client: Client, partitions: list[TopicPartition], where: int
+) -> dict[TopicPartition, int]:
+    """The first offset at or after a time in ms (or LATEST, EARLIEST); else the log end."""
     listed = client.list_offsets(dict.fromkeys(partitions, where))
-    return {tp: found.offset for tp, found in listed.items()}
+    found = {tp: each.offset for tp, each in listed.items()}
+    later = [tp for tp, offset in found.items() if offset < 0]
+    if later:
+        ends = client.list_offsets(dict.fromkeys(later, LATEST))
+        found.update({tp: each.offset for tp, each in ends.items()})
+    return found
 
 
 def _batches(
@@ -148,41 +195,54 @@ def _write(
     batch: DecodedBatch,
     begin: int,
     left: int | None,
-    line: Callable[[TopicPartition, DecodedBatch, int], bytes],
+    read: Read,
+    *,
+    as_json: bool,
 ) -> int:
     """Writes the records of a batch from offset `begin` on, at most `left`; returns how many."""
     rows = [row for row in range(len(batch.offsets)) if batch.offsets[row] >= begin][:left]
-    sys.stdout.buffer.write(b"".join(line(tp, batch, row) + b"\n" for row in rows))
+    if not rows:
+        return 0
+    values = read(batch.values.slice(rows[0], len(rows)))
+    if as_json:
+        _print([_batch_json(tp, batch, row, v) for row, v in zip(rows, values, strict=True)])
+    else:
+        _print([value.line for value in values])
     return len(rows)
 
 
-def _value_line(_: TopicPartition, batch: DecodedBatch, row: int) -> bytes:
-    return batch.values[row].as_py() or b""
+def _print(lines: list[bytes]) -> None:
+    sys.stdout.buffer.write(b"".join(line + b"\n" for line in lines))
+    sys.stdout.flush()
 
 
-def _json_line(tp: TopicPartition, batch: DecodedBatch, row: int) -> bytes:
-    document: dict[str, Any] = {
+def _batch_json(tp: TopicPartition, batch: DecodedBatch, row: int, value: Value) -> bytes:
+    origin = None
+    if batch.origins is not None and batch.has_origin[row]:
+        names = ("agent", "file", "first", "length")
+        origin = {name: int(getattr(batch.origins, name)[row]) for name in names}
+    where = {
         "topic": tp.topic,
         "partition": tp.partition,
         "offset": int(batch.offsets[row]),
         "timestamp": int(batch.timestamps[row]),
-        **_text("key", batch.keys[row].as_py()),
-        **_text("value", batch.values[row].as_py()),
-        "origin": None,
     }
-    if batch.origins is not None and batch.has_origin[row]:
-        document["origin"] = {
-            name: int(getattr(batch.origins, name)[row])
-            for name in ("agent", "file", "first", "length")
-        }
-    return json.dumps(document, ensure_ascii=False).encode()
+    return _json(where, batch.keys[row].as_py(), value, {"origin": origin})
+
+
+def _json(
+    where: dict[str, Any], key: bytes | None, value: Value, more: dict[str, Any] | None = None
+) -> bytes:
+    document = {**where, **_text("key", key)}
+    if value.schema_id is None:
+        document |= _text("value", value.raw)
+    else:
+        document |= {"schema_id": value.schema_id, "value": plain(value.decoded)}
+    return json.dumps({**document, **(more or {})}, ensure_ascii=False).encode()
 
 
 def _text(name: str, value: bytes | None) -> dict[str, str | None]:
-    """As text if it is UTF-8, else under another name as base64, so that nothing is guessed."""
     if value is None:
         return {name: None}
-    try:
-        return {name: value.decode("utf-8")}
-    except UnicodeDecodeError:
-        return {f"{name}_base64": base64.b64encode(value).decode("ascii")}
+    suffix, text = text_of(value)
+    return {name + suffix: text}

@@ -1,0 +1,45 @@
+"""Which registry a command asks: that of --registry, the environment or the profile."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Final
+
+from schemas.client import RegistryClient, Security
+from skidway.cli import profile
+from skidway.cli.profile import Profile
+
+REGISTRY: Final = "http://127.0.0.1:8081"
+TIMEOUT_S: Final = 5.0
+
+
+def add_registry_option(parser: argparse.ArgumentParser) -> None:
+    """Adds --registry URL[,URL...]."""
+    parser.add_argument(
+        "--registry",
+        metavar="URL",
+        help=f"whose schemas values have (SKIDWAY_REGISTRY, the profile's, {REGISTRY})",
+    )
+
+
+def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
+    """(its client, whether somebody named it). Raises ConfigurationRefused."""
+    known = profile.read()
+    named = args.registry or known.schema_registry_url
+    client = RegistryClient(
+        named or REGISTRY,
+        timeout_s=TIMEOUT_S,
+        security=security_of(known),
+        pause=lambda _seconds: None,
+    )
+    return client, named is not None
+
+
+def security_of(known: Profile) -> Security:
+    """As whom a registry is asked, by a profile."""
+    return Security(
+        known.schema_registry_user_info,
+        known.schema_registry_ca,
+        known.schema_registry_certificate,
+        known.schema_registry_key,
+    )

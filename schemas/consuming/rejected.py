@@ -1,0 +1,124 @@
+"""`skidway rejected show TOPIC`: the lines that did not fit, why, and where they stand."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from schemas import wire
+from schemas.codec import Codec
+from schemas.consuming.consume import offsets_at
+from schemas.consuming.values import plain
+from schemas.single_object import schema_text
+from schemas.topic_reading import read_ranges
+from skidway.cli.moments import parse_since, shown
+from skidway.cli.options import add_bootstrap_option, add_json_option
+from skidway.cli.output import print_json, print_rows
+from skidway.cli.topics import connect, existing
+from skidway.clock import SystemClock
+from skidway.errors import UsageError
+from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.columns import DecodedBatch
+from skidway.kafka.types import TopicPartition
+
+SUFFIX = ".rejected"
+LINES = 20
+LINE_CHARACTERS_MAX = 160
+"""Of a line in a table; --json has all of it."""
+COLUMNS = ("time", "reason", "host", "file", "position", "line")
+
+
+def register(subparsers: Any) -> None:
+    """Adds the noun `rejected`."""
+    parser = subparsers.add_parser("rejected", help="lines that did not fit, and why")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB")
+    words = "print the newest lines that did not fit, with reason, host, file and position"
+    show = verbs.add_parser("show", help=words, description=f"{words}.")
+    show.add_argument("topic", metavar="TOPIC", help="as nginx, or dc1.nginx where it is mirrored")
+    add_bootstrap_option(show)
+    show.add_argument(
+        "--since", metavar="TIME", help="rejected since 2026-01-31T10:00:00Z, or 90m, 24h, 7d ago"
+    )
+    show.add_argument(
+        "--max", type=int, default=LINES, metavar="N", help=f"the newest N lines ({LINES})"
+    )
+    add_json_option(show)
+    show.set_defaults(run=_show)
+
+
+def _show(args: argparse.Namespace) -> int:
+    if args.max < 1:
+        raise UsageError("--max must be at least 1")
+    name = args.topic if args.topic.endswith(SUFFIX) else args.topic + SUFFIX
+    since = None if args.since is None else parse_since(args.since, SystemClock().time_ms())
+    codec = Codec(schema_text("Rejected"))
+    with connect(args) as client:
+        (topic,) = existing(client, [name])
+        partitions = [TopicPartition(name, each.index) for each in topic.partitions]
+        ranges = _ranges(client, partitions, since, args.max)
+        unread = 0
+        found: list[dict[str, Any]] = []
+        for tp, batch in read_ranges(client, ranges):
+            rows, refused = _rows(codec, batch, ranges[tp][0])
+            unread += refused
+            found = sorted([*found, *rows], key=lambda row: row["timestamp"])[-args.max :]
+    if args.json:
+        print_json([{**row, "time": shown(row["timestamp"])} for row in found])
+    else:
+        print_rows([_table_row(row) for row in found], COLUMNS, as_json=False)
+    if unread:
+        sys.stderr.write(
+            f"skidway rejected: {unread} records are no rejected lines that this version can read\n"
+        )
+    return 1 if unread else 0
+
+
+def _ranges(
+    client: Client, partitions: list[TopicPartition], since: int | None, most: int
+) -> dict[TopicPartition, tuple[int, int]]:
+    """Of each partition the last `most` records, those since a time if one is named."""
+    first = offsets_at(client, partitions, EARLIEST if since is None else since)
+    end = offsets_at(client, partitions, LATEST)
+    return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}
+
+
+def _rows(codec: Codec, batch: DecodedBatch, begin: int) -> tuple[list[dict[str, Any]], int]:
+    """(the rejected lines of a batch from an offset on, how many records are none)."""
+    wanted = np.flatnonzero(np.asarray(batch.offsets) >= begin)
+    ids, datums = wire.split(batch.values.take(pa.array(wanted)))
+    framed = np.flatnonzero(ids >= 0)
+    decoded = codec.decode(datums.take(pa.array(framed)))
+    good = wanted[framed[decoded.good]].tolist()
+    rows = [
+        {
+            "timestamp": int(batch.timestamps[row]),
+            "offset": int(batch.offsets[row]),
+            **_document(document),
+        }
+        for row, document in zip(good, decoded.batch.to_pylist(), strict=True)
+    ]
+    return rows, len(wanted) - len(good)
+
+
+def _document(rejected: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = plain(rejected)
+    return {**found, "position": found.pop("first")}
+
+
+def _table_row(row: dict[str, Any]) -> dict[str, Any]:
+    line = row.get("line", row.get("line_base64", ""))
+    printable = "".join(
+        char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line
+    )
+    return {
+        "time": shown(row["timestamp"]),
+        "reason": row["reason"],
+        "host": row["host"],
+        "file": row["path"],
+        "position": row["position"],
+        "line": printable[:LINE_CHARACTERS_MAX],
+    }

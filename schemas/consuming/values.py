@@ -1,0 +1,131 @@
+"""Values of records as Python has them: Avro by the schema id in front, anything else untouched."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from typing import Any, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from schemas import wire
+from schemas.avro_schema import SchemaInvalid
+from schemas.client import RegistryRefused
+from schemas.codec import Codec
+from schemas.codec.arrow import SchemaUnsupported
+from skidway.errors import Unreachable
+
+CODECS_MAX: Final = 1_000
+"""Schemas kept; beyond it the values of further ones are printed as they are."""
+
+
+class Registry(Protocol):
+    """What is asked of a schema registry."""
+
+    def schema(self, schema_id: int, /) -> str:
+        """The text of a registered schema. Raises SkidwayError when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value. schema_id: of a decoded one, then `decoded` is what it holds; else None."""
+
+    raw: bytes | None
+    schema_id: int | None = None
+    decoded: Any = None
+
+    @property
+    def line(self) -> bytes:
+        """As one line for people: JSON of what was decoded, or the bytes."""
+        if self.schema_id is None:
+            return self.raw or b""
+        return json.dumps(plain(self.decoded), ensure_ascii=False).encode()
+
+
+class Values:
+    """Decodes by a registry. `note` is told, once each, why values are printed as they are.
+
+    is_named: whether a person named the registry. One that nobody named may be away.
+    """
+
+    def __init__(
+        self, registry: Registry, note: Callable[[str], object], *, is_named: bool = True
+    ) -> None:
+        self._registry = registry
+        self._note = note
+        self._is_named = is_named
+        self._codecs: dict[int, Codec | None] = {}
+        self._told: set[str] = set()
+
+    def read(self, values: pa.BinaryArray) -> list[Value]:
+        """One for each. Raises Unreachable where a registry that was named does not answer."""
+        found = [Value(raw) for raw in values.to_pylist()]
+        ids, datums = wire.split(values)
+        for schema_id in np.unique(ids[ids >= 0]).tolist():
+            codec = self._codec(schema_id)
+            if codec is None:
+                continue
+            rows = np.flatnonzero(ids == schema_id)
+            decoded = codec.decode(datums.take(pa.array(rows)))
+            good = rows[decoded.good].tolist()
+            for row, document in zip(good, decoded.batch.to_pylist(), strict=True):
+                found[row] = Value(found[row].raw, schema_id, document)
+            if decoded.refused:
+                self._tell(f"values that are no datum of their schema {schema_id} are not decoded")
+        return found
+
+    def _codec(self, schema_id: int) -> Codec | None:
+        if schema_id not in self._codecs and len(self._codecs) < CODECS_MAX:
+            self._codecs[schema_id] = self._asked(schema_id)
+        return self._codecs.get(schema_id)
+
+    def _asked(self, schema_id: int) -> Codec | None:
+        try:
+            return Codec(self._registry.schema(schema_id))
+        except (RegistryRefused, SchemaInvalid, SchemaUnsupported) as error:
+            self._tell(f"values with schema {schema_id} are not decoded: {error}")
+        except Unreachable as error:
+            if self._is_named:
+                raise
+            self._tell(f"values are not decoded, name their registry with --registry: {error}")
+        return None
+
+    def _tell(self, sentence: str) -> None:
+        if sentence not in self._told:
+            self._told.add(sentence)
+            self._note(sentence)
+
+
+def plain(value: Any) -> Any:
+    """As JSON has it: bytes as text, or as base64 under another name, so that nothing is guessed;
+    times as RFC 3339, decimals as text."""
+    if isinstance(value, Mapping):
+        return dict(_member(str(name), each) for name, each in value.items())
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, bytes):
+        return text_of(value)[1]
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def text_of(value: bytes) -> tuple[str, str]:
+    """(what the name of the value ends with, text): nothing and UTF-8, or `_base64` and that."""
+    try:
+        return "", value.decode("utf-8")
+    except UnicodeDecodeError:
+        return "_base64", base64.b64encode(value).decode("ascii")
+
+
+def _member(name: str, value: Any) -> tuple[str, Any]:
+    if isinstance(value, bytes):
+        suffix, text = text_of(value)
+        return name + suffix, text
+    return name, plain(value)

@@ -1,0 +1,34 @@
+"""Moments as people write them: 2026-01-31T10:00:00Z, or how long ago: 90m, 24h, 7d."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from skidway.errors import UsageError
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def parse_since(text: str, now_ms: int) -> int:
+    """The moment in ms since 1970; UTC unless it says otherwise. Raises UsageError."""
+    number, unit = text[:-1], text[-1:]
+    try:
+        if number.isdigit() and unit in _UNITS:
+            ago = timedelta(**{_UNITS[unit]: int(number)})
+            return now_ms - ago // timedelta(milliseconds=1)
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
+        raise UsageError(
+            f"--since {text!r} is neither a time like 2026-01-31T10:00:00Z nor one like 90m or 24h."
+        ) from error
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
+def shown(time_ms: int) -> str:
+    """RFC 3339 with milliseconds, in UTC; the number where no calendar holds it."""
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
+    except OverflowError:
+        return str(time_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

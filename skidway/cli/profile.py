@@ -1,0 +1,81 @@
+"""Where a person's cluster is: one profile for commands that ask, never for a program that runs.
+
+    option                 environment                   profile, ~/.config/skidway/profile.yml
+    --bootstrap-server     SKIDWAY_BOOTSTRAP_SERVER      bootstrap.servers
+    --registry             SKIDWAY_REGISTRY              schema.registry.url
+    --zookeeper            SKIDWAY_ZOOKEEPER             zookeeper.connect
+                           SKIDWAY_REGISTRY_USER_INFO    schema.registry.basic.auth.user.info
+
+The one further left counts. SKIDWAY_PROFILE names another file; empty, none is read. Services
+(`run`, `drain`, `load`) have their own configuration and read nothing of this.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from skidway import settings
+from skidway.settings import setting
+
+FILE: Final = "SKIDWAY_PROFILE"
+ENVIRONMENT: Final = {
+    "SKIDWAY_BOOTSTRAP_SERVER": "bootstrap_servers",
+    "SKIDWAY_REGISTRY": "schema_registry_url",
+    "SKIDWAY_ZOOKEEPER": "zookeeper_connect",
+    "SKIDWAY_REGISTRY_USER_INFO": "schema_registry_user_info",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """What a profile says; None for what it leaves to the defaults."""
+
+    bootstrap_servers: str | None = setting(
+        "bootstrap.servers", None, help="Brokers to begin with: host:port, comma-separated."
+    )
+    zookeeper_connect: str | None = setting(
+        "zookeeper.connect",
+        None,
+        help="ZooKeeper of consumer groups, with its chroot; the brokers tell it otherwise.",
+    )
+    schema_registry_url: str | None = setting(
+        "schema.registry.url", None, help="The registry's URLs, comma-separated."
+    )
+    schema_registry_user_info: str | None = setting(
+        "schema.registry.basic.auth.user.info",
+        None,
+        help="user:password. Make the file readable for yourself alone.",
+    )
+    schema_registry_ca: Path | None = setting(
+        "schema.registry.ssl.ca.location", None, help="PEM file of the authorities to trust."
+    )
+    schema_registry_certificate: Path | None = setting(
+        "schema.registry.ssl.certificate.location", None, help="PEM file to show to a registry."
+    )
+    schema_registry_key: Path | None = setting(
+        "schema.registry.ssl.key.location", None, help="PEM file of its key, not encrypted."
+    )
+
+
+def read(environment: Mapping[str, str] = os.environ) -> Profile:
+    """The profile with the environment over it. Raises ConfigurationRefused."""
+    path = _path(environment)
+    found = Profile() if path is None else settings.load(Profile, path)
+    named = {name: environment[key] for key, name in ENVIRONMENT.items() if environment.get(key)}
+    return replace(found, **named)  # type: ignore[arg-type]
+
+
+def _path(environment: Mapping[str, str]) -> Path | None:
+    """The file that is meant; one that is named must exist, the usual one need not."""
+    named = environment.get(FILE)
+    if named is not None:
+        return Path(named) if named else None
+    home = environment.get("XDG_CONFIG_HOME") or os.path.join(
+        environment.get("HOME") or os.path.expanduser("~"), ".config"
+    )
+    usual = Path(home) / "skidway" / "profile.yml"
+    return usual if usual.exists() else None

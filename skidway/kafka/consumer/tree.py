@@ -1,0 +1,25 @@
+"""Where the brokers keep consumer groups: the ZooKeeper that they name themselves.
+
+A broker tells its settings (DescribeConfigs, KIP-133), `zookeeper.connect` with its chroot among
+them: ours always, Apache Kafka before 4.0 where it runs on ZooKeeper.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from skidway.errors import UsageError
+from skidway.kafka.client import Client
+
+ZOOKEEPER_CONNECT: Final = "zookeeper.connect"
+
+
+def zookeeper_of(client: Client) -> str:
+    """host:port[,...][/chroot] as the brokers have it. Raises UsageError where they name none."""
+    found = client.broker_configs().get(ZOOKEEPER_CONNECT)
+    if not found:
+        raise UsageError(
+            f"the brokers of {client.bootstrap} name no ZooKeeper (zookeeper.connect); say where "
+            "consumer groups are to lie"
+        )
+    return found

@@ -1,0 +1,185 @@
+"""README.md from "Point an agent at your own logs" to the loaded rows, as it stands there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.dataset as ds
+import pytest
+import yaml
+
+from agent.settings import AgentSettings
+from audit.settings import AuditSettings, CounterSettings
+from broker.settings import BrokerSettings
+from loader.settings import LoaderSettings
+from schemas.registry.program import RegistrySettings
+from skidway.settings.spec import specs
+from skidway.zookeeper import ZookeeperSettings
+from support.processes import Program, answers, eventually, free_port, run_skidway
+
+pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow]
+
+ROOT = Path(__file__).parents[2]
+LOGS = "/var/log/hadoop"
+ADDRESS = re.compile(r"127\.0\.0\.1:(\d+)")
+
+SERVICES: dict[str, type[Any]] = {
+    "zookeeper run": ZookeeperSettings,
+    "broker run": BrokerSettings,
+    "registry run": RegistrySettings,
+    "agent run": AgentSettings,
+    "audit run": AuditSettings,
+    "audit count": CounterSettings,
+}
+JOBS: dict[str, type[Any]] = {
+    "agent validate": AgentSettings,
+    "agent state": AgentSettings,
+    "mirror status": BrokerSettings,
+    "load run": LoaderSettings,
+}
+
+
+class Reader:
+    """A person at one machine, who does what README.md says.
+
+    Two things are changed, everywhere alike: the folder of the logs, and every port, whether the
+    text names it or a program has it by default. So two programs that README.md gives one port do
+    not run together here either.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.logs = folder / "log"
+        self.programs: list[Program] = []
+        self._ports: dict[str, int] = {}
+        self.env = {
+            "SKIDWAY_BOOTSTRAP_SERVER": self.changed("127.0.0.1:9092"),
+            "SKIDWAY_REGISTRY": self.changed("http://127.0.0.1:8081"),
+        }
+
+    def changed(self, text: str) -> str:
+        """The same text with this machine's folder and ports."""
+        moved = ADDRESS.sub(lambda found: f"127.0.0.1:{self._port(found[1])}", text)
+        return moved.replace(LOGS, str(self.logs))
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(self.changed(text))
+
+    def start(self, command: list[str]) -> None:
+        """A program of its own terminal, until it is well."""
+        words = self._words(command, SERVICES[" ".join(command[:2])])
+        log = self.folder / f"{len(self.programs)}-{command[0]}.out"
+        program = Program([sys.executable, "-m", "skidway.cli", *words], log, cwd=self.folder)
+        self.programs.append(program)
+        listener = self._setting(words, "metrics.listener")
+        program.start().wait_until(lambda: answers(f"http://{listener}/health"))
+
+    def do(self, command: list[str]) -> str:
+        """A command that ends, with status 0; what it printed."""
+        done = self.run(command)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+        """A command to its end."""
+        words = self._words(command, JOBS.get(" ".join(command[:2])))
+        return run_skidway(*words, env=self.env, cwd=self.folder, within_s=300)
+
+    def _words(self, command: list[str], cls: type[Any] | None) -> list[str]:
+        """With the ports that it names, and those that it has by default."""
+        words = [self.changed(word) for word in command]
+        for key, spec in () if cls is None else specs(cls).items():
+            several = isinstance(spec.default, tuple | list)
+            text = ",".join(map(str, spec.default)) if several else str(spec.default)
+            if key == "clientPort":
+                words += ["--set", f"{key}={self._port(text)}"]
+            elif ADDRESS.search(text) and self._setting(words, key) is None:
+                words += ["--set", f"{key}={self.changed(text)}"]
+        return words
+
+    def _setting(self, words: list[str], key: str) -> str | None:
+        """What a command line or its file says of a key."""
+        for word in words:
+            if word.startswith(f"{key}="):
+                return word.partition("=")[2]
+        if "--config" in words:
+            document = yaml.safe_load(
+                (self.folder / words[words.index("--config") + 1]).read_text()
+            )
+            return document.get(key)
+        return None
+
+    def _port(self, named: str) -> int:
+        return self._ports.setdefault(named, free_port())
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    made = Reader(tmp_path)
+    made.logs.mkdir()
+    shutil.copy(ROOT / "tests/data/logs/hdfs.log", made.logs / "datanode.log")
+    yield made
+    for program in reversed(made.programs):
+        program.kill() if program.running else None
+
+
+def blocks() -> Iterator[list[str]]:
+    """The indented blocks of the two sections."""
+    text = (ROOT / "README.md").read_text()
+    part = text.partition("## Point an agent at your own logs\n")[2].partition("## Apache Kafka")[0]
+    for found in re.findall(r"(?:^(?: {4}.*)?\n)+", part, re.MULTILINE):
+        lines = [line.removeprefix("    ") for line in found.splitlines()]
+        if any(lines):
+            yield [line for line in lines if line]
+
+
+def test_the_steps_run_one_after_the_other(reader: Reader) -> None:
+    """On one machine, literally: every line of the log becomes a row, and the audit says so."""
+    said: dict[str, str] = {}
+    for block in blocks():
+        named = re.fullmatch(r"# (\w+\.yml)", block[0])
+        if named is not None:
+            reader.write(named[1], "\n".join(block[1:]) + "\n")
+            continue
+        for line in block:
+            first, *command = shlex.split(line, comments=True)
+            assert first == "skidway", line
+            what = " ".join(command[:2])
+            if what in SERVICES:
+                reader.start(command)
+            elif what == "agent state":
+                eventually(lambda c=command: settled(reader.do([*c, "--json"])), what="all is sent")
+                said[what] = reader.do(command)
+            elif what == "mirror status":
+                eventually(lambda c=command: mirrored(reader.do([*c, "--json"])), what="mirrored")
+            elif what == "audit report":
+                eventually(lambda c=command: "complete." in reader.run(c).stdout, what="complete")
+                said[what] = reader.do(command)
+            else:
+                said[what] = reader.do(command)
+    lines = len((reader.logs / "datanode.log").read_bytes().splitlines())
+    rows = ds.dataset(reader.folder / "data/rows/dc1.hdfs-logs", partitioning="hive").to_table()
+    assert rows.num_rows == lines
+    assert set(rows.column("level").to_pylist()) <= {"INFO", "WARN"}
+    assert f"all of {lines:,} lines fit" in said["agent validate"]
+    assert len(said["consume --topic"].splitlines()) == 3
+    assert "are complete." in said["audit report"]
+    assert answers(f"http://{reader.changed('127.0.0.1:8088')}/")
+
+
+def settled(shown: str) -> bool:
+    files = yaml.safe_load(shown)["files"]
+    return bool(files) and not any(file["pending"] for file in files)
+
+
+def mirrored(shown: str) -> bool:
+    (source,) = yaml.safe_load(shown)
+    unsure = source["lag"] or source["lag_unknown"] or source["waiting"]
+    return source["partitions"] > 0 and not unsure

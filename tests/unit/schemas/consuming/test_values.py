@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from schemas.client import RegistryRefused, RegistryUnreachable
+from schemas.codec import Codec
+from schemas.consuming.values import Values, plain
+from schemas.wire import add_prefix
+from skidway.errors import Unreachable
+
+LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
+CODEC = Codec(LINE)
+
+
+class Registry:
+    """Has the schema 7."""
+
+    is_away = False
+    asked = 0
+
+    def schema(self, schema_id: int) -> str:
+        self.asked += 1
+        if self.is_away:
+            raise RegistryUnreachable("No schema registry answers.")
+        if schema_id != 7:
+            raise RegistryRefused(404, 40403, f"Schema {schema_id} not found")
+        return LINE
+
+
+def avro(schema_id: int, *lines: str) -> list[bytes]:
+    batch = pa.RecordBatch.from_pydict({"line": list(lines)})
+    return list(add_prefix(schema_id, CODEC.encode(batch)).to_pylist())
+
+
+def test_avro_is_decoded_and_anything_else_left_alone() -> None:
+    """By the schema id in front of each value; what cannot be decoded is told once, and whole."""
+    notes: list[str] = []
+    values = Values(Registry(), notes.append)
+    mixed = [*avro(7, "one"), b"plain", None, *avro(8, "other"), b"\0\0\0\0\7\xff", *avro(7, "two")]
+    for _ in range(2):
+        found = values.read(pa.array(mixed, pa.binary()))
+        assert [each.schema_id for each in found] == [7, None, None, None, None, 7]
+        assert [each.line for each in found[:3]] == [b'{"line": "one"}', b"plain", b""]
+        assert [each.raw for each in found] == mixed
+    assert notes == [
+        "values that are no datum of their schema 7 are not decoded",
+        "values with schema 8 are not decoded: Schema 8 not found",
+    ]
+
+
+def test_a_registry_that_is_away_matters_where_it_was_named() -> None:
+    """Nobody named it: the bytes, and one sentence that says how to name it. Asked once."""
+    registry = Registry()
+    registry.is_away = True
+    notes: list[str] = []
+    values = Values(registry, notes.append, is_named=False)
+    (found,) = values.read(pa.array(avro(7, "one"), pa.binary()))
+    assert (found.schema_id, found.line) == (None, avro(7, "one")[0])
+    values.read(pa.array(avro(7, "one"), pa.binary()))
+    assert registry.asked == 1
+    assert len(notes) == 1
+    assert "--registry" in notes[0]
+    with pytest.raises(Unreachable):
+        Values(registry, notes.append).read(pa.array(avro(7, "one"), pa.binary()))
+    registry.asked = 0
+    values.read(pa.array([b"no Avro"], pa.binary()))
+    assert registry.asked == 0
+
+
+def test_everything_avro_has_is_json() -> None:
+    """Bytes as text or base64, times as RFC 3339, nothing guessed."""
+    at = datetime(2026, 1, 31, 10, tzinfo=UTC)
+    document = {"at": at, "text": b"a", "raw": b"\xff", "list": [b"b", {"in": b"\xfe"}], "n": None}
+    assert json.loads(json.dumps(plain(document))) == {
+        "at": "2026-01-31T10:00:00Z",
+        "text": "a",
+        "raw_base64": "/w==",
+        "list": ["b", {"in_base64": "/g=="}],
+        "n": None,
+    }

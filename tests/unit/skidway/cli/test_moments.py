@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+import pytest
+
+from skidway.cli.moments import parse_since, shown
+from skidway.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("90s", 1_000_000 - 90_000),
+        ("2m", 1_000_000 - 120_000),
+        ("1970-01-01T00:10:00Z", 600_000),
+        ("1970-01-01T01:10:00+01:00", 600_000),
+        ("1970-01-01T00:10:00", 600_000),
+    ],
+)
+def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
+    """Without a zone it is UTC, as everything shown is."""
+    assert parse_since(text, 1_000_000) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["", "h", "yesterday", "12", "5y", "\u00b2h", "9" * 12 + "d", "9" * 5000 + "s"]
+)
+def test_another_since_is_refused_with_a_sentence(text: str) -> None:
+    """Exit status 2, not a traceback."""
+    with pytest.raises(UsageError, match="neither a time"):
+        parse_since(text, 0)
+
+
+def test_a_moment_is_shown_in_utc() -> None:
+    """With milliseconds; what no calendar holds is shown as it is."""
+    assert shown(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
+    assert shown(1 << 62) == str(1 << 62)
