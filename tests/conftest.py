@@ -15,4 +15,10 @@ sys.dont_write_bytecode = False
 os.environ["SKIDWAY_PROFILE"] = ""
 """Commands of tests ask whom they are told to, not whom a developer's own profile names."""
 
-pytest_plugins = ["support.randomness", "support.zookeeper", "support.kafka", "support.hdfs"]
+pytest_plugins = [
+    "support.randomness",
+    "support.dealing",
+    "support.zookeeper",
+    "support.kafka",
+    "support.hdfs",
+]

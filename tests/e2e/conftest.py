@@ -11,16 +11,13 @@ from support.pipeline import Pipeline
 from support.trials import Stage, Story, chosen
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the marks
+@pytest.hookimpl(tryfirst=True)  # before -m looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker has all stories of a stage, whatever modules they are of; another module's tests
-    stay together. A story's mark is its own."""
+    """A story's mark is its own."""
     for item in items:
         if isinstance(item, pytest.Function) and Path(__file__).parent in item.path.parents:
             params = item.callspec.params if hasattr(item, "callspec") else {}
             story = params.get("story")
-            together = story.stage if isinstance(story, Story) else item.path.stem
-            item.add_marker(pytest.mark.xdist_group(together))
             if isinstance(story, Story) and story.is_quick:
                 item.add_marker(pytest.mark.quick)
 

@@ -1,0 +1,31 @@
+"""How tests are dealt out to processes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from support.dealing import TOGETHER, group_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_all_stories_of_the_site_are_one_processs() -> None:
+    """Every module whose stories share the site's pipeline is named, and no other: told by two
+    processes, each would tell all of them."""
+    found = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests" / "e2e").glob("test_*.py")
+        if re.search(r"^STORIES = Stories\((?!stage=)", path.read_text(), re.MULTILINE)
+    }
+    assert found == set(TOGETHER["site"])
+
+
+def test_what_is_named_is_there() -> None:
+    """Files of a group exist; a file that is in none is a group of its own."""
+    for group, files in TOGETHER.items():
+        for file in files:
+            assert (ROOT / file).is_file()
+            assert group_of(f"{file}::test_x[a@b::c]") == group
+    alone = "tests/crash/broker/test_groups.py"
+    assert group_of(f"{alone}::TestX::test_y") == alone
