@@ -29,7 +29,7 @@ class Display:
         self._pause_s = REDRAWN_EVERY_S if self._is_terminal else PLAIN_FIRST_S
         self._drawn: list[str] = []
         self._said = ""
-        self._shown_at = float("-inf")
+        self._shown_at = self._begin
 
     @property
     def is_terminal(self) -> bool:
@@ -58,7 +58,7 @@ class Display:
             self._erase()
             self._draw(lines)
         else:
-            self._pause_s *= PLAIN_GROWTH
+            self._pause_s *= PLAIN_GROWTH if lines else 1.0
             for each in lines:
                 if each != self._said:
                     self.say(each)

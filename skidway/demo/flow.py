@@ -150,7 +150,7 @@ class Demo:
             if self.display.is_terminal:
                 self.display.state([f"  {name} ..."])
             self.start_program(name)
-        self.display.end_state()
+        self.display.state([])
         self.display.say(f"all are healthy; watch them at {self.site.url('dashboard')}")
 
     def fill(self) -> None:

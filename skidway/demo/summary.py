@@ -19,7 +19,6 @@ UNACCOUNTED_SHOWN = 5
 
 def show(site: Site, outcome: Outcome, seconds: float) -> None:
     """Print everything that a newcomer wants to see."""
-    print()
     print(render_table(topic_rows(outcome.report), COLUMNS), end="")
     for kill in outcome.kills:
         print(f"kill -9 {kill.program}: {kill.sentence}")
@@ -31,7 +30,6 @@ def show(site: Site, outcome: Outcome, seconds: float) -> None:
     print(f"Recount:  the rows in the Parquet files {agrees} with what the tiers counted.")
     print(f"Bytes:    {bytes_sentence(outcome)}")
     print(f"Verdict:  {'complete' if outcome.is_complete else 'NOT complete'} ({seconds:.0f} s)")
-    print()
     output = shown(site.output)
     print(f"The rows are {output}/<topic>/dt=.../hour=.../*.parquet. Ask them, for example:")
     print(f"  {shown(sys.executable)} -c {query(output, outcome)!r}")

@@ -98,7 +98,8 @@ class Trial(Demo):
 
     def load(self) -> None:
         super().load()
-        self.idle(now=True)
+        if self.display.is_terminal:  # into a file the table of counts says it soon
+            self.idle(now=True)
         self.display.end_state()
 
     def idle(self, now: bool = False) -> None:

@@ -67,6 +67,17 @@ def test_the_last_table_stays() -> None:
     assert screen(out.getvalue()) == ["head", "row", "0:00  event"]
 
 
+def test_an_empty_state_leaves_nothing_behind() -> None:
+    """What was being started is gone from the screen once all run, and from a file's view, too."""
+    for out in (Terminal(), io.StringIO()):
+        display = Display(out, Time())
+        if out.isatty():
+            display.state(["  agent ..."])
+        display.state([])
+        display.say("all are healthy")
+        assert screen(out.getvalue()) == ["0:00  all are healthy"]
+
+
 def test_a_narrow_terminal_wraps_no_line_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrapped line would be two, and one of them would stay."""
     monkeypatch.setenv("COLUMNS", "20")
