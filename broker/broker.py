@@ -29,6 +29,11 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 from skidway.kafka.types import TopicPartition
 
+ALIKE_COST = 5
+"""Of a request that goes the short way, its bytes apart, in microseconds: they are all the same,
+and a look at the clock would cost a part of it. Others are measured."""
+REQUEST_COST = 20
+"""Least cost of another one: what it costs outside of its handler."""
 _log = log.get(__name__)
 
 
@@ -82,36 +87,16 @@ class Broker:
         """Who appended so looks whether it was written."""
         self._clock = clock
 
-    def handle(self, connection: Connection, frame: memoryview) -> None:
-        """Handles one request. Raises ProtocolError: the connection is closed."""
+    def handle(self, connection: Connection, frame: memoryview) -> int:
+        """Handles one request; its cost, see `Service`. Raises ProtocolError: the connection is
+        closed."""
         if not self.appended:
             self.now_ms = self._clock.time_ms()
         if handle_alike(self, connection, frame):
-            return
-        header, body = read_request_header(frame)
-        api = registry.SERVED.get(header.api_key)
-        if api is None:
-            raise UnsupportedVersion(f"{header.api_key.name} is not offered")
-        if header.api_version not in api.versions and header.api_key is not ApiKey.API_VERSIONS:
-            raise ProtocolError(
-                f"{header.api_key.name} version {header.api_version} is not offered, only "
-                f"{api.versions}"
-            )
-        exchange = Exchange(
-            self.loop,
-            connection,
-            header.api_key,
-            header.api_version,
-            header.correlation_id,
-            body,
-            frame,
-        )
-        try:
-            api.handle(self, exchange)
-        except ProtocolError as error:
-            what = f"{header.api_key.name} version {header.api_version}"
-            raise type(error)(f"{what} from {header.client_id!r}: {error}") from error
-        exchange.forget_request()
+            return ALIKE_COST
+        began = self._clock.monotonic()
+        self._handle(connection, frame)
+        return max(round((self._clock.monotonic() - began) * 1_000_000), REQUEST_COST)
 
     def end_turn(self) -> None:
         """Writes what the turn appended, then answers those who waited for it."""
@@ -142,6 +127,32 @@ class Broker:
         if info.state is None:
             return ErrorCode.LEADER_NOT_AVAILABLE
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def _handle(self, connection: Connection, frame: memoryview) -> None:
+        header, body = read_request_header(frame)
+        api = registry.SERVED.get(header.api_key)
+        if api is None:
+            raise UnsupportedVersion(f"{header.api_key.name} is not offered")
+        if header.api_version not in api.versions and header.api_key is not ApiKey.API_VERSIONS:
+            raise ProtocolError(
+                f"{header.api_key.name} version {header.api_version} is not offered, only "
+                f"{api.versions}"
+            )
+        exchange = Exchange(
+            self.loop,
+            connection,
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            body,
+            frame,
+        )
+        try:
+            api.handle(self, exchange)
+        except ProtocolError as error:
+            what = f"{header.api_key.name} version {header.api_version}"
+            raise type(error)(f"{what} from {header.client_id!r}: {error}") from error
+        exchange.forget_request()
 
     def _answer(self, appended: Appended) -> None:
         try:
