@@ -30,6 +30,9 @@ RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 13
 """Memory taken for a frame on the word of its length alone."""
+GROWTH: Final = 4
+"""So many times what has come of a frame is taken for it: one of 1 MiB, of which the first receive
+brought RECEIVE_BYTES_MAX, is not copied again."""
 
 _LENGTH = Struct(">i")
 
@@ -163,13 +166,13 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """Enough for the first frame of `held`; more than twice `held` only if that is little."""
+        """Enough for the first frame of `held`, but no more than a few times what has come."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed: int = LENGTH_BYTES + _LENGTH.unpack_from(held)[0]
         if needed > self._limit_bytes + LENGTH_BYTES or needed < LENGTH_BYTES:
             self._refuse(held[:LENGTH_BYTES])
-        return max(len(held), min(needed, max(2 * len(held), EAGER_BYTES)))
+        return max(len(held), min(needed, max(GROWTH * len(held), EAGER_BYTES)))
 
     def _refuse(self, start: memoryview) -> None:
         raise FrameTooLarge(

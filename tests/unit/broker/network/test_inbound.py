@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -181,3 +182,28 @@ def test_frames_that_wait_are_moved_once() -> None:
     later = inbound.next_frame()
     assert later is not None
     assert later.obj is held.obj
+
+
+def test_memory_follows_what_came_and_not_what_was_announced() -> None:
+    """Two thousand connections that announce 100 MB each and send a byte cost 10 KiB each, and one
+    that goes on a few times what it has sent."""
+    arena, connections = Arena(), []
+    start = struct.pack(">i", 100_000_000) + b"x"
+    tracemalloc.start()
+    try:
+        for number in range(1, 2001):
+            connections.append(Inbound(100_000_000))
+            connections[-1].receive(Socket(start, []), arena)  # type: ignore[arg-type]
+            assert connections[-1].next_frame() is None
+            connections[-1].keep()
+            arena.reset()
+            assert tracemalloc.get_traced_memory()[0] < 10_240 * number + 100_000
+        one, sent = connections[0], len(start)
+        before = tracemalloc.get_traced_memory()[0]
+        while sent < 1_000_000:
+            sent += one.receive(Socket(bytes(10_000), []), arena)  # type: ignore[arg-type]
+            one.keep()
+            arena.reset()
+            assert tracemalloc.get_traced_memory()[0] - before < 5 * sent + 10_000
+    finally:
+        tracemalloc.stop()
