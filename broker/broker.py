@@ -15,6 +15,7 @@ from broker.groups.coordinator import Groups
 from broker.log import names
 from broker.log.files import DamagedLog, StorageFailed
 from broker.log.log_manager import LogManager
+from broker.log.producer_state import OutOfOrderSequence
 from broker.metrics import Counts
 from broker.network.connection import Connection
 from broker.network.loop import Loop
@@ -34,6 +35,8 @@ ALIKE_COST = 5
 and a look at the clock would cost a part of it. Others are measured."""
 REQUEST_COST = 20
 """Least cost of another one: what it costs outside of its handler."""
+DISK_FULL = "DiskFull"
+"""The reason of batches that were refused for want of space, beside the names of exceptions."""
 _log = log.get(__name__)
 
 
@@ -115,6 +118,21 @@ class Broker:
             self.partitions.storage_failed(error)
         elif partition is not None:
             self.partitions.damaged(partition, error)
+
+    def count_refused(self, partition: TopicPartition, kind: type[Exception]) -> None:
+        """Counts a batch that was refused.
+
+        While its log directory is full that is the reason: batches that an idempotent producer
+        sent behind the one that did not fit are out of order only because of that one.
+        """
+        follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
+        is_full = follows and self.logs.why_full(partition) is not None
+        self.counts.count_refused(DISK_FULL if is_full else kind.__name__)
+
+    def not_written(self, partition: TopicPartition) -> str | None:
+        """Counts a batch that its log could not write; why, in words, if more is known."""
+        self.count_refused(partition, StorageFailed)
+        return self.logs.why_full(partition)
 
     def why_not_served(self, topic: str, partition: int) -> ErrorCode:
         """The error for a partition that is not among those served here."""
