@@ -38,6 +38,7 @@ from broker.log import names, scan
 from broker.log.files import DamagedLog, StorageFailed, write_all_at
 from broker.log.opening import Account, Opening
 from broker.log.partition_log import PartitionLog
+from broker.log.producer_state import ProducerState
 from broker.log.segment import Segment
 from broker.log.state_recovery import epochs_of, producers_of, read_snapshot
 from skidway import log
@@ -229,6 +230,7 @@ def _scan_segment(
     account.scanned_bytes += segment.size
     account.scanned.append(segment)
     end_offset = segment.base_offset
+    producers = account.producers[segment.base_offset] = ProducerState()
     try:
         for position, header in scan.headers(
             segment.file.descriptor,
@@ -241,6 +243,8 @@ def _scan_segment(
             interval = opening.config.index_interval_bytes
             segment.note(header, header.base_offset, position, interval)
             account.note_epoch(header)
+            if header.producer_id >= 0:
+                producers.update(header, header.base_offset, opening.now_ms)
             end_offset = header.last_offset + 1
             if segment.offset_index.wants_saving:
                 segment.save_indexes()

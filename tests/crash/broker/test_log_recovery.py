@@ -7,10 +7,11 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from broker.log import names
+from broker.log import names, scan
 from broker.log.config import LogConfig
 from broker.log.files import DamagedLog
 from broker.log.partition_log import PartitionLog
@@ -403,6 +404,40 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
         with pytest.raises(OutOfOrderSequence):
             put(again, bad)
     assert append(again, batch(b"next", producer_id=9, epoch=2, sequence=12)) == 12
+
+
+@pytest.mark.parametrize("keep", ["all", "none"])
+def test_recovery_reads_each_segment_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str
+) -> None:
+    """Indexes, epochs and producers are made in one reading, and are those of the log that ran."""
+    config = LogConfig(segment_bytes=400)
+    log = open_in(tmp_path, config)
+    for number in range(12):
+        for producer in (9, 4):
+            epoch = int(number > 6 and producer == 4)
+            sequence = number - 7 * epoch
+            append(log, batch(b"x", producer_id=producer, epoch=epoch, sequence=sequence))
+    flush(log)
+    if keep == "none":
+        for path in tmp_path.glob("*.producers"):
+            path.unlink()
+    read: list[int] = []
+    headers_of = scan.headers
+
+    def noted(descriptor: int, *rest: Any, **options: Any) -> Any:
+        read.append(os.fstat(descriptor).st_ino)
+        return headers_of(descriptor, *rest, **options)
+
+    monkeypatch.setattr(scan, "headers", noted)
+    recovered = recover_in(tmp_path, config)
+    assert sorted(read) == sorted(each.path.stat().st_ino for each in log.segments if each.size)
+    assert recovered.scanned_bytes == log.size_bytes
+    assert recovered.log.producers.highest_id == 9
+    found, known = recovered.log.producers.producers, log.producers.producers
+    assert {each: (found[each].epoch, found[each].batches) for each in found} == {
+        each: (known[each].epoch, known[each].batches) for each in known
+    }
 
 
 def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
