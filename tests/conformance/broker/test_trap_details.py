@@ -191,6 +191,21 @@ def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, ver
     assert bytes(committed.records) == bytes(uncommitted.records)
 
 
+@pytest.mark.parametrize("key", [68, 69, 76, 78], ids=str)
+def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: int) -> None:
+    """ApiVersions does not name the requests of KIP-848 and KIP-932, by which a client knows that
+    it must not send them; if one does, its connection ends, and no other."""
+    offered = {each.api_key for each in ask(core, ApiVersionsRequest(), 0).api_keys}
+    assert ApiKey.JOIN_GROUP in offered
+    assert key not in offered
+    client = core.connect()
+    content = struct.pack(">hhih", key, 0, 1, -1) + b"\0" * 20
+    client.send(struct.pack(">i", len(content)) + content)
+    core.advance(0)
+    assert client.answers() == []
+    assert client.is_closed
+
+
 @pytest.mark.parametrize("version", range(1, 4))
 def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version: int) -> None:
     """By the first thing that it asks and by the second, with an error that no client tries again:
