@@ -15,6 +15,8 @@
     shapes        1 and 10 KB, acks, producers, codecs; CPU and memory a GB: Apache Kafka 4.1
     latency       from produce to consume at a steady rate: Apache Kafka 4.1
     fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1
+    neighbours    one good client beside 20 that ask without end (neighbours_load: the load): Apache
+                  Kafka 4.1
     brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka 4.1
     groups        1,000 groups that commit once a second, and ZooKeeper's part: Apache Kafka 4.1
     mirror        a topic into another cluster: MirrorMaker 2 and the cluster it writes to

@@ -22,6 +22,7 @@ from bench import (
     line,
     loader,
     mirror,
+    neighbours,
     partitions,
     plots,
     produce,
@@ -43,6 +44,7 @@ ON_BROKERS: Mapping[str, Callable[[Brokers], Result]] = {
     "latency": latency.run,
     "fleet": fleet.run,
     "groups": groups.run,
+    "neighbours": neighbours.run,
 }
 ALONE: Mapping[str, Callable[[], Result]] = {
     "brokers": brokers.run,

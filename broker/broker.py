@@ -15,6 +15,7 @@ from broker.groups.coordinator import Groups
 from broker.log import names
 from broker.log.files import DamagedLog, StorageFailed
 from broker.log.log_manager import LogManager
+from broker.log.producer_state import OutOfOrderSequence
 from broker.metrics import Counts
 from broker.network.connection import Connection
 from broker.network.loop import Loop
@@ -29,6 +30,13 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 from skidway.kafka.types import TopicPartition
 
+ALIKE_COST = 5
+"""Of a request that goes the short way, its bytes apart, in microseconds: they are all the same,
+and a look at the clock would cost a part of it. Others are measured."""
+REQUEST_COST = 20
+"""Least cost of another one: what it costs outside of its handler."""
+DISK_FULL = "DiskFull"
+"""The reason of batches that were refused for want of space, beside the names of exceptions."""
 _log = log.get(__name__)
 
 
@@ -82,12 +90,63 @@ class Broker:
         """Who appended so looks whether it was written."""
         self._clock = clock
 
-    def handle(self, connection: Connection, frame: memoryview) -> None:
-        """Handles one request. Raises ProtocolError: the connection is closed."""
+    def handle(self, connection: Connection, frame: memoryview) -> int:
+        """Handles one request; its cost, see `Service`. Raises ProtocolError: the connection is
+        closed."""
         if not self.appended:
             self.now_ms = self._clock.time_ms()
         if handle_alike(self, connection, frame):
-            return
+            return ALIKE_COST
+        began = self._clock.monotonic()
+        self._handle(connection, frame)
+        return max(round((self._clock.monotonic() - began) * 1_000_000), REQUEST_COST)
+
+    def end_turn(self) -> None:
+        """Writes what the turn appended, then answers those who waited for it."""
+        self.before_write()
+        self.partitions.write()
+        self.after_write()
+        if self.appended:
+            appended, self.appended = self.appended, []
+            for each in appended:
+                self._answer(each)
+
+    def unreadable(self, error: StorageFailed | DamagedLog) -> None:
+        """Takes out of use what a file cannot be read of: its directory, or its partition."""
+        partition = names.partition_of(error.path.parent.name)
+        if isinstance(error, StorageFailed):
+            self.partitions.storage_failed(error)
+        elif partition is not None:
+            self.partitions.damaged(partition, error)
+
+    def count_refused(self, partition: TopicPartition, kind: type[Exception]) -> None:
+        """Counts a batch that was refused.
+
+        While its log directory is full that is the reason: batches that an idempotent producer
+        sent behind the one that did not fit are out of order only because of that one.
+        """
+        follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
+        is_full = follows and self.logs.why_full(partition) is not None
+        self.counts.count_refused(DISK_FULL if is_full else kind.__name__)
+
+    def not_written(self, partition: TopicPartition) -> str | None:
+        """Counts a batch that its log could not write; why, in words, if more is known."""
+        self.count_refused(partition, StorageFailed)
+        return self.logs.why_full(partition)
+
+    def why_not_served(self, topic: str, partition: int) -> ErrorCode:
+        """The error for a partition that is not among those served here."""
+        if TopicPartition(topic, partition) in self.logs.stopped:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        known = self.topics.catalog.topics.get(topic)
+        info = None if known is None else known.partitions.get(partition)
+        if info is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if info.state is None:
+            return ErrorCode.LEADER_NOT_AVAILABLE
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+    def _handle(self, connection: Connection, frame: memoryview) -> None:
         header, body = read_request_header(frame)
         api = registry.SERVED.get(header.api_key)
         if api is None:
@@ -112,36 +171,6 @@ class Broker:
             what = f"{header.api_key.name} version {header.api_version}"
             raise type(error)(f"{what} from {header.client_id!r}: {error}") from error
         exchange.forget_request()
-
-    def end_turn(self) -> None:
-        """Writes what the turn appended, then answers those who waited for it."""
-        self.before_write()
-        self.partitions.write()
-        self.after_write()
-        if self.appended:
-            appended, self.appended = self.appended, []
-            for each in appended:
-                self._answer(each)
-
-    def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Takes out of use what a file cannot be read of: its directory, or its partition."""
-        partition = names.partition_of(error.path.parent.name)
-        if isinstance(error, StorageFailed):
-            self.partitions.storage_failed(error)
-        elif partition is not None:
-            self.partitions.damaged(partition, error)
-
-    def why_not_served(self, topic: str, partition: int) -> ErrorCode:
-        """The error for a partition that is not among those served here."""
-        if TopicPartition(topic, partition) in self.logs.stopped:
-            return ErrorCode.KAFKA_STORAGE_ERROR
-        known = self.topics.catalog.topics.get(topic)
-        info = None if known is None else known.partitions.get(partition)
-        if info is None:
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        if info.state is None:
-            return ErrorCode.LEADER_NOT_AVAILABLE
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def _answer(self, appended: Appended) -> None:
         try:

@@ -5,7 +5,7 @@ The endpoint's thread only reads them. Closed sets of reasons label what was ref
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 if TYPE_CHECKING:
     from broker.broker import Broker
     from broker.groups.coordinator import Groups
+    from broker.log.log_directory import LogDirectory
 
 Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 
@@ -91,9 +92,25 @@ class BrokerCollector(Collector):
         )
         offline = sum(each.offline is not None for each in broker.logs.directories)
         yield _gauge("log_directories_offline", "Log directories not in use.", offline)
+        full = sum(each.full is not None for each in broker.logs.directories)
+        yield _gauge("log_directories_full", "Log directories without space.", full)
+        yield _free_bytes(broker.logs.directories)
         yield _gauge("requests_waiting", "Parked requests.", len(broker.purgatory))
         yield from _of_groups(broker.groups)
         yield from _of_mirrors(self._mirrors())
+
+
+def _free_bytes(directories: Sequence[LogDirectory]) -> Metric:
+    metric = GaugeMetricFamily(
+        "skidway_broker_log_directory_free_bytes",
+        "What may still be written to the volume of a log directory.",
+        labels=["directory"],
+    )
+    for each in directories:
+        free_bytes = each.free_bytes()
+        if free_bytes is not None:
+            metric.add_metric([str(each.path)], free_bytes)
+    return metric
 
 
 def _of_groups(groups: Groups) -> Iterator[Metric]:

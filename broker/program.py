@@ -294,6 +294,7 @@ class Program:
     def _health(self) -> Health:
         stopped = {str(tp): reason for tp, reason in tuple(self.logs.stopped.items())}
         offline = {str(d.path): d.offline for d in self.logs.directories if d.offline is not None}
+        full = {str(d.path): d.full for d in self.logs.directories if d.full is not None}
         session = self._session
         connected = session is not None and session.is_connected
         detail: dict[str, Any] = {
@@ -302,11 +303,12 @@ class Program:
             "partitions": len(self.partitions.replicas),
             "stopped_partitions": stopped,
             "offline_log_dirs": offline,
+            "full_log_dirs": full,
         }
         mirrors = self._mirror_status()
         if mirrors:
             detail["mirrors"] = mirrors
-        ok = self._serving and not self._stopping and not stopped and not offline
+        ok = self._serving and not self._stopping and not (stopped or offline or full)
         return Health(ok and not any(each["stopped"] for each in mirrors), detail)
 
     def _mirror_status(self) -> list[dict[str, Any]]:

@@ -1,6 +1,8 @@
 """FindCoordinator (10). Versions 0-3: the broker that looks after a group, which is this one.
 
-Left out: transactions, whose answer is COORDINATOR_NOT_AVAILABLE; several keys at once.
+Left out: transactions, refused for good with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, as
+InitProducerId does, since clients ask again for a minute when a coordinator is not available;
+several keys at once.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Says who it is."""
     request = exchange.decode(FindCoordinatorRequest)
     if request.key_type == TRANSACTION:
-        code, words = ErrorCode.COORDINATOR_NOT_AVAILABLE, "this broker coordinates no transactions"
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        words = "transactions are not offered by this broker"
         exchange.reply(FindCoordinatorResponse(error_code=code, error_message=words))
         return
     if request.key_type != GROUP:

@@ -82,7 +82,7 @@ class Appending:
         elif self.acks == ALL or any(duplicate for *_, duplicate in self.appended):
             _await_watermark(broker, self)
         else:
-            _send(self, [_when_written(each, self.append_time_ms) for each in self.appended])
+            _send(self, [_when_written(broker, each, self) for each in self.appended])
 
 
 class DelayedProduce:
@@ -115,9 +115,7 @@ class DelayedProduce:
 
     def _answer(self) -> None:
         request = self._request
-        results = [
-            _at_watermark(self._broker, each, request.append_time_ms) for each in request.appended
-        ]
+        results = [_at_watermark(self._broker, each, request) for each in request.appended]
         _send(request, results)
 
 
@@ -195,7 +193,7 @@ def _append(
     except (BatchRefused, NotEnoughReplicas, SequenceRefused, StorageFailed) as error:
         if isinstance(error, StorageFailed):
             broker.partitions.touch(replica)
-        counts.count_refused(type(error).__name__)
+        broker.count_refused(replica.partition, type(error))
         request.refused.append(_refused(replica, error))
         return
     if not duplicate:
@@ -234,19 +232,19 @@ def _waits(appended: Appended) -> bool:
     return replica.served and replica.log.written.offset >= end > replica.offset
 
 
-def _when_written(appended: Appended, append_time_ms: int) -> ProduceResult:
+def _when_written(broker: Broker, appended: Appended, request: Appending) -> ProduceResult:
     replica, base, end, _ = appended
     if end > replica.log.written.offset:
-        return _failed(replica, ErrorCode.KAFKA_STORAGE_ERROR)
-    return _good(replica, base, append_time_ms)
+        return _not_written(broker, replica)
+    return _good(replica, base, request.append_time_ms)
 
 
-def _at_watermark(broker: Broker, appended: Appended, append_time_ms: int) -> ProduceResult:
+def _at_watermark(broker: Broker, appended: Appended, request: Appending) -> ProduceResult:
     replica, base, end, _ = appended
     if replica.offset >= end:
-        return _good(replica, base, append_time_ms)
+        return _good(replica, base, request.append_time_ms)
     if end > replica.log.written.offset:
-        return _failed(replica, ErrorCode.KAFKA_STORAGE_ERROR)
+        return _not_written(broker, replica)
     if not replica.served:
         return _failed(replica, broker.why_not_served(*replica.partition))
     return _failed(replica, ErrorCode.REQUEST_TIMED_OUT)
@@ -263,6 +261,12 @@ def _good(replica: Replica, base: int, append_time_ms: int) -> ProduceResult:
 def _failed(replica: Replica, code: ErrorCode) -> ProduceResult:
     topic, partition = replica.partition
     return ProduceResult(topic, partition, code, _UNKNOWN_OFFSET)
+
+
+def _not_written(broker: Broker, replica: Replica) -> ProduceResult:
+    topic, partition = replica.partition
+    code, words = ErrorCode.KAFKA_STORAGE_ERROR, broker.not_written(replica.partition)
+    return ProduceResult(topic, partition, code, _UNKNOWN_OFFSET, error_message=words)
 
 
 def _refused(replica: Replica, error: Exception) -> ProduceResult:

@@ -78,7 +78,7 @@ class Run:
         elif self.acks == 0:
             self._answer_nothing()
         else:
-            self._send([_when_written(part) for part in self._parts])
+            self._send([_when_written(broker, part) for part in self._parts])
 
     def try_complete(self, changed: TopicPartition) -> bool:
         """Answers if all are past the watermark, or can never be."""
@@ -117,7 +117,7 @@ class Run:
         if replica.offset >= end:
             return shape.answer(correlation_id, base)
         if end > replica.log.written.offset:
-            return _failed(part, ErrorCode.KAFKA_STORAGE_ERROR)
+            return _not_written(self._broker, part)
         if not replica.served:
             return _failed(part, self._broker.why_not_served(*replica.partition))
         return _failed(part, ErrorCode.REQUEST_TIMED_OUT)
@@ -177,18 +177,20 @@ def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> b
     return True
 
 
-def _when_written(part: _Part) -> bytes:
+def _when_written(broker: Broker, part: _Part) -> bytes:
     shape, correlation_id, base, end = part
     if end > shape.replica.log.written.offset:
-        return _failed(part, ErrorCode.KAFKA_STORAGE_ERROR)
+        return _not_written(broker, part)
     return shape.answer(correlation_id, base)
 
 
-def _failed(part: _Part, code: ErrorCode) -> bytes:
+def _not_written(broker: Broker, part: _Part) -> bytes:
+    words = broker.not_written(part[0].replica.partition)
+    return _failed(part, ErrorCode.KAFKA_STORAGE_ERROR, words)
+
+
+def _failed(part: _Part, code: ErrorCode, words: str | None = None) -> bytes:
     shape, correlation_id, _, _ = part
     topic, partition = shape.replica.partition
-    return bytes(
-        write_response(
-            correlation_id, shape.version, [ProduceResult(topic, partition, code, _UNKNOWN_OFFSET)]
-        )
-    )
+    result = ProduceResult(topic, partition, code, _UNKNOWN_OFFSET, error_message=words)
+    return bytes(write_response(correlation_id, shape.version, [result]))

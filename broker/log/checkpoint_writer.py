@@ -58,6 +58,7 @@ class Checkpoints:
         def done(outcome: Outcome) -> None:
             if outcome.error is None:
                 directory.noted = set(named)
+                directory.note_written()
             else:
                 self._not_written.add(directory.path)
                 _log.warning(

@@ -35,6 +35,11 @@ class StorageFailed(SkidwayError):
         """Whether the log directory can stay in use (a full disk, no descriptors left)."""
         return self.errno in PASSING and not self._final
 
+    @property
+    def is_disk_full(self) -> bool:
+        """Whether more space is all that is needed."""
+        return self.errno in DISK_FULL and not self._final
+
 
 class DamagedLog(SkidwayError):
     """Bytes of a log that are not what was written; the partition must not be served."""

@@ -30,7 +30,8 @@ _log = log.get(__name__)
 class LogDirectory:
     """Offsets are those of its checkpoint files at the start, then of the last checkpoint.
 
-    offline: why it is not in use; None while it is. noted: partitions that its checkpoint files may
+    offline: why it is not in use; None while it is. full: what was refused for want of space; None
+    again once something was written. noted: partitions that its checkpoint files may
     name.
     """
 
@@ -39,6 +40,7 @@ class LogDirectory:
     meta: MetaProperties | None = None
     clean: bool = False
     offline: str | None = None
+    full: str | None = None
     recovery_points: Offsets = field(default_factory=dict)
     log_start_offsets: Offsets = field(default_factory=dict)
     noted: set[TopicPartition] = field(default_factory=set)
@@ -72,6 +74,26 @@ class LogDirectory:
                 f"the log directory {self.path} belongs to cluster {self.meta.cluster_id}, and "
                 f"ZooKeeper says that this is {cluster_id}; is zookeeper.connect right?"
             )
+
+    def note_full(self, reason: str) -> None:
+        """Something was refused because there is no space."""
+        if self.full is None:
+            _log.error("log_directory_full", directory=str(self.path), reason=reason)
+        self.full = reason
+
+    def note_written(self) -> None:
+        """Something was written: there is space, again perhaps."""
+        if self.full is not None:
+            self.full = None
+            _log.info("log_directory_has_space", directory=str(self.path))
+
+    def free_bytes(self) -> int | None:
+        """What may still be written to its volume; None if nobody can tell."""
+        try:
+            status = os.statvfs(self.path)
+        except OSError:
+            return None
+        return status.f_bavail * status.f_frsize
 
     def go_offline(self, reason: str) -> None:
         """Uses it no longer."""

@@ -297,6 +297,23 @@ class LogManager:
         self.stopped = {**self.stopped, **dict.fromkeys(gone, str(failure))}
         return gone
 
+    def note_full(self, failure: StorageFailed) -> None:
+        """Notes that there is no space in the log directory of a failure."""
+        home = self.directory_of(failure.path)
+        if home is not None:
+            home.note_full(str(failure))
+
+    def note_written(self, partition: TopicPartition) -> None:
+        """Notes that there is space where a partition lies."""
+        home = self._homes.get(partition)
+        if home is not None and home.full is not None:
+            home.note_written()
+
+    def why_full(self, partition: TopicPartition) -> str | None:
+        """What was last refused for want of space where a partition lies; None if there is some."""
+        home = self._homes.get(partition)
+        return None if home is None else home.full
+
     def moved(self, partition: TopicPartition) -> Path | None:
         """Where a partition lies that was handed over, and that nobody took over here yet."""
         name = names.moved_directory(partition)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from broker.log.config import LogConfig
 from broker.log.leader_epochs import EpochStart
+from broker.log.producer_state import ProducerState
 from broker.log.segment import Segment
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.types import TopicPartition
@@ -41,6 +42,8 @@ class Account:
     scanned: list[Segment] = field(default_factory=list)
     epochs: list[EpochStart] = field(default_factory=list)
     """Of the segments that were scanned, each where it was first met."""
+    producers: dict[int, ProducerState] = field(default_factory=dict)
+    """Of each segment that was scanned, by its base offset: what its batches alone make of them."""
 
     def note_epoch(self, header: BatchHeader) -> None:
         """Notes where a leader epoch is first met."""

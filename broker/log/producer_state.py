@@ -123,6 +123,16 @@ class ProducerState:
         if producer_id < GIVEN_ID_END:
             self.highest_id = max(self.highest_id, producer_id)
 
+    def go_on(self, later: ProducerState) -> None:
+        """Notes all that a state has that was begun empty behind this one: as if what is in it had
+        been noted here, one by one, as epochs of a producer only rise."""
+        for producer_id, each in later.producers.items():
+            known = self.producers.get(producer_id)
+            if known is not None and known.epoch == each.epoch:
+                each = each._replace(batches=(*known.batches, *each.batches)[-BATCHES_KEPT:])
+            self.producers[producer_id] = each
+        self.highest_id = max(self.highest_id, later.highest_id)
+
     def expire(self, before_ms: int) -> int:
         """Forgets producers whose last append was before a moment; how many."""
         old = [key for key, each in self.producers.items() if each.last_append_ms < before_ms]

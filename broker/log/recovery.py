@@ -7,6 +7,11 @@ two things:
     a torn tail   at or behind the recovery point, no whole batch, and no valid batch behind it:
                   what a crash leaves (a part of the last write, zeros, old blocks). It was never
                   shown to anybody. It is copied to a `.cut` file and cut off.
+    pages that    at or behind the recovery point, and a part of the batch was never written: zeros
+    are missing   to the end of a page, or the file ends. Pages reach a disk in any order, so a
+                  power failure may leave valid batches behind; but a flush takes all pages in front
+                  with it, so none of those was flushed (docs/adr/0015). They are cut off and copied
+                  as well, up to one further segment.
     damage        below the recovery point, or followed by valid batches, or a batch that is whole
                   by its CRC and does not belong there (a changed bit in its base offset or leader
                   epoch, which no CRC covers; or in those of the one in front of it): something
@@ -33,12 +38,16 @@ from broker.log import names, scan
 from broker.log.files import DamagedLog, StorageFailed, write_all_at
 from broker.log.opening import Account, Opening
 from broker.log.partition_log import PartitionLog
+from broker.log.producer_state import ProducerState
 from broker.log.segment import Segment
 from broker.log.state_recovery import epochs_of, producers_of, read_snapshot
 from skidway import log
 from skidway.files import fsync_directory
 from skidway.kafka.types import TopicPartition
 
+SET_ASIDE_MAX = 1
+"""Segments with records that are set aside behind a cut: more are not written within the time that
+passes between two flushes, so that something else happened."""
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
 
@@ -71,10 +80,13 @@ def _open(opening: Opening) -> Recovered:
         if at and _is_left_over(segments[at:], end_offset, opening):
             segments = _drop_empty(segments[:at], segments[at:])
             break
+        if at and _was_never_reached(segments[at:], end_offset, opening):
+            segments = _set_aside(segments[:at], segments[at:], opening, account)
+            break
         _check_joint(segment, end_offset, opening)
         end_offset = _check_segment(segment, following, opening, account)
         if account.cut_bytes:
-            segments = _drop_empty(segments[: at + 1], following)
+            segments = _set_aside(segments[: at + 1], following, opening, account)
             break
     start = max(opening.log_start_offset, segments[0].base_offset)
     if end_offset < max(start, opening.recovery_point):
@@ -137,6 +149,17 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
         return False
     base = segments[0].base_offset
     return base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base))
+
+
+def _was_never_reached(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
+    """Whether the log in front of these ends too early because its end was not flushed.
+
+    Then nothing in them was flushed either, although they were written.
+    """
+    base = segments[0].base_offset
+    if opening.clean or end_offset < opening.recovery_point or opening.may_miss(end_offset, base):
+        return False
+    return base > end_offset and sum(each.size > 0 for each in segments) <= SET_ASIDE_MAX
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
@@ -207,6 +230,7 @@ def _scan_segment(
     account.scanned_bytes += segment.size
     account.scanned.append(segment)
     end_offset = segment.base_offset
+    producers = account.producers[segment.base_offset] = ProducerState()
     try:
         for position, header in scan.headers(
             segment.file.descriptor,
@@ -219,6 +243,8 @@ def _scan_segment(
             interval = opening.config.index_interval_bytes
             segment.note(header, header.base_offset, position, interval)
             account.note_epoch(header)
+            if header.producer_id >= 0:
+                producers.update(header, header.base_offset, opening.now_ms)
             end_offset = header.last_offset + 1
             if segment.offset_index.wants_saving:
                 segment.save_indexes()
@@ -249,16 +275,19 @@ def _why_damage(
     """Why what is invalid cannot be a torn tail; None if it is one."""
     if end_offset < opening.recovery_point:
         return f"{error.reason}, below the recovery point {opening.recovery_point}"
-    later = next((each for each in following if each.size), None)
-    if later is not None:
-        return f"{error.reason}, and {later.path.name} goes on behind it"
-    if scan.is_whole(segment.file.descriptor, error.position, segment.size):
+    descriptor, position = segment.file.descriptor, error.position
+    if scan.is_whole(descriptor, position, segment.size):
         return f"{error.reason}, though its CRC-32C is right"
-    found = scan.valid_batch_after(
-        segment.file.descriptor, error.position + 1, segment.size, end_offset
-    )
+    later = [each for each in following if each.size]
+    never_written = scan.was_never_written(descriptor, position, segment.size)
+    if never_written and len(later) <= SET_ASIDE_MAX:
+        return None
+    found = scan.valid_batch_after(descriptor, position + 1, segment.size, end_offset)
     if found is not None:
         return f"{error.reason}, and a valid batch follows at position {found}"
+    cut_short = scan.is_cut_short(descriptor, position, segment.size)
+    if later and not (cut_short and len(later) <= SET_ASIDE_MAX):
+        return f"{error.reason}, and {later[0].path.name} goes on behind it"
     return None
 
 
@@ -286,6 +315,26 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
     )
     segment.file_cut(error.position)
     segment.size = error.position
+
+
+def _set_aside(
+    kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
+) -> list[Segment]:
+    """Renames what follows a cut, and was not flushed either; what is empty goes."""
+    for segment in following:
+        if segment.size:
+            copy = segment.directory / names.cut_file(segment.base_offset, 0)
+            segment.let_go()
+            segment.path.rename(copy)
+            account.cut_bytes += segment.size
+            _log.error(
+                "unflushed_segment_set_aside",
+                partition=str(opening.partition),
+                file=str(segment.path),
+                bytes=segment.size,
+                copy=str(copy),
+            )
+    return _drop_empty(kept, following)
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:

@@ -15,6 +15,7 @@ from skidway.kafka.batch import (
     CRC_START,
     HEADER,
     HEADER_BYTES,
+    LENGTH_END,
     MAGIC,
     BatchHeader,
     CorruptBatch,
@@ -26,6 +27,9 @@ Holes = Callable[[int, int], bool]
 
 WINDOW_BYTES = 1 << 18
 HEADER_WINDOW_BYTES = 1 << 13
+PAGE_BYTES = 4096
+"""What a file system writes back as one; a page that it did not write reads as zeros."""
+_ZEROS = bytes(PAGE_BYTES)
 _MAGIC_POSITION = 16
 
 
@@ -125,6 +129,43 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     if not HEADER_BYTES <= header.size_bytes <= end - position:
         return False
     return Window(descriptor).crc(position, header) == header.crc
+
+
+def is_cut_short(descriptor: int, position: int, end: int) -> bool:
+    """Whether the file ends within a batch that begins at a position; not if it is all there, and
+    only its length says otherwise."""
+    data = os.pread(descriptor, HEADER_BYTES, position)
+    if len(data) < HEADER_BYTES:
+        return True
+    try:
+        header = read_header(data, 0)
+    except CorruptBatch:
+        return False
+    if header.size_bytes <= end - position:
+        return False
+    there = header._replace(length=end - position - LENGTH_END)
+    return Window(descriptor).crc(position, there) != header.crc
+
+
+def was_never_written(descriptor: int, position: int, end: int) -> bool:
+    """Whether a part of the batch at a position never reached the disk: its page, from where the
+    batch begins, or one of the next that it should fill, is all zeros.
+
+    Whoever has flushed the file has flushed that page, so nothing at or behind it was flushed. No
+    batch begins with twelve zeros: they hold its length.
+    """
+    page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
+    head = os.pread(descriptor, page_end - position, position)
+    if len(head) >= LENGTH_END and head == _ZEROS[: len(head)]:
+        return True
+    try:
+        header = read_header(os.pread(descriptor, HEADER_BYTES, position), 0)
+        stop = min(position + header.size_bytes, end)
+    except CorruptBatch:
+        stop = min(page_end + 1, end)  # how far it goes is not known
+    return any(
+        os.pread(descriptor, PAGE_BYTES, at) == _ZEROS for at in range(page_end, stop, PAGE_BYTES)
+    )
 
 
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:

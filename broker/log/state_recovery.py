@@ -31,7 +31,12 @@ def producers_of(
     found = _newest_snapshot(opening.directory, end_offset)
     from_offset, state = found if found is not None else (0, ProducerState())
     for segment in segments:
-        if segment.size and segment.base_offset >= from_offset:
+        scanned = account.producers.get(segment.base_offset)
+        if segment.base_offset < from_offset:
+            pass  # the snapshot has it
+        elif scanned is not None:
+            state.go_on(scanned)
+        elif segment.size:
             _replay_producers(segment, state, opening)
             account.scanned_bytes += segment.size
         if segment is not segments[-1]:

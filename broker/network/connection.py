@@ -49,12 +49,14 @@ class Connection:
         "_unanswered_max",
         "closed",
         "descriptor",
-        "held_back",
+        "has_more",
         "inbound",
         "interest",
         "last_active",
         "memo",
         "peer",
+        "readable",
+        "sent_bytes",
         "socket",
     )
 
@@ -66,8 +68,11 @@ class Connection:
         self.peer = peer
         self.inbound = Inbound(request_bytes_max)
         self.closed = False
-        self.held_back = False
-        """Whether it was full before all that it had sent was handled."""
+        self.has_more = False
+        """Whether requests were received and not handled: it was full, or its share was used."""
+        self.readable = False
+        """Whether the kernel has something of it that was not received yet."""
+        self.sent_bytes = 0
         self.interest = 0
         self.last_active = 0.0
         self.memo: object = None
@@ -133,11 +138,13 @@ class Connection:
             try:
                 piece = self._outbox[0]
                 if isinstance(piece, FileSlice):
-                    sent_bytes += self._send_file(piece)
+                    sent = self._send_file(piece)
                 else:
-                    sent_bytes += self._send_bytes()
+                    sent = self._send_bytes()
             except BlockingIOError:
                 return False
+            sent_bytes += sent
+            self.sent_bytes += sent
         return True
 
     def close(self) -> None:

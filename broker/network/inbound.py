@@ -24,11 +24,15 @@ from skidway.kafka.errors import FrameTooLarge
 ARENA_BYTES: Final = 1 << 20
 """Received in one turn before its answers go out: with the smallest requests some 30 ms of work."""
 RECEIVE_BYTES_MAX: Final = 1 << 18
-"""Received from one connection before the others have their turn."""
-RECEIVE_BYTES_MIN: Final = 1 << 16
+"""Received at a time from a connection that is alone; with many that flood each has less, as what
+is received waits in memory until it is the connection's turn."""
+RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
-EAGER_BYTES: Final = 1 << 20
+EAGER_BYTES: Final = 1 << 13
 """Memory taken for a frame on the word of its length alone."""
+GROWTH: Final = 4
+"""So many times what has come of a frame is taken for it: one of 1 MiB, of which the first receive
+brought RECEIVE_BYTES_MAX, is not copied again."""
 
 _LENGTH = Struct(">i")
 
@@ -48,9 +52,9 @@ class Arena:
         """Whether the turn must end before more can be received."""
         return len(self._buffer) - self._at < RECEIVE_BYTES_MIN
 
-    def space(self) -> memoryview:
-        """Where to receive next."""
-        return self._view[self._at : self._at + RECEIVE_BYTES_MAX]
+    def space(self, size: int = RECEIVE_BYTES_MAX) -> memoryview:
+        """Where to receive next, so many bytes at most."""
+        return self._view[self._at : self._at + size]
 
     def take(self, size: int) -> None:
         """Keeps the first bytes of `space` as they are until `reset`."""
@@ -79,13 +83,24 @@ class Inbound:
         """Bytes received and not handled."""
         return self._end - self._at
 
-    def receive(self, sock: socket.socket, arena: Arena) -> int:
-        """Receives once; the bytes received, 0 at the end of the stream. Raises OSError."""
+    @property
+    def has_frame(self) -> bool:
+        """Whether `next_frame` has something to give, or to refuse."""
+        start = self._at + LENGTH_BYTES
+        if start > self._end:
+            return False
+        length: int = _LENGTH.unpack_from(self._view, self._at)[0]
+        return start + length <= self._end or length > self._limit_bytes
+
+    def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
+        """Receives once, when no whole frame is left; the bytes received, 0 at the end of the
+        stream. `size` bounds what is received behind what is there, in bytes. Raises OSError."""
+        self.keep()
         own = self._own
         if own is None:
-            return self._receive_behind(sock, arena, arena.space(), 0)
+            return self._receive_behind(sock, arena, arena.space(size), 0)
         if self._carried:
-            space = arena.space()
+            space = arena.space(size)
             if len(own) < len(space):
                 return self._receive_behind(sock, arena, space, self._end)
         if self._end == len(own):
@@ -124,9 +139,13 @@ class Inbound:
         return view[start:end]
 
     def keep(self) -> None:
-        """Ends the turn: what was not handled moves out of the arena. Raises FrameTooLarge."""
+        """Ends the turn: what was not handled moves out of the arena. Raises FrameTooLarge.
+
+        Whole frames that have moved stay where they are: each byte moves once, however many turns
+        it takes to handle them.
+        """
         rest = self._end - self._at
-        if self._own is not None and self._at == 0:
+        if self._own is not None and (self._at == 0 or self.has_frame):
             return
         if not rest:
             self._own = None
@@ -147,13 +166,13 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """Enough for the first frame of `held`; more than twice `held` only if that is little."""
+        """Enough for the first frame of `held`, but no more than a few times what has come."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed: int = LENGTH_BYTES + _LENGTH.unpack_from(held)[0]
         if needed > self._limit_bytes + LENGTH_BYTES or needed < LENGTH_BYTES:
             self._refuse(held[:LENGTH_BYTES])
-        return max(len(held), min(needed, max(2 * len(held), EAGER_BYTES)))
+        return max(len(held), min(needed, max(GROWTH * len(held), EAGER_BYTES)))
 
     def _refuse(self, start: memoryview) -> None:
         raise FrameTooLarge(

@@ -1,6 +1,7 @@
 """The loop: who is ready, what is due, and in which order a turn does its work.
 
-It knows sockets and time; what requests mean is the business of the `Service` that it is given.
+It knows sockets and time; what requests mean is the business of the `Service` that it is given, and
+who of those that are ready is served next, and for how long, that of `Shares`.
 Other threads reach it by `post` only.
 
 A mistake of ours costs as little as it can: one in a request its connection, one in a timer or in
@@ -21,17 +22,20 @@ from typing import Protocol
 
 from broker.log.files import DamagedLog, StorageFailed
 from broker.network.connection import Connection, Slot
-from broker.network.inbound import Arena
+from broker.network.inbound import RECEIVE_BYTES_MAX, RECEIVE_BYTES_MIN, Arena
 from broker.network.listener import Listener
+from broker.network.shares import Shares
 from broker.network.timers import Timers
 from skidway import log
 from skidway.clock import Clock
 from skidway.kafka.errors import ProtocolError
 from skidway.kafka.protocol.pieces import Piece
 
-EVENTS_MAX = 256
+EVENTS_MAX = 1024
 IDLE_CHECKS = 4
 """Looks at all connections within one connections.max.idle.ms."""
+BYTES_PER_COST = 2048
+"""Bytes that are received, or sent, at the cost of a microsecond."""
 
 _READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 _log = log.get(__name__)
@@ -40,8 +44,9 @@ _log = log.get(__name__)
 class Service(Protocol):
     """What the loop serves."""
 
-    def handle(self, connection: Connection, frame: memoryview) -> None:
-        """Handles a request, whose frame is valid until the turn ends. Raises ProtocolError."""
+    def handle(self, connection: Connection, frame: memoryview) -> int:
+        """Handles a request, whose frame is valid until the turn ends; what that cost, in
+        microseconds, its bytes apart. Raises ProtocolError."""
         ...
 
     def end_turn(self) -> None:
@@ -95,8 +100,8 @@ class Loop:
         self._watched: dict[int, Callable[[], None]] = {}
         self._clients: dict[int, Callable[[bool, bool], None]] = {}
         self._arena = Arena()
+        self._shares: Shares[Connection] = Shares()
         self._to_send: dict[Connection, None] = {}
-        self._resumed: dict[Connection, None] = {}
         self._posted: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         # The one lock: a thread that posts late must not write to a descriptor that is another's.
@@ -197,16 +202,15 @@ class Loop:
                 # An error is for whoever dials, too: that one looks at the socket when writable.
                 failed = bool(mask & (select.EPOLLHUP | select.EPOLLERR))
                 self._clients[descriptor](readable, writable or failed)
-            if self._arena.is_full:
-                self._end_turn()
-        self._resume()
         self._run_posted()
         self.timers.run_due(self.now, self._call)
+        self._send_all()  # what a flush has completed does not wait for the others' requests
+        self._serve()
         self._end_turn()
 
     def fill(self, connection: Connection, slot: Slot, pieces: Sequence[Piece]) -> None:
         """Gives the answer to a request; it is sent at the end of the turn."""
-        if connection.fill(slot, pieces) and (connection.has_output or connection.held_back):
+        if connection.fill(slot, pieces) and (connection.has_output or connection.has_more):
             self._to_send[connection] = None
 
     def drop(self, connection: Connection, reason: str) -> None:
@@ -217,12 +221,12 @@ class Loop:
         self._epoll.unregister(connection.descriptor)
         del self.connections[connection.descriptor]
         self._to_send.pop(connection, None)
-        self._resumed.pop(connection, None)
+        self._shares.leave(connection)
         connection.close()
 
     def _poll(self) -> list[tuple[int, int]]:
         self.now = self.clock.monotonic()
-        wait = 0.0 if self._resumed or self._posted else self.timers.seconds_left(self.now)
+        wait = 0.0 if self._shares or self._posted else self.timers.seconds_left(self.now)
         events = self._epoll.poll(wait, EVENTS_MAX)
         self.now = self.clock.monotonic()
         return events
@@ -234,54 +238,77 @@ class Loop:
         if not mask & _READABLE:
             return
         if not connection.is_full:
-            if not connection.held_back:
-                self._receive(connection)
-            # Else what it sent before comes first, when this turn has ended.
+            connection.readable = True
+            self._shares.wait(connection)
         elif mask & (select.EPOLLHUP | select.EPOLLERR):
             self.drop(connection, "disconnected")
         else:
             # An answer behind one that waits has filled it: more requests must not wake us.
             self._listen_to(connection)
 
-    def _receive(self, connection: Connection) -> None:
+    def _serve(self) -> None:
+        """Serves who is ready, each as far as its share goes, until the turn's bound."""
+        shares = self._shares
+        shares.begin_turn()
+        while not self._arena.is_full and (connection := shares.next()) is not None:
+            try:
+                self._serve_one(connection, shares.allowance)
+            except ProtocolError as error:
+                self._refuse(connection, error)
+            except Exception as error:  # noqa: BLE001 - our mistake must not reach others
+                _log.error("request_failed", exc=error, peer=connection.peer)
+                self.drop(connection, "failed")
+
+    def _serve_one(self, connection: Connection, allowance: int) -> None:
+        """Handles what a connection has sent before, then what one receive brings."""
+        cost = self._handle(connection, allowance) if connection.has_more else 0
+        may_receive = connection.readable and not connection.has_more and not connection.is_full
+        if may_receive and not connection.closed:
+            connection.readable = False
+            count = self._receive(connection)
+            if count:
+                cost += count // BYTES_PER_COST
+                cost += self._handle(connection, max(allowance - cost, 1))
+        if connection.closed:
+            return
+        connection.inbound.keep()
+        self._shares.charge(connection, cost)
+        if connection.has_more and not connection.is_full:
+            self._shares.wait(connection)
+        self._listen_to(connection)
+
+    def _receive(self, connection: Connection) -> int:
+        """The bytes received; 0 if there were none, or it is closed now. Raises ProtocolError."""
+        size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
         try:
-            count = connection.inbound.receive(connection.socket, self._arena)
+            count = connection.inbound.receive(connection.socket, self._arena, size)
         except BlockingIOError:
-            return
-        except ProtocolError as error:
-            self._refuse(connection, error)
-            return
+            return 0
         except OSError:
             self.drop(connection, "disconnected")
-            return
+            return 0
         if not count:
             self.drop(connection, "disconnected")
-            return
         self.traffic.received_bytes += count
-        self._handle(connection)
+        return count
 
-    def _handle(self, connection: Connection) -> None:
-        """Handles the frames that are there, as far as the connection's bounds allow."""
+    def _handle(self, connection: Connection, allowance: int) -> int:
+        """Handles frames that are there, within an allowance and the connection's bounds; their
+        cost. Raises ProtocolError."""
         service, inbound = self._service, connection.inbound
         assert service is not None
-        try:
-            while not (full := connection.is_full):
-                frame = inbound.next_frame()
-                if frame is None:
-                    break
-                self.traffic.requests += 1
-                service.handle(connection, frame)
-                if connection.closed:
-                    return
-            connection.held_back = full
-            inbound.keep()
-        except ProtocolError as error:
-            self._refuse(connection, error)
-        except Exception as error:  # noqa: BLE001 - our mistake must not reach other connections
-            _log.error("request_failed", exc=error, peer=connection.peer)
-            self.drop(connection, "failed")
-        else:
-            self._listen_to(connection)
+        cost = 0
+        while cost < allowance and not connection.is_full:
+            frame = inbound.next_frame()
+            if frame is None:
+                connection.has_more = False
+                return cost
+            self.traffic.requests += 1
+            cost += service.handle(connection, frame)
+            if connection.closed:
+                return cost
+        connection.has_more = inbound.has_frame
+        return cost
 
     def _refuse(self, connection: Connection, error: ProtocolError) -> None:
         _log.warning("connection_refused", peer=connection.peer, reason=str(error))
@@ -296,18 +323,14 @@ class Loop:
             connection.interest = wanted
             self._epoll.modify(connection.descriptor, wanted)
 
-    def _resume(self) -> None:
-        """Goes on with requests that were held back while their connection was full."""
-        resumed, self._resumed = self._resumed, {}
-        for connection in resumed:
-            if not connection.closed and not connection.is_full:
-                self._handle(connection)
-
     def _end_turn(self) -> None:
         service = self._service
         if service is not None:
             service.end_turn()
         self._arena.reset()
+        self._send_all()
+
+    def _send_all(self) -> None:
         to_send, self._to_send = self._to_send, {}
         for connection in to_send:
             self._send(connection)
@@ -315,6 +338,7 @@ class Loop:
     def _send(self, connection: Connection) -> None:
         if connection.closed:
             return
+        sent_before = connection.sent_bytes
         try:
             connection.send()
         except OSError:
@@ -326,9 +350,10 @@ class Loop:
             assert self._service is not None
             self._service.unreadable(error)
             return
+        self._shares.charge(connection, (connection.sent_bytes - sent_before) // BYTES_PER_COST)
         self._listen_to(connection)
-        if connection.held_back and not connection.is_full:
-            self._resumed[connection] = None
+        if connection.has_more and not connection.is_full:
+            self._shares.wait(connection)
 
     def _accept(self, listener: Listener) -> None:
         for sock, peer in listener.accept():
@@ -345,6 +370,7 @@ class Loop:
             connection.last_active = self.now
             connection.interest = select.EPOLLIN
             self.connections[connection.descriptor] = connection
+            self._shares.join(connection)
             self._epoll.register(connection.descriptor, select.EPOLLIN)
             self.traffic.accepted += 1
 

@@ -91,6 +91,8 @@ class HostedPartitions:
                 replica.log.write()
             except StorageFailed as error:
                 self.storage_failed(error)
+            else:
+                self.logs.note_written(replica.partition)
             if replica.log.unflushed_messages:
                 self._unflushed_since.setdefault(replica, self._clock.monotonic())
                 self.flush_if_due(replica)
@@ -125,6 +127,8 @@ class HostedPartitions:
         """Takes a log directory offline, unless the failure is one that passes."""
         if failure.is_passing:
             _log.error("append_refused", reason=str(failure))
+            if failure.is_disk_full:
+                self.logs.note_full(failure)
             return
         for partition in self.logs.fail(failure):
             self.drop(partition)

@@ -65,6 +65,16 @@ def one_of(*choices: str) -> Check:
     return check
 
 
+def compression(text: str) -> str | None:
+    """Only that of the producers: nothing is compressed again."""
+    if text == "producer":
+        return None
+    return (
+        f"must be producer, not {text!r}: batches keep the codec that they came with; set "
+        "compression.type in the producers"
+    )
+
+
 def fraction(text: str) -> str | None:
     """A number from 0 to 1."""
     good = _NUMBER.fullmatch(text) is not None and float(text) <= 1
@@ -120,7 +130,7 @@ _TABLE: Final = (
     TopicConfig(
         "compression.type",
         _STRING,
-        one_of("producer"),
+        compression,
         "producer",
         help="Batches keep the codec of their producer.",
     ),

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, ResourceType
 
 from support.brokers import SkidwayBroker
@@ -205,3 +205,14 @@ def test_a_batch_that_is_too_large_is_refused(skidway_broker: SkidwayBroker) -> 
         "MSG_SIZE_TOO_LARGE",
         None,
     ]
+
+
+def test_a_transactional_producer_ends_at_once(skidway_broker: SkidwayBroker) -> None:
+    """It is told why, and not that its time is over."""
+    producer = Producer({"bootstrap.servers": skidway_broker.address, "transactional.id": "tx"})
+    with pytest.raises(KafkaException) as raised:
+        producer.init_transactions(60)
+    error = raised.value.args[0]
+    assert error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert error.fatal()
+    assert not error.retriable()

@@ -18,7 +18,9 @@ from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsR
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
 from skidway.kafka.protocol.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from skidway.kafka.protocol.find_coordinator import TRANSACTION, FindCoordinatorRequest
 from skidway.kafka.protocol.frames import request_frame, response_body
+from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest
 from skidway.kafka.protocol.list_offsets import (
     MAX_TIMESTAMP,
     ListOffsetsPartition,
@@ -187,6 +189,32 @@ def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, ver
     assert committed.last_stable_offset == committed.high_watermark == 1
     assert committed.preferred_read_replica == -1
     assert bytes(committed.records) == bytes(uncommitted.records)
+
+
+@pytest.mark.parametrize("key", [68, 69, 76, 78], ids=str)
+def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: int) -> None:
+    """ApiVersions does not name the requests of KIP-848 and KIP-932, by which a client knows that
+    it must not send them; if one does, its connection ends, and no other."""
+    offered = {each.api_key for each in ask(core, ApiVersionsRequest(), 0).api_keys}
+    assert ApiKey.JOIN_GROUP in offered
+    assert key not in offered
+    client = core.connect()
+    content = struct.pack(">hhih", key, 0, 1, -1) + b"\0" * 20
+    client.send(struct.pack(">i", len(content)) + content)
+    core.advance(0)
+    assert client.answers() == []
+    assert client.is_closed
+
+
+@pytest.mark.parametrize("version", range(1, 4))
+def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version: int) -> None:
+    """By the first thing that it asks and by the second, with an error that no client tries again:
+    one that says "later" has it wait for a minute."""
+    wanted = FindCoordinatorRequest(key="tx", key_type=TRANSACTION)
+    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert ask(core, wanted, version).error_code == code
+    given = InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=1000)
+    assert ask(core, given, version).error_code == code
 
 
 def test_topics_are_not_fetched_by_their_ids(core: BrokerCore) -> None:

@@ -98,9 +98,19 @@ def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: P
             good = client.produce("logs", sized(100_000), acks=acks, partition=1)
             assert good.error_code == 0
         assert client.fetch("logs", 0, max_wait_ms=1000).high_watermark == taken
-        assert two.health()["ok"]
+        health = two.health()
+        assert not health["ok"]
+        assert "No space left on device" in health["full_log_dirs"][str(small)]
+        assert "No space left on device" in (refused.error_message or "")
+        assert list(health["full_log_dirs"]) == [str(small)]
+        assert two.metric("skidway_broker_log_directories_full") == 1
+        free = two.metric(f'skidway_broker_log_directory_free_bytes{{directory="{small}"}}')
+        assert free < 100_000
+        assert two.metric('skidway_broker_batches_refused_total{reason="DiskFull"}') == 3
         ballast.unlink()
         assert client.produce("logs", sized(100_000)).base_offset == taken
+        assert two.health()["ok"]
+        assert two.metric("skidway_broker_log_directories_full") == 0
     two.restart()
     with RawClient(two.port) as client:
         assert client.fetch("logs", 0).high_watermark == taken + 1

@@ -7,10 +7,11 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from broker.log import names
+from broker.log import names, scan
 from broker.log.config import LogConfig
 from broker.log.files import DamagedLog
 from broker.log.partition_log import PartitionLog
@@ -195,13 +196,106 @@ def test_what_a_roll_that_failed_left_behind_goes(tmp_path: Path) -> None:
     assert contents(open_in(tmp_path)) == [(0, 1), (1, 2), (3, 3)]
 
 
-def test_a_torn_segment_in_front_of_data_stops_the_partition(tmp_path: Path) -> None:
-    """If the next segment has batches, cutting this one would lose them or leave a hole."""
+PAGE = 4096
+
+
+def write_pages(directory: Path) -> list[int]:
+    """A log of 20 batches of 1000 bytes; where each begins."""
+    log = open_in(directory)
+    for _ in range(20):
+        append(log, sized(1000))
+    flush(log)
+    return [0, *ends(directory / FIRST)][:-1]
+
+
+@pytest.mark.parametrize(("first", "end"), [(PAGE, 2 * PAGE), (6000, 2 * PAGE), (8192, 16384)])
+def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
+    tmp_path: Path, first: int, end: int
+) -> None:
+    """Pages reach a disk in any order. What was flushed lies in front of the first that is missing,
+    so the log ends there, goes on, and what was cut off is kept."""
+    starts = write_pages(tmp_path)
+    path = tmp_path / FIRST
+    data = bytearray(path.read_bytes())
+    data[first:end] = bytes(end - first)
+    path.write_bytes(data)
+    good = sum(start + 1000 <= first for start in starts)
+    recovered = recover_in(tmp_path, recovery_point=good)
+    assert [offset for offset, _ in contents(recovered.log)] == list(range(good))
+    assert (tmp_path / names.cut_file(0, good * 1000)).read_bytes() == data[good * 1000 :]
+    assert append(recovered.log, sized(1000)) == good
+    flush(recovered.log)
+    assert len(contents(open_in(tmp_path))) == good + 1
+
+
+@pytest.mark.parametrize(("first", "end"), [(PAGE, 2 * PAGE), (6000, 2 * PAGE)])
+def test_a_page_that_is_missing_below_the_recovery_point_is_damage(
+    tmp_path: Path, first: int, end: int
+) -> None:
+    """It was on disk: something else happened, and nothing is changed."""
+    write_pages(tmp_path)
+    path = tmp_path / FIRST
+    data = bytearray(path.read_bytes())
+    data[first:end] = bytes(end - first)
+    path.write_bytes(data)
+    with pytest.raises(DamagedLog, match="below the recovery point"):
+        open_in(tmp_path, recovery_point=first // 1000 + 1)
+    assert path.read_bytes() == data
+
+
+def test_zeros_that_are_no_page_are_damage(tmp_path: Path) -> None:
+    """A file system leaves out pages, and not a hundred bytes within one."""
+    write_pages(tmp_path)
+    path = tmp_path / FIRST
+    data = bytearray(path.read_bytes())
+    data[5000:5100] = bytes(100)
+    path.write_bytes(data)
+    with pytest.raises(DamagedLog, match="a valid batch follows"):
+        open_in(tmp_path)
+
+
+@pytest.mark.parametrize("lost", [5, 500, 1000, 1500, 2000])
+def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: int) -> None:
+    """A flush of the new segment has the old one's end with it: so nothing in the new one was
+    flushed. It is set aside, whole."""
+    write_pages(tmp_path)
+    log = open_in(tmp_path)
+    log.roll(0)
+    append(log, batch(b"x"))
+    behind = log.active.path.read_bytes()
+    os.truncate(tmp_path / FIRST, 20_000 - lost)
+    good = (20_000 - lost) // 1000
+    with pytest.raises(DamagedLog):
+        open_in(tmp_path, recovery_point=good + 1)
+    recovered = recover_in(tmp_path, recovery_point=good)
+    assert len(contents(recovered.log)) == good
+    assert (tmp_path / names.cut_file(20, 0)).read_bytes() == behind
+    assert recovered.cut_bytes == len(behind) + -lost % 1000
+    assert append(recovered.log, sized(1000)) == good
+    flush(recovered.log)
+    assert len(contents(open_in(tmp_path))) == good + 1
+
+
+def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
+    """So much is not written between two flushes: this is no power failure."""
+    log = write_log(tmp_path, 3)
+    for _ in range(2):
+        log.roll(0)
+        append(log, batch(b"x"))
+    data = (tmp_path / FIRST).read_bytes()
+    (tmp_path / FIRST).write_bytes(data[:-5])
+    with pytest.raises(DamagedLog, match="goes on behind it"):
+        open_in(tmp_path)
+
+
+def test_a_changed_length_at_the_end_of_a_segment_is_no_missing_end(tmp_path: Path) -> None:
+    """All of the batch is there: it was written, and may have been flushed."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     append(log, batch(b"x"))
-    data = (tmp_path / FIRST).read_bytes()
-    (tmp_path / FIRST).write_bytes(data[:-5])
+    data = bytearray((tmp_path / FIRST).read_bytes())
+    data[ends(tmp_path / FIRST)[1] + 10] ^= 0x40
+    (tmp_path / FIRST).write_bytes(data)
     with pytest.raises(DamagedLog, match="goes on behind it"):
         open_in(tmp_path)
 
@@ -310,6 +404,40 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
         with pytest.raises(OutOfOrderSequence):
             put(again, bad)
     assert append(again, batch(b"next", producer_id=9, epoch=2, sequence=12)) == 12
+
+
+@pytest.mark.parametrize("keep", ["all", "none"])
+def test_recovery_reads_each_segment_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str
+) -> None:
+    """Indexes, epochs and producers are made in one reading, and are those of the log that ran."""
+    config = LogConfig(segment_bytes=400)
+    log = open_in(tmp_path, config)
+    for number in range(12):
+        for producer in (9, 4):
+            epoch = int(number > 6 and producer == 4)
+            sequence = number - 7 * epoch
+            append(log, batch(b"x", producer_id=producer, epoch=epoch, sequence=sequence))
+    flush(log)
+    if keep == "none":
+        for path in tmp_path.glob("*.producers"):
+            path.unlink()
+    read: list[int] = []
+    headers_of = scan.headers
+
+    def noted(descriptor: int, *rest: Any, **options: Any) -> Any:
+        read.append(os.fstat(descriptor).st_ino)
+        return headers_of(descriptor, *rest, **options)
+
+    monkeypatch.setattr(scan, "headers", noted)
+    recovered = recover_in(tmp_path, config)
+    assert sorted(read) == sorted(each.path.stat().st_ino for each in log.segments if each.size)
+    assert recovered.scanned_bytes == log.size_bytes
+    assert recovered.log.producers.highest_id == 9
+    found, known = recovered.log.producers.producers, log.producers.producers
+    assert {each: (found[each].epoch, found[each].batches) for each in found} == {
+        each: (known[each].epoch, known[each].batches) for each in known
+    }
 
 
 def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:

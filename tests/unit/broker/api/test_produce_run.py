@@ -67,6 +67,10 @@ class Broker:
             requests_max=100,
         )
 
+    def not_written(self, _partition: object) -> str | None:
+        self.counts.count_refused("StorageFailed")
+        return None
+
     def why_not_served(self, topic: str, partition: int) -> ErrorCode:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -145,3 +146,64 @@ def test_requests_held_back_are_kept() -> None:
         arena.space()[:] = b"\xee" * len(arena.space())
     assert found == [b"%d" % n for n in range(50)]
     assert inbound.pending_bytes == 0
+
+
+def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
+    """Frames that were left of an earlier receive are handled bit by bit, then more is received:
+    the beginning of a frame behind them is not lost, and nothing comes twice."""
+    frames = [b"%d" % n * 50 for n in range(60)]
+    sock = Socket(framed(*frames), [1003] * 20)
+    inbound, arena, found = Inbound(1000), Arena(1 << 17), []
+    while sock.data or inbound.has_frame:
+        if not inbound.has_frame:
+            inbound.receive(sock, arena, 1 << 15)  # type: ignore[arg-type]
+        for _ in range(3):
+            frame = inbound.next_frame()
+            if frame is not None:
+                found.append(bytes(frame))
+        if sock.data and not inbound.has_frame:
+            inbound.receive(sock, arena, 1 << 15)  # type: ignore[arg-type]
+        inbound.keep()
+        arena.reset()
+        arena.space()[:] = b"\xee" * len(arena.space())
+    assert found == frames
+
+
+def test_frames_that_wait_are_moved_once() -> None:
+    """However many turns it takes to handle them: they stay where they were put."""
+    sock = Socket(framed(*[b"x" * 100] * 50), [])
+    inbound, arena = Inbound(1000), Arena()
+    inbound.receive(sock, arena)  # type: ignore[arg-type]
+    inbound.next_frame()
+    inbound.keep()
+    held = inbound.next_frame()
+    assert held is not None
+    inbound.keep()
+    later = inbound.next_frame()
+    assert later is not None
+    assert later.obj is held.obj
+
+
+def test_memory_follows_what_came_and_not_what_was_announced() -> None:
+    """Two thousand connections that announce 100 MB each and send a byte cost 10 KiB each, and one
+    that goes on a few times what it has sent."""
+    arena, connections = Arena(), []
+    start = struct.pack(">i", 100_000_000) + b"x"
+    tracemalloc.start()
+    try:
+        for number in range(1, 2001):
+            connections.append(Inbound(100_000_000))
+            connections[-1].receive(Socket(start, []), arena)  # type: ignore[arg-type]
+            assert connections[-1].next_frame() is None
+            connections[-1].keep()
+            arena.reset()
+            assert tracemalloc.get_traced_memory()[0] < 10_240 * number + 100_000
+        one, sent = connections[0], len(start)
+        before = tracemalloc.get_traced_memory()[0]
+        while sent < 1_000_000:
+            sent += one.receive(Socket(bytes(10_000), []), arena)  # type: ignore[arg-type]
+            one.keep()
+            arena.reset()
+            assert tracemalloc.get_traced_memory()[0] - before < 5 * sent + 10_000
+    finally:
+        tracemalloc.stop()

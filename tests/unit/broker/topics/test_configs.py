@@ -20,6 +20,7 @@ from skidway.settings.spec import specs
         ({"cleanup.policy": "compact"}, "cleanup.policy"),
         ({"message.timestamp.type": "EventTime"}, "message.timestamp.type"),
         ({"compression.type": "zstd"}, "compression.type"),
+        ({"compression.type": "lz4"}, "set compression.type in the producers"),
         ({"retention.ms": None}, "retention.ms"),
     ],
 )

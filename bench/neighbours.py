@@ -1,0 +1,97 @@
+"""What one good client has to bear from its neighbours: 20 connections that ask without end.
+
+The good one sends a record with acks=all 50 times a second; its latencies count from when each was
+due, in milliseconds: the ratio is ours over the peer's, and less is better. Beside it: nobody, 20
+connections that flood Metadata, 20 stock librdkafka producers that send each message alone. What
+these are given meanwhile is shown too, so that nobody is served well by others not being served.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from bench.measure import Row, Table
+from bench.produce import create
+from bench.scale import scaled
+from bench.sites import Brokers
+
+NEIGHBOURS = 20
+RATE = 50
+SECONDS = scaled(10, 2)
+ROUNDS = scaled(3, 1)
+PEER = "Apache Kafka 4.1"
+QUANTILES = ("p50", "p99", "max")
+CASES = {
+    "alone": "",
+    f"beside {NEIGHBOURS} that flood Metadata": "metadata",
+    f"beside {NEIGHBOURS} librdkafka producers, batches of 1": "produce",
+}
+
+
+def run(brokers: Brokers) -> Table:
+    """Both brokers in turn, each kind of neighbours."""
+    table = Table(f"neighbours: {RATE} acks=all requests a second beside {NEIGHBOURS} busy clients")
+    for case, kind in CASES.items():
+        found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}
+        for _ in range(ROUNDS):
+            for name, address in brokers.addresses.items():
+                found[name].append(measured(address, kind))
+        for what in QUANTILES:
+            add(table, f"{case}: {what}", "ms", found, what)
+        if kind:
+            add(table, f"{case}: answered to these", "requests/s", found, "requests_per_s")
+    return table
+
+
+def add(
+    table: Table, name: str, unit: str, found: dict[str, list[dict[str, float]]], what: str
+) -> None:
+    ours, peer = (tuple(each[what] for each in found[side]) for side in ("skidway", "kafka"))
+    table.add(Row(name, unit, ours, peer, PEER))
+
+
+def measured(address: str, kind: str) -> dict[str, float]:
+    """One run into topics of its own."""
+    topic, other = f"good-{time.time_ns()}", f"busy-{time.time_ns()}"
+    create(address, topic)
+    create(address, other)
+    more = {"": (), "metadata": (NEIGHBOURS,), "produce": (other, NEIGHBOURS)}[kind]
+    said: dict[str, float] = {}
+    with neighbours(kind, address, more, said):
+        asked = subprocess.run(
+            command("ask", address, topic, RATE, SECONDS),
+            stdout=subprocess.PIPE, text=True, check=True, timeout=SECONDS + 120,
+        )  # fmt: skip
+    return dict(json.loads(asked.stdout)) | said
+
+
+@contextlib.contextmanager
+def neighbours(
+    kind: str, address: str, more: Sequence[object], said: dict[str, float]
+) -> Iterator[None]:
+    """Keeps them busy inside; what they were given is in `said` behind it."""
+    if not kind:
+        yield
+        return
+    load = subprocess.Popen(
+        command(kind, address, *more), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert load.stdout is not None
+    try:
+        if load.stdout.readline() != "busy\n":
+            raise RuntimeError(f"the load {kind} ended with {load.wait()}")
+        yield
+        printed, _ = load.communicate(timeout=120)
+        said.update(json.loads(printed))
+    finally:
+        load.kill()
+        load.wait()
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "bench.neighbours_load", *map(str, arguments)]

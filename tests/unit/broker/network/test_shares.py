@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.network.shares import Shares
+
+
+def turn(shares: Shares[str], costs: dict[str, int], *, busy: bool = True) -> list[str]:
+    """Who is served in one turn; each has requests of one cost, without end if `busy`."""
+    served = []
+    shares.begin_turn()
+    while (who := shares.next()) is not None:
+        left = shares.allowance
+        spent = costs[who]
+        while busy and spent < left:
+            spent += costs[who]
+        served.append(who)
+        shares.charge(who, spent)
+        if busy:
+            shares.wait(who)
+    return served
+
+
+def joined(names: str, turn_cost: int = 4000, allowance_min: int = 250) -> Shares[str]:
+    shares: Shares[str] = Shares(turn_cost, allowance_min)
+    for each in names:
+        shares.join(each)
+        shares.wait(each)
+    return shares
+
+
+def test_one_that_is_alone_has_the_whole_turn() -> None:
+    """Nobody else waits: nothing is cut into pieces."""
+    shares = joined("a")
+    shares.begin_turn()
+    assert shares.next() == "a"
+    assert shares.allowance == 4000
+
+
+def test_those_that_always_have_something_to_do_get_the_same_by_cost() -> None:
+    """Whether by many cheap requests or by a few dear ones."""
+    shares, spent = joined("abc"), Counter[str]()
+    costs = {"a": 1, "b": 100, "c": 3000}
+    for _ in range(300):
+        shares.begin_turn()
+        while (who := shares.next()) is not None:
+            left, cost = shares.allowance, costs[who]
+            while cost < left:
+                cost += costs[who]
+            shares.charge(who, cost)
+            spent[who] += cost
+            shares.wait(who)
+    assert max(spent.values()) - min(spent.values()) <= 3000 + 4000
+
+
+def test_one_that_asks_now_and_then_comes_before_those_that_flood() -> None:
+    """However many they are: it is served first in the turn that begins after it came."""
+    flood = "abcdefghijklmnopqrst"
+    shares, costs = joined(flood), dict.fromkeys(flood, 20)
+    shares.join("!")
+    for _ in range(5):
+        turn(shares, costs)
+    for _ in range(50):
+        shares.wait("!")
+        shares.begin_turn()
+        assert shares.next() == "!"
+        shares.charge("!", 30)
+        turn(shares, costs)
+
+
+def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
+    """With a hundred that wait each is served once before one is served twice."""
+    names = "".join(chr(200 + n) for n in range(100))
+    shares, costs = joined(names), dict.fromkeys(names, 100)
+    served: list[str] = []
+    while len(served) < 100:
+        one = turn(shares, costs)
+        assert 0 < len(one) <= 4000 // 250 + 1
+        served += one
+    assert len(set(served[:100])) == 100
+
+
+def test_who_was_away_has_saved_nothing_up() -> None:
+    """After a long absence it gets its half, and not all that it did not use."""
+    shares, costs = joined("ab"), {"a": 500, "b": 500}
+    shares.leave("b")
+    for _ in range(100):
+        turn(shares, costs)
+    shares.join("b")
+    shares.wait("b")
+    served = Counter(who for _ in range(10) for who in turn(shares, costs))
+    assert abs(served["a"] - served["b"]) <= 2
+
+
+def test_what_was_overdrawn_is_paid_back() -> None:
+    """A request that cost ten turns: the others have as much before it is served again."""
+    shares = joined("ab")
+    shares.begin_turn()
+    assert shares.next() == "a"
+    shares.charge("a", 40_000)
+    shares.wait("a")
+    spent = 0
+    while True:
+        shares.begin_turn()
+        who = shares.next()
+        assert who is not None
+        if who == "a":
+            break
+        shares.charge("b", 1000)
+        shares.wait("b")
+        spent += 1000
+    assert 38_000 <= spent <= 42_000
+
+
+def test_what_is_sent_counts_while_it_waits() -> None:
+    """A charge to one that waits already moves it back."""
+    shares = joined("ab")
+    shares.charge("a", 100)
+    shares.begin_turn()
+    assert [shares.next(), shares.next()] == ["b", "a"]
+
+
+def test_coming_anew_for_each_request_gains_nothing() -> None:
+    """New connections are served behind those that wait; nobody waits for ever."""
+    shares, costs = joined("a"), {"a": 4000}
+    turn(shares, costs)
+    for number in range(1000):
+        new = f"new {number}"
+        shares.join(new)
+        shares.wait(new)
+        shares.begin_turn()
+        who = shares.next()
+        assert who is not None
+        if who == "a":
+            return
+        shares.charge(who, 4000)
+        shares.leave(who)
+    raise AssertionError("it waits for ever")
+
+
+def test_nobody_who_left_is_served_and_nobody_waits_twice() -> None:
+    """Connections close while they wait; being told again that one is ready changes nothing."""
+    shares = joined("ab")
+    shares.wait("a")
+    assert len(shares) == 2
+    shares.leave("a")
+    shares.leave("a")
+    assert len(shares) == 1
+    shares.begin_turn()
+    assert [shares.next(), shares.next()] == ["b", None]
+    assert not shares
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["wait", "turn"])), max_size=60),
+    st.dictionaries(st.sampled_from("abcd"), st.integers(1, 9000)),
+)
+def test_who_waits_is_served(steps: list[tuple[str, str]], costs: dict[str, int]) -> None:
+    """Whatever was done before: within a few turns nobody waits any more."""
+    shares: Shares[str] = Shares()
+    for each in "abcd":
+        shares.join(each)
+    costs = dict.fromkeys("abcd", 1) | costs
+    for who, step in steps:
+        if step == "wait":
+            shares.wait(who)
+        else:
+            turn(shares, costs, busy=False)
+    for _ in range(4):
+        turn(shares, costs, busy=False)
+    assert not shares
