@@ -61,7 +61,7 @@ def _round(number: int, tests: list[str], processes: str, deadline: float) -> tu
         command = [
             *(sys.executable, "-m", "pytest", "--quiet", "--no-header", "-p", "no:cacheprovider"),
             *("-n", processes, "-m", "random", f"--hypothesis-seed={number}"),
-            *("--override-ini", "junit_family=xunit1", f"--junit-xml={report}", *tests),
+            *(f"--junit-xml={report}", *tests),
         ]
         limit = max(0.0, deadline - time.monotonic()) + GRACE_S
         try:
@@ -87,11 +87,14 @@ def _faults(case: ET.Element) -> Iterator[ET.Element]:
 
 
 def _id(case: ET.Element) -> str:
-    """The test's id, from its file, class and name."""
-    file = case.get("file", "")
-    module = file.removesuffix(".py").replace("/", ".")
-    inside = case.get("classname", "").removeprefix(module).strip(".")
-    return "::".join(part for part in (file, inside, case.get("name", "")) if part)
+    """The test's id, from what the report calls its class: folders, file, classes.
+
+    (The file that the report names may be Hypothesis's own.)
+    """
+    parts = case.get("classname", "").split(".")
+    at = next(i for i in range(1, len(parts) + 1) if Path(*parts[:i]).with_suffix(".py").is_file())
+    file = Path(*parts[:at]).with_suffix(".py")
+    return "::".join([str(file), *parts[at:], case.get("name", "")])
 
 
 def _replay(number: int, test: str) -> str:

@@ -82,9 +82,9 @@ def test_every_jar_pattern_finds_a_jar_of_the_installed_pyspark() -> None:
 
 
 def test_missing_pyspark_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the jars the sentence names the extra that brings them."""
+    """Without the jars the sentence names the package that brings them."""
     monkeypatch.setattr(zookeeper.util, "find_spec", lambda _: None)
-    with pytest.raises(SkidwayError, match=r"skidway\[zookeeper\]"):
+    with pytest.raises(SkidwayError, match=r"pip install .*pyspark"):
         zookeeper.jars()
 
 
