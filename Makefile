@@ -149,14 +149,14 @@ DEALT := -n $(PROCESSES) --dist loadgroup
 
 # One suite, whole.
 unit model: install-dev
-	@$(call PYTEST,$@,$(COMPUTING) tests/$@)
+	@$(call PYTEST,$@,$(COMPUTING) -m 'not foreign' tests/$@)
 
 crash conformance e2e: install-dev peers
 	@$(call PYTEST,$@,$(DEALT) -m 'not foreign' tests/$@)
 
 # Python, make and PyPI suffice: random tests in short, and of the others those marked `quick`.
 test: check
-	@$(call PYTEST,test-computing,$(COMPUTING) --short -m 'not slow' tests/unit tests/model)
+	@$(call PYTEST,test-computing,$(COMPUTING) --short -m 'not slow and not foreign' tests/unit tests/model)
 	@$(call PYTEST,test-programs,$(DEALT) -m quick tests/crash tests/conformance tests/e2e)
 
 test-deep: check $(SUITES)

@@ -52,6 +52,7 @@ def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
     return log_start(broker)
 
 
+@pytest.mark.quick
 def test_segments_wait_for_their_readers(
     broker: SkidwayBroker, zookeeper_client: KazooClient
 ) -> None:

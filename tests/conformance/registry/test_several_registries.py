@@ -137,7 +137,8 @@ def _more(answered: dict[int, int], count: int) -> None:
 
 def _put(url: str, path: str, document: Any) -> None:
     body = json.dumps(document).encode()
-    request = urllib.request.Request(url + path, body, method="PUT")
+    headers = {"Content-Type": "application/vnd.schemaregistry.v1+json"}
+    request = urllib.request.Request(url + path, body, headers, method="PUT")
     with urllib.request.urlopen(request, timeout=60) as answer:
         assert answer.status == 200
 

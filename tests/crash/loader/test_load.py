@@ -130,6 +130,7 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
     assert loading.state("staging/*") == [], "each start tidies up what the one before left"
 
 
+@pytest.mark.quick
 def test_two_at_once(loading: Loading) -> None:
     """Of two loaders at once one wins each load; both end well, every row is there once."""
     fill(loading, 0, 3000)
@@ -188,6 +189,7 @@ def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
     assert identities(loading.rows()) == lines(5, (1,))
 
 
+@pytest.mark.quick
 def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
     """A topic of the same name with another id is refused by name; nothing is changed."""
     fill(loading, 0, 100)
@@ -209,6 +211,7 @@ def with_the_same_name(loading: Loading) -> None:
         assert client.create_topics([NewTopic(loading.topic, 2, 1)]) == {loading.topic: None}
 
 
+@pytest.mark.quick
 def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
     """An output whose manifests are behind what was published is an older copy: it is not
     continued, because its numbers would be used twice."""
@@ -225,6 +228,7 @@ def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
     assert "older copy" in done.stderr
 
 
+@pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
     """When the batch below is not the one that was loaded the partition stops by name, and the
     other one goes on."""
