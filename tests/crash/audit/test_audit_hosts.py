@@ -168,7 +168,6 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
     broker.program.kill()
 
 
-@pytest.mark.quick
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
     """0 with lines and without, on the cluster and on the store; 1 with the agent stopped, and with
     a counter that does not count."""
@@ -221,7 +220,6 @@ def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) 
     assert fleet.wait("--bootstrap-server", nobody)[0] == 3
 
 
-@pytest.mark.quick
 def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
@@ -248,7 +246,6 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     assert fleet.collector.stop() == 0
 
 
-@pytest.mark.quick
 def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
     """Without a restart; a bad one changes nothing, is said once and by /health, until it is good.
     A host that goes is retired, one that comes back is expected again."""
