@@ -14,7 +14,7 @@ import time
 
 from bench.fleet_load import PARTITIONS
 from bench.machine import cpu_seconds, resident_mb
-from bench.measure import Row, Table
+from bench.measure import Table
 from bench.produce import create
 from bench.scale import scaled
 from bench.sites import Brokers
@@ -24,7 +24,6 @@ RATES = (1_000, 2_000)
 SECONDS = scaled(10, 2)
 ROUNDS = scaled(2, 1)
 QUANTILES = ("p50", "p99", "p99.9")
-PEER = "Apache Kafka 4.1"
 
 
 def run(brokers: Brokers) -> Table:
@@ -41,23 +40,16 @@ def run(brokers: Brokers) -> Table:
             for name in brokers.addresses:
                 found[name].append(measured(brokers, name, topic, rate))
         for what in QUANTILES:
-            add(table, f"{rate:,} requests/s, {what}", "ms", found, what)
-        add(table, f"{rate:,} requests/s, CPU of the broker", "ms a second", found, "cpu")
-        add(table, f"{rate:,} requests/s, memory", "MB", found, "rss")
+            table.beside(f"{rate:,} requests/s, {what}", "ms", found, what)
+        table.beside(f"{rate:,} requests/s, CPU of the broker", "ms a second", found, "cpu")
+        table.beside(f"{rate:,} requests/s, memory", "MB", found, "rss")
     back: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}
     for _ in range(ROUNDS):
         for name in brokers.addresses:
             back[name].append(returned(brokers, name, topic))
     for what in ("p50", "p99", "max"):
-        add(table, f"all clients back after a restart, {what}", "ms", back, what)
+        table.beside(f"all clients back after a restart, {what}", "ms", back, what)
     return table
-
-
-def add(
-    table: Table, name: str, unit: str, found: dict[str, list[dict[str, float]]], what: str
-) -> None:
-    ours, peer = (tuple(each[what] for each in found[side]) for side in ("skidway", "kafka"))
-    table.add(Row(name, unit, ours, peer, PEER))
 
 
 def measured(brokers: Brokers, name: str, topic: str, rate: int) -> dict[str, float]:

@@ -6,7 +6,7 @@ import csv
 import datetime
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -62,6 +62,10 @@ class Row:
         return statistics.median(self.ours) / peer if peer else math.inf
 
 
+Runs = Mapping[str, Sequence[Mapping[str, float]]]
+"""By side, what each of its runs gave: figures by name."""
+
+
 @dataclass(slots=True)
 class Table:
     """A benchmark of ours beside one peer, with their ratio."""
@@ -77,6 +81,13 @@ class Table:
         """Take a row in, and show it at once."""
         self.rows.append(row)
         print(line(row), flush=True)
+
+    def beside(
+        self, name: str, unit: str, runs: Runs, figure: str, peer_name: str = "Apache Kafka 4.1"
+    ) -> None:
+        """Take one figure of many runs of "skidway" and "kafka" in."""
+        ours, peer = (tuple(each[figure] for each in runs[side]) for side in ("skidway", "kafka"))
+        self.add(Row(name, unit, ours, peer, peer_name))
 
     def markdown(self) -> str:
         head = "| what | ours (min-max) | peer (min-max) | ratio |\n|---|---|---|---|\n"

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from bench.measure import Row, Table
+from bench.measure import Table
 from bench.produce import create
 from bench.scale import scaled
 from bench.sites import Brokers
@@ -24,7 +24,6 @@ NEIGHBOURS = 20
 RATE = 50
 SECONDS = scaled(10, 2)
 ROUNDS = scaled(3, 1)
-PEER = "Apache Kafka 4.1"
 QUANTILES = ("p50", "p99", "max")
 CASES = {
     "alone": "",
@@ -42,17 +41,10 @@ def run(brokers: Brokers) -> Table:
             for name, address in brokers.addresses.items():
                 found[name].append(measured(address, kind))
         for what in QUANTILES:
-            add(table, f"{case}: {what}", "ms", found, what)
+            table.beside(f"{case}: {what}", "ms", found, what)
         if kind:
-            add(table, f"{case}: answered to these", "requests/s", found, "requests_per_s")
+            table.beside(f"{case}: answered to these", "requests/s", found, "requests_per_s")
     return table
-
-
-def add(
-    table: Table, name: str, unit: str, found: dict[str, list[dict[str, float]]], what: str
-) -> None:
-    ours, peer = (tuple(each[what] for each in found[side]) for side in ("skidway", "kafka"))
-    table.add(Row(name, unit, ours, peer, PEER))
 
 
 def measured(address: str, kind: str) -> dict[str, float]:

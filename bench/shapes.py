@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from bench.machine import cpu_seconds, resident_mb, warm_memory
-from bench.measure import Row, Table
+from bench.measure import Table
 from bench.produce import create
 from bench.scale import scaled
 from bench.sites import Brokers
@@ -21,7 +21,6 @@ from bench.sites import Brokers
 MB_A_RUN = scaled(150, 3)
 PARTITIONS = 6
 ROUNDS = scaled(3, 1)
-PEER = "Apache Kafka 4.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +55,11 @@ def run(brokers: Brokers) -> Table:
         for _ in range(ROUNDS):
             for name in brokers.addresses:
                 found[name].append(measured(brokers, name, shape))
-        add(table, shape.name, "MB/s", found, "rate")
+        table.beside(shape.name, "MB/s", found, "rate")
         if shape is PLAIN:
-            add(table, f"{shape.name}: CPU of the broker", "s a GB", found, "cpu")
-            add(table, f"{shape.name}: memory of the broker", "MB", found, "rss")
+            table.beside(f"{shape.name}: CPU of the broker", "s a GB", found, "cpu")
+            table.beside(f"{shape.name}: memory of the broker", "MB", found, "rss")
     return table
-
-
-def add(
-    table: Table, name: str, unit: str, found: dict[str, list[dict[str, float]]], what: str
-) -> None:
-    ours, peer = (tuple(each[what] for each in found[side]) for side in ("skidway", "kafka"))
-    table.add(Row(name, unit, ours, peer, PEER))
 
 
 def measured(brokers: Brokers, name: str, shape: Shape) -> dict[str, float]:
