@@ -80,9 +80,6 @@ def _open(opening: Opening) -> Recovered:
         if at and _is_left_over(segments[at:], end_offset, opening):
             segments = _drop_empty(segments[:at], segments[at:])
             break
-        if at and _was_never_reached(segments[at:], end_offset, opening):
-            segments = _set_aside(segments[:at], segments[at:], opening, account)
-            break
         _check_joint(segment, end_offset, opening)
         end_offset = _check_segment(segment, following, opening, account)
         if account.cut_bytes:
@@ -149,17 +146,6 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
         return False
     base = segments[0].base_offset
     return base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base))
-
-
-def _was_never_reached(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
-    """Whether the log in front of these ends too early because its end was not flushed.
-
-    Then nothing in them was flushed either, although they were written.
-    """
-    base = segments[0].base_offset
-    if opening.clean or end_offset < opening.recovery_point or opening.may_miss(end_offset, base):
-        return False
-    return base > end_offset and sum(each.size > 0 for each in segments) <= SET_ASIDE_MAX
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:

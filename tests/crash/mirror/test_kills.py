@@ -49,10 +49,12 @@ def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
     waiting = eventually(lambda: clusters.here.mirror()["waiting"], what="it is named")
     assert waiting == {"dc1.logs-0": "the log refused a write"}
     assert clusters.here.ends("dc1.logs") == {0: 18}
-    assert clusters.here.health()["ok"] is True
+    health = clusters.here.health()
+    assert (health["ok"], len(health["full_log_dirs"])) == (False, 1)
     resource.prlimit(pid, resource.RLIMIT_FSIZE, unlimited)
     clusters.mirrored("logs")
     clusters.same("logs")
+    assert clusters.here.health()["ok"] is True
     assert clusters.here.mirror()["waiting"] == {}
     clusters.here.crash()
     clusters.source.produce("logs", 1)
