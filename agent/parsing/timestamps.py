@@ -2,9 +2,11 @@
 
 Formats are Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and %%,
 with Python's rules (white space stands for one or more blanks, numbers may lack their leading zero,
-letters match in both cases, names are English; a leap second, :60, is the second after :59). Three
-names stand for formats that have no directive: `rfc3339` (fraction and zone may be missing),
-`epoch` (seconds, with or without a fraction) and `epoch_ms`.
+letters match in both cases, names are English; a leap second, :60, is the second after :59), but
+one: each number takes all the digits that it may, so numbers side by side (%y%m%d) need their
+leading zeros, where Python would guess which of them lacks one. Three names stand for formats that
+have no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds, with or without a
+fraction) and `epoch_ms`.
 
 A format without a year means the latest year in which the time is at most a day after `now_ms`, the
 moment at which the line was read; so the same line read again with the same `now_ms` gives the same

@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pyarrow as pa
@@ -104,9 +105,18 @@ def test_an_unknown_zone_is_refused() -> None:
         TimeFormat("%d %m %Y", "Mars/Olympus")
 
 
+def test_numbers_side_by_side_need_their_leading_zeros() -> None:
+    """Which of them lacks a digit is not guessed: Python reads the 10th of January here."""
+    texts = pa.array(["000110 000000", "00110 000000", "001110 0000"])
+    found, good = TimeFormat(SIDE_BY_SIDE).parse(texts, NOW_MS)
+    assert good.tolist() == [True, False, False]
+    assert found[0] == reference(texts[0].as_py(), SIDE_BY_SIDE)
+
+
+SIDE_BY_SIDE = "%y%m%d %H%M%S"
 FORMATS = (
     "%Y-%m-%d %H:%M:%S,%f",
-    "%y%m%d %H%M%S",
+    SIDE_BY_SIDE,
     "%a %b %d %H:%M:%S %Y",
     "%d/%b/%Y:%H:%M:%S %z",
     "%A %B %d %I:%M:%S %p %Y",
@@ -133,9 +143,13 @@ def test_a_column_is_read_as_strptime_reads_each(format: str, cases: list) -> No
     found, good = TimeFormat(format).parse(pa.array(texts), NOW_MS)
     for text, moment_ms, fine in zip(texts, found.tolist(), good.tolist(), strict=True):
         expected = reference(text, format)
-        if expected == "leap":
+        if expected == "leap" or (format == SIDE_BY_SIDE and not fine and lacks_a_digit(text)):
             continue
         assert (moment_ms if fine else None) == expected, text
+
+
+def lacks_a_digit(text: str) -> bool:
+    return any(len(digits) < 6 for digits in re.findall(r"\d+", text))
 
 
 def reference(text: str, format: str) -> int | str | None:
