@@ -47,6 +47,20 @@ def handed_out(output: str) -> dict[int, list[int]]:
     return found
 
 
+def turns(output: str) -> dict[int, list[tuple[int, int]]]:
+    """From when to when it read a partition, each time that it had claimed it (monotonic ns)."""
+    found: dict[int, list[list[int]]] = {}
+    for line in output.splitlines():
+        if line.startswith("{") and '"consumer_claimed"' in line:
+            partition = int(json.loads(line)["tp"].rpartition("-")[2])
+            found.setdefault(partition, []).append([])
+        for partition, _, at, _ in _rows(line):
+            found[partition][-1].append(at)
+    return {
+        partition: [(turn[0], turn[-1]) for turn in each if turn] for partition, each in found.items()
+    }
+
+
 def _rows(output: str) -> list[tuple[int, int, int, str]]:
     rows = [line.split(" ", 3) for line in output.splitlines() if line[:1].isdigit()]
     return [(int(row[0]), int(row[1]), int(row[2]), row[3]) for row in rows if len(row) == 4]

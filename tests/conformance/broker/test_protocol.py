@@ -260,7 +260,7 @@ def test_the_coordinator_is_this_broker(skidway_broker: SkidwayBroker) -> None:
         transaction = FindCoordinatorRequest(key="t", key_type=TRANSACTION)
         answer = client.ask(transaction, 3, FindCoordinatorResponse)
         assert isinstance(answer, FindCoordinatorResponse)
-        assert answer.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+        assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def test_versions_are_those_registered(skidway_broker: SkidwayBroker) -> None:
