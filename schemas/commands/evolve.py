@@ -63,7 +63,10 @@ def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
     except RegistryRefused as refused:
         if refused.status != INCOMPATIBLE:
             raise
-        return verdict(client, asked, None)
+        why = verdict(client, asked, None)
+        if why.is_good:  # somebody has made it so since; it is not registered all the same
+            raise
+        return why
     found = client.lookup(asked.subject, asked.text, asked.takes)
     version = None if found is None else found.version
     _say_second_opinion(asked)
