@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from loader.settings import LoaderSettings
+from skidway import java
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """The driver only hands out slices: rows never pass through it, and most of its life is its start,
@@ -46,7 +47,10 @@ def log4j_properties(file: Path | None) -> str:
         f"appender.a.layout.pattern = {pattern}",
     ]
     if file:
-        lines += [f"appender.a.fileName = {file.absolute()}", "appender.a.append = true"]
+        lines += [
+            f"appender.a.fileName = {java.escaped(file.absolute())}",
+            "appender.a.append = true",
+        ]
     return "\n".join(lines) + "\n"
 
 

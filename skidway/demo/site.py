@@ -35,6 +35,7 @@ DEFAULT_PORTS = {
     "zookeeper.metrics": 9106,
     "count-dc1.metrics": 9114,
     "count-offline.metrics": 9124,
+    "loader.metrics": 9105,
 }
 
 
@@ -182,6 +183,7 @@ class Site:
             "bucket.ms": self.timing.bucket_ms,
             "spark.master": "local[2]",
             "spark.log.file": str(self.logs / "spark.log"),
+            "metrics.listener": self.address("loader.metrics"),
         }
 
     def _audit(self) -> dict[str, Any]:

@@ -50,6 +50,8 @@ ORDER_SCHEMA = {
 AT_REST_S = 10.0
 """A file that was not written for so long may end without a line end for good."""
 
+FileKey = tuple[int, int] | str
+
 OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
     "skidway-logs", "zookeeper-logs", "spark-logs", "app-logs",
 )  # fmt: skip
@@ -113,14 +115,24 @@ def given(patterns: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def tailed(found: Sequence[Mapping[str, Any]]) -> list[Path]:
-    """Every file that the sources' patterns match now."""
+    """Every file that the sources' patterns match now, by one of its names."""
     paths = {
         Path(path)
         for source in found
         for pattern in source["paths"]
         for path in glob.glob(pattern, recursive=True)
     }
-    return sorted(path for path in paths if path.is_file())
+    files = {file_of(path): path for path in sorted(paths, reverse=True) if path.is_file()}
+    return sorted(files.values())
+
+
+def file_of(path: Path) -> FileKey:
+    """What the names of one file have in common, links among them; the path where nothing is."""
+    try:
+        stamp = path.stat()
+    except OSError:
+        return str(path)
+    return stamp.st_dev, stamp.st_ino
 
 
 def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:

@@ -92,8 +92,7 @@ class Trial(Demo):
         return sorted({*super().tailed(), *writer.files(self.site.written)})
 
     def drain(self) -> None:
-        size = sum(self.outcome.sizes.values())
-        self._until(lambda: _settled(self._agent()) >= size, "the agent")
+        self._until(self.is_settled, "the agent")
         super().drain()
 
     def load(self) -> None:

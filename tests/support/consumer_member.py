@@ -57,7 +57,8 @@ def turns(output: str) -> dict[int, list[tuple[int, int]]]:
         for partition, _, at, _ in _rows(line):
             found[partition][-1].append(at)
     return {
-        partition: [(turn[0], turn[-1]) for turn in each if turn] for partition, each in found.items()
+        partition: [(turn[0], turn[-1]) for turn in each if turn]
+        for partition, each in found.items()
     }
 
 

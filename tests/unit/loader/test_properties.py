@@ -29,6 +29,13 @@ def test_the_log_file_has_the_line_that_is_tailed() -> None:
     assert re.fullmatch(SPARK_LINE, line)
 
 
+def test_a_log_file_of_any_name_is_the_one_that_is_meant() -> None:
+    """Java reads the properties as Latin-1, with escapes."""
+    assert r"fileName = /ö/spark.log".replace("ö", "\\u00f6") in log4j_properties(
+        Path("/ö/spark.log")
+    )
+
+
 def test_properties_of_the_operator_win(tmp_path: Path) -> None:
     """Every Spark property can be set, ours included."""
     given = properties(settings(spark_conf={"spark.ui.enabled": "true", "x": "y"}), tmp_path)

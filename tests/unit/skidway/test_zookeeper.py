@@ -36,6 +36,13 @@ def test_alone_it_binds_to_loopback_and_names_no_servers() -> None:
     assert not any(line.startswith("server.") for line in lines)
 
 
+def test_a_directory_of_any_name_is_the_one_that_is_meant() -> None:
+    """Java reads both files as Latin-1, with escapes: what lies outside of ASCII is escaped."""
+    odd = settings("dataDir=/dät\\a/🌲", "log.file=/log/ö.log")
+    assert r"dataDir=/d\u00e4t\\a/\ud83c\udf32" in zookeeper.config_text(odd)
+    assert r"fileName = /log/\u00f6.log" in zookeeper.logging_text(odd)
+
+
 def test_ensemble_members_are_passed_through() -> None:
     """server.N keys arrive as ZooKeeper wants them."""
     text = zookeeper.config_text(

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from skidway.demo import summary
+from skidway.demo import sources, summary
 from skidway.demo.flow import Outcome
 from skidway.demo.kills import Kill
 from skidway.demo.writer import Tally
 
 FILE = {
     "path": "/w/a.log", "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 0,
-    "uncertain": 0,
+    "uncertain": 0, "begin": 0,
 }  # fmt: skip
 GOOD = Kill("agent", "met", "cost", 0, 1.0)
 
@@ -54,6 +54,24 @@ def test_all_has_to_agree() -> None:
 def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
     """A row too few or too many, a byte, a topic without rows, a kill that cost something."""
     assert not outcome(**changed).is_complete
+
+
+def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
+    """A file that grew behind its closure has a new id, and the old one leaves the ledger."""
+    grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
+    assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
+    assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete
+    assert not outcome(sizes={Path("/w/a.log"): 141}, ledger=[grown]).is_complete
+
+
+def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:
+    """A link and its target, or two names of one inode, are tailed once and accounted for once."""
+    real, link, other = tmp_path / "b.log", tmp_path / "a.log", tmp_path / "c.log"
+    real.write_bytes(b"x" * 100)
+    link.symlink_to(real)
+    other.hardlink_to(real)
+    assert sources.tailed([{"paths": [str(tmp_path / "*.log")]}]) == [link]
+    assert outcome(sizes={link: 100}, ledger=[FILE | {"path": str(other)}]).is_complete
 
 
 def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
