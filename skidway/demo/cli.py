@@ -15,7 +15,7 @@ from skidway.demo.site import Site, reserve_ports
 from skidway.demo.supervisor import Stopped
 from skidway.demo.trial import Trial
 from skidway.errors import UsageError
-from skidway.files import DirectoryLock, make_directory
+from skidway.files import DirectoryLock, make_directory, write_atomically
 from skidway.ports import Reservation
 
 FOLDER = Path("skidway-demo")
@@ -58,8 +58,24 @@ def _run(args: argparse.Namespace) -> int:
     folder = args.dir.absolute()
     make_directory(folder)
     with DirectoryLock(folder), Reservation() as kept:
+        keep_kind(folder, "quick" if args.quick else "full")
         site = Site(folder, reserve_ports(kept), args.hdfs or str(folder / "hdfs"))
         return _play(site, args)
+
+
+def keep_kind(folder: Path, kind: str) -> None:
+    """Holds a folder to one kind of demo. Raises UsageError where it is of the other one.
+
+    An agent that is no longer told of a file which has grown declares its end lost, rightly.
+    """
+    note = folder / "kind"
+    if not note.exists():
+        write_atomically(note, f"{kind}\n".encode())
+    elif (began := note.read_text().strip()) != kind:
+        raise UsageError(
+            f"{folder} holds a {began} demo, and this is a {kind} one: name another folder, as "
+            f"with --dir {FOLDER}-{kind}"
+        )
 
 
 def _play(site: Site, args: argparse.Namespace) -> int:
