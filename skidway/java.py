@@ -55,8 +55,8 @@ def find(environ: Mapping[str, str] = os.environ) -> Java:
         return bundled(environ)
     if chosen:
         return _named(Path(chosen))
-    for command in _on_machine(environ):
-        java = probe(command)
+    for command, home in _on_machine(environ):
+        java = probe(command, home)
         if java is not None and java.version >= VERSION_MIN:
             return java
     return bundled(environ)
@@ -67,8 +67,12 @@ def environment(java: Java) -> dict[str, str]:
     return {"JAVA_HOME": str(java.home)}
 
 
-def probe(command: Path) -> Java | None:
-    """Starts a java command to ask for its version; None if it does not start."""
+def probe(command: Path, home: Path | None = None) -> Java | None:
+    """Starts a java command to ask for its version; None if it does not start.
+
+    home: the directory that it was named by; without one it is what Java itself says. The two
+    differ where bin/java is a script around another Java, such as ours.
+    """
     try:
         answer = subprocess.run(
             [command, "-XshowSettings:properties", "-version"],
@@ -80,7 +84,7 @@ def probe(command: Path) -> Java | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     said = parse_properties(answer.stderr.decode("utf-8", "replace"))
-    return None if said is None else Java(command, said[0], "machine", said[1])
+    return None if said is None else Java(command, said[0], "machine", home or said[1])
 
 
 def parse_properties(text: str) -> tuple[int, Path] | None:
@@ -131,8 +135,7 @@ def script(real: Path) -> bytes:
 
 
 def _named(path: Path) -> Java:
-    command = path / "bin" / "java" if path.is_dir() else path
-    java = probe(command)
+    java = probe(path / "bin" / "java", path) if path.is_dir() else probe(path)
     if java is None:
         raise SkidwayError(f"SKIDWAY_JAVA={path} is no Java that starts: {HOW_TO_GET_ONE}")
     if java.version < VERSION_MIN:
@@ -143,11 +146,11 @@ def _named(path: Path) -> Java:
     return java
 
 
-def _on_machine(environ: Mapping[str, str]) -> Iterator[Path]:
+def _on_machine(environ: Mapping[str, str]) -> Iterator[tuple[Path, Path | None]]:
     if home := environ.get("JAVA_HOME"):
-        yield Path(home) / "bin" / "java"
+        yield Path(home) / "bin" / "java", Path(home)
     if found := shutil.which("java", path=environ.get("PATH", os.defpath)):
-        yield Path(found)
+        yield Path(found), None
 
 
 def script_home(real: Path, environ: Mapping[str, str]) -> Path:

@@ -62,6 +62,16 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
     assert java.environment(found) == {"JAVA_HOME": str(tmp_path / "path")}
 
 
+def test_a_java_home_that_holds_a_script_stays_the_java_home(tmp_path: Path) -> None:
+    """A load that another one's process starts finds our start script as JAVA_HOME: it goes on
+    starting Java by it, not by the home that the Java behind it names."""
+    behind = fake_java(tmp_path / "real", "21")
+    home = java.script_home(behind, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    for named in ("JAVA_HOME", "SKIDWAY_JAVA"):
+        found = java.find({named: str(home), "PATH": "/nonexistent"})
+        assert (found.command, found.home) == (home / "bin" / "java", home)
+
+
 def test_named_java_is_taken_or_refused(tmp_path: Path) -> None:
     """SKIDWAY_JAVA names a command or a home; one too old or none is refused, not passed over."""
     command = fake_java(tmp_path / "a", "17")
