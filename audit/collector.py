@@ -43,7 +43,6 @@ MEASURE_EVERY_S = 15.0
 MEASURED_BUCKETS = 60
 MEASURE_SHARE = 20  # measuring takes at most a twentieth of the time
 RETRY_S = 1.0
-REQUEST_TIMEOUT_MS = 10_000
 UNHEALTHY_AFTER_S = 60.0
 STOP_WITHIN_S = 5
 CONCURRENT_MAX = 64
@@ -133,7 +132,6 @@ class _Loop:
             with Client(
                 self._settings.bootstrap_servers,
                 client_id="skidway-audit",
-                request_timeout_ms=REQUEST_TIMEOUT_MS,
                 clock=self._clock,
             ) as client:
                 collection = Collection(client, Fetcher(client), self._ledger, self._clock)

@@ -30,7 +30,6 @@ DATABASE = "counter.db"
 TURN_MS = 200
 FLUSH_WITHIN_S = 10.0
 RETRY_S = 1.0
-REQUEST_TIMEOUT_MS = 10_000
 HEARTBEAT = "heartbeat"
 
 _log = log.get(__name__)
@@ -46,7 +45,6 @@ def run_counter(
         Client(
             settings.bootstrap_servers,
             client_id=f"skidway-count-{settings.tier}",
-            request_timeout_ms=REQUEST_TIMEOUT_MS,
             clock=clock,
         ) as client,
     ):

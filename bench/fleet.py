@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from bench.fleet_load import PARTITIONS
+from bench.fleet_load import PARTITIONS, PATIENCE_S
 from bench.machine import cpu_seconds, resident_mb
 from bench.measure import Table
 from bench.produce import create
@@ -49,6 +49,7 @@ def run(brokers: Brokers) -> Table:
             back[name].append(returned(brokers, name, topic))
     for what in ("p50", "p99", "max"):
         table.beside(f"all clients back after a restart, {what}", "ms", back, what)
+    table.beside(f"not back within {PATIENCE_S:.0f} s", "clients", back, "missing")
     return table
 
 

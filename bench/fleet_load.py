@@ -194,18 +194,20 @@ class Storm:
         self._begin = time.perf_counter()
 
     def run(self) -> dict[str, float]:
-        """How long each waited, in ms, from the first connection that anybody got."""
-        while len(self._served) < self._count:
-            if self._now() > PATIENCE_S:
-                raise RuntimeError(f"{self._count - len(self._served)} clients were never served")
+        """How long each waited, in ms, from the first connection that anybody got; those that were
+        not back within PATIENCE_S count as back then, and their number is `missing`."""
+        while len(self._served) < self._count and self._now() < PATIENCE_S:
             self._dial()
             for fd, event in self._poll.poll(0.02, 1000):
                 try:
                     self._serve(fd, event)
                 except OSError:
                     self._lost(fd)
-        assert self._first is not None
-        return quantiles([at - self._first for at in self._served])
+        if self._first is None:
+            raise RuntimeError("nobody got a connection")
+        missing = self._count - len(self._served)
+        waited = [at - self._first for at in self._served] + [PATIENCE_S] * missing
+        return {"missing": missing, **quantiles(waited)}
 
     def _now(self) -> float:
         return time.perf_counter() - self._begin

@@ -30,11 +30,11 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 from skidway.kafka.types import TopicPartition
 
-ALIKE_COST = 5
-"""Of a request that goes the short way, its bytes apart, in microseconds: they are all the same,
-and a look at the clock would cost a part of it. Others are measured."""
 REQUEST_COST = 20
-"""Least cost of another one: what it costs outside of its handler."""
+"""Of a request outside of its handler, in microseconds: receiving, writing, answering."""
+ALIKE_COST = REQUEST_COST + 5
+"""Of a request that goes the short way: they are all the same, and a look at the clock would cost a
+part of it. Others are measured."""
 DISK_FULL = "DiskFull"
 """The reason of batches that were refused for want of space, beside the names of exceptions."""
 _log = log.get(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from schemas.avro_schema import parse
@@ -20,7 +21,7 @@ from schemas.commands.verdict import Asked, Verdict, local_verdict, verdict
 from schemas.compatibility import Level
 from schemas.second_opinion import second_opinion
 from skidway.cli.output import print_json
-from skidway.errors import SkidwayError, UsageError
+from skidway.errors import SkidwayError, Unreachable, UsageError
 
 INCOMPATIBLE = 409
 
@@ -53,7 +54,7 @@ def _register(args: argparse.Namespace) -> int:
     asked = _schemas(args)
     client = connect(args)
     act = _would_register if args.dry_run else _registered
-    return _every(args, [act(client, each) for each in asked])
+    return _every(args, asked, lambda each: act(client, each))
 
 
 def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
@@ -94,13 +95,15 @@ def _check(args: argparse.Namespace) -> int:
     asked = _schemas(args)
     version = None if args.version is None else version_number(args.version)
     client = connect(args)
-    found = []
-    for each in asked:
+
+    def check(each: Asked) -> Verdict:
         if not args.new_subject:
             _check_known(client, each.subject)
-        found.append(verdict(client, each, version))
+        found = verdict(client, each, version)
         _say_second_opinion(each)
-    return _every(args, found)
+        return found
+
+    return _every(args, asked, check)
 
 
 def _check_files(args: argparse.Namespace) -> int:
@@ -108,19 +111,37 @@ def _check_files(args: argparse.Namespace) -> int:
         raise UsageError("--against OLD takes one FILE, and neither subject nor registry.")
     old, (new,) = checked_text(args.against), args.names
     text = checked_text(new)
+    asked = Asked(new, text, ())
     found = local_verdict(args.against, parse(old), parse(text), Level(args.level))
-    _say_second_opinion(Asked(new, text, ()))
-    return _every(args, [found])
+    _say_second_opinion(asked)
+    return _every(args, [asked], lambda _: found)
 
 
-def _every(args: argparse.Namespace, found: list[Verdict]) -> int:
-    """Prints them; the exit status is bad where one is."""
-    if args.json:
-        documents = [each.document for each in found]
-        print_json(documents if args.by_name else documents[0])
-    else:
-        sys.stdout.write("".join(each.text for each in found))
+def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], Verdict]) -> int:
+    """Does it for each and prints what came of it, also if the registry goes away midway; the exit
+    status is bad where one is."""
+    found: list[Verdict] = []
+    try:
+        for each in asked:
+            found.append(_one_of_several(each, act) if args.by_name else act(each))
+            if not args.json:
+                sys.stdout.write(found[-1].text)
+    finally:
+        if args.json and found:
+            documents = [each.document for each in found]
+            print_json(documents if args.by_name else documents[0])
     return 0 if all(each.is_good for each in found) else 1
+
+
+def _one_of_several(asked: Asked, act: Callable[[Asked], Verdict]) -> Verdict:
+    """One that cannot be answered does not keep the others from theirs. Raises `Unreachable`."""
+    try:
+        return act(asked)
+    except Unreachable:
+        raise
+    except SkidwayError as error:
+        document = {"subject": asked.subject, "error": str(error)}
+        return Verdict(False, document, f"{asked.subject}: {error}\n")
 
 
 def _schemas(args: argparse.Namespace) -> list[Asked]:

@@ -44,6 +44,8 @@ PROGRAMS = (
     ("agent", ("agent", "run")),
 )
 COMMANDS = dict(PROGRAMS)
+DONE = ("acknowledged", "rejected", "filtered")
+UNDONE = ("lost", "uncertain")
 
 Offsets = dict[TopicPartition, int]
 
@@ -64,9 +66,20 @@ class Outcome:
     tiers: Tiers = field(default_factory=Tiers)
 
     @property
+    def tally(self) -> dict[str, int]:
+        """Bytes by fate: of the files that were tailed this time; what was lost, of any file."""
+        tailed = {sources.file_of(path) for path in self.sizes}
+        done = dict.fromkeys((*DONE, *UNDONE), 0)
+        for row in self.ledger:
+            is_tailed = sources.file_of(sources.path_of(row["path"])) in tailed
+            for fate in (*DONE, *UNDONE) if is_tailed else UNDONE:
+                done[fate] += row[fate]
+        return done
+
+    @property
     def unaccounted(self) -> dict[Path, int]:
         """Bytes of the tailed files, up to the cut-off, that the ledger does not account for."""
-        done = settled(self.ledger, ("acknowledged", "rejected", "filtered"))
+        done = settled(self.ledger, DONE)
         left = {
             path: size - done.get(sources.file_of(path), 0) for path, size in self.sizes.items()
         }
@@ -112,7 +125,7 @@ def settled(
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
     for row in ledger:
-        file = sources.file_of(Path(row["path"]))
+        file = sources.file_of(sources.path_of(row["path"]))
         done[file] = done.get(file, 0) + sum(row[fate] for fate in fates)
         begins[file] = min(begins.get(file, row["begin"]), row["begin"])
     return {file: count + begins[file] for file, count in done.items()}
@@ -174,9 +187,9 @@ class Demo:
     def cut_off(self) -> None:
         """Writes down up to where every file is to be read, while the agent stands still."""
         self.supervisor.stop("agent")
-        read = {file["path"]: file["position"] for file in self.ledger()}
+        read = {sources.path_of(file["path"]): file["position"] for file in self.ledger()}
         self.outcome.sizes = {
-            path: max(sources.size_to_cut(path), read.get(str(path), 0)) for path in self.tailed()
+            path: max(sources.size_to_cut(path), read.get(path, 0)) for path in self.tailed()
         }
         self._cut_at(self.outcome.sizes)
         files = len(self.outcome.sizes)
@@ -296,7 +309,7 @@ class Demo:
 
     def is_settled(self) -> bool:
         """Whether every byte up to the cut-off is acknowledged or set apart."""
-        done = settled(self.ledger(), ("acknowledged", "rejected", "filtered", "lost", "uncertain"))
+        done = settled(self.ledger(), (*DONE, *UNDONE))
         wanted = self.outcome.sizes.items()
         return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import glob
 import json
+import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,6 +53,8 @@ AT_REST_S = 10.0
 """A file that was not written for so long may end without a line end for good."""
 
 FileKey = tuple[int, int] | str
+
+_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 
 OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
     "skidway-logs", "zookeeper-logs", "spark-logs", "app-logs",
@@ -133,6 +137,14 @@ def file_of(path: Path) -> FileKey:
     except OSError:
         return str(path)
     return stamp.st_dev, stamp.st_ino
+
+
+def path_of(text: str) -> Path:
+    r"""The path that the agent's ledger means: it escapes bytes that are no UTF-8, as in `\xff`."""
+    if os.path.lexists(text):
+        return Path(text)
+    name = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text))
+    return Path(os.fsdecode(name)) if os.path.lexists(name) else Path(text)
 
 
 def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:

@@ -6,8 +6,9 @@ will begin with. Nothing is written. A state that does not exist yet reads as em
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ _POSITIONS = "SELECT file, position FROM files"
 _FATES = (
     "SELECT coalesce(sum(acknowledged), 0), coalesce(sum(rejected + filtered), 0),"
     " coalesce(sum(lost), 0), coalesce(sum(uncertain), 0) FROM files"
+    " WHERE topic IN (SELECT value FROM json_each(?))"
 )
 _INTENTS = 'SELECT file, max("end") FROM intents GROUP BY file'
 _COUNTED = (
@@ -30,7 +32,7 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """Bytes of all files by what became of them, and what is promised but not acknowledged.
+    """Bytes of some topics by what became of them, and what is promised but not acknowledged.
 
     positions, promised: byte positions by file id; acknowledged_offsets: the last ones.
     """
@@ -63,12 +65,14 @@ class CounterState:
     next_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
-def agent(directory: Path) -> AgentState:
-    """The agent's state, from its state.dir."""
+def agent(directory: Path, topics: Sequence[str]) -> AgentState:
+    """The agent's state, from its state.dir. topics: whose bytes are added up."""
     with _opened(directory / "agent.db") as state:
         if state is None:
             return AgentState()
-        acknowledged, set_apart, lost, uncertain = state.execute(_FATES).fetchone()
+        acknowledged, set_apart, lost, uncertain = state.execute(
+            _FATES, (json.dumps(topics),)
+        ).fetchone()
         return AgentState(
             acknowledged,
             set_apart,

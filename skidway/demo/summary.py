@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +15,6 @@ from skidway.demo.flow import Outcome
 from skidway.demo.site import Site
 
 COLUMNS = ("topic", "agent", "broker", "mirror", "hdfs", "rejects", "verdict")
-FATES = ("acknowledged", "rejected", "filtered", "lost", "uncertain")
 UNACCOUNTED_SHOWN = 5
 
 
@@ -66,14 +67,13 @@ def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 def bytes_sentence(outcome: Outcome) -> str:
     """What became of every byte of the tailed files up to the cut-off."""
     total = sum(outcome.sizes.values())
-    tally = {fate: sum(file[fate] for file in outcome.ledger) for fate in FATES}
-    said = ", ".join(f"{tally[fate]:,} {fate}" for fate in FATES if tally[fate])
+    said = ", ".join(f"{count:,} {fate}" for fate, count in outcome.tally.items() if count)
     begin = f"{total:,} bytes in {len(outcome.sizes)} files at the cut-off; {said or 'nothing'}"
     unaccounted = outcome.unaccounted
     if not unaccounted:
         return f"{begin}; every byte is accounted for."
-    shown = list(unaccounted.items())[:UNACCOUNTED_SHOWN]
-    names = ", ".join(f"{path} ({missing:+,})" for path, missing in shown)
+    found = list(unaccounted.items())[:UNACCOUNTED_SHOWN]
+    names = ", ".join(f"{shown(path)} ({missing:+,})" for path, missing in found)
     return f"{begin}; NOT accounted for: {names}."
 
 
@@ -106,11 +106,11 @@ def rates_sentence(outcome: Outcome) -> str:
 
 
 def shown(path: Path | str) -> str:
-    """A path as one types it here: relative where it lies below the current directory."""
-    try:
-        return str(Path(path).relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+    """A path as one types it here: relative where it lies below the current directory; bytes that
+    are no UTF-8 are escaped."""
+    with contextlib.suppress(ValueError):
+        path = Path(path).relative_to(Path.cwd())
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def query(output: str, outcome: Outcome) -> str:

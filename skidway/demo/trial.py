@@ -303,7 +303,7 @@ class Trial(Demo):
         )
 
     def _agent(self) -> states.AgentState:
-        return states.agent(self.site.data("agent"))
+        return states.agent(self.site.data("agent"), TOPICS)
 
     def _counter(self) -> states.CounterState:
         return states.counter(self.site.data("count-dc1"))

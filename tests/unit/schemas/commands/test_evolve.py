@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from schemas.client import RegistryAdministration
+from skidway.errors import Unreachable
 from support.registry_http import Registry, record
 
 V1 = record(a=None)
@@ -59,6 +61,42 @@ def test_several_files_are_named_after_their_subjects(
     (tmp_path / "empty").mkdir()
     for wrong in (["--by-name", "empty"], ["users"], ["a", "b", "c"]):
         assert run(verb, *wrong).status == 2
+
+
+def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
+    registry: Registry, run: Any, tmp_path: Path
+) -> None:
+    """An unknown subject, or one that may not be written: it is named, and the rest is done."""
+    registry.register("broken", V1)
+    done = run("check", "--by-name", ".")
+    assert done.status == 1
+    assert "must: version 1 does not have this field" in done.out
+    assert "good: no such subject: good" in done.out
+    registry.good("PUT", "/mode/broken", {"mode": "READONLY"})
+    done = run("register", "--by-name", ".", "--json")
+    assert (done.status, done.err) == (1, "")
+    assert [each["subject"] for each in done.document] == ["broken", "good"]
+    assert "error" in done.document[0]
+    assert done.document[1]["id"] == 1
+
+
+def test_what_was_registered_is_said_though_the_registry_goes_away(
+    run: Any, client: RegistryAdministration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Status 3, and the first one's id: nobody has to guess what there is now."""
+    real = client.register
+
+    def register(subject: str, *more: Any) -> int:
+        if subject == "good":
+            raise Unreachable("the registry does not answer")
+        return real(subject, *more)
+
+    monkeypatch.setattr(client, "register", register)
+    done = run("register", "--by-name", "broken.avsc", "good.avsc")
+    assert done.status == 3
+    assert done.out == "broken version 1 has id 1\n"
+    done = run("register", "--by-name", "broken.avsc", "good.avsc", "--json")
+    assert [each["id"] for each in done.document] == [1]
 
 
 @pytest.mark.parametrize("text", ["{", "", '{"type": "nothing"}', "[" * 5000])

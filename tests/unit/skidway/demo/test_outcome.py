@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,27 @@ def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:
     other.hardlink_to(real)
     assert sources.tailed([{"paths": [str(tmp_path / "*.log")]}]) == [link]
     assert outcome(sizes={link: 100}, ledger=[FILE | {"path": str(other)}]).is_complete
+
+
+def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> None:
+    r"""The agent escapes such bytes; a name that holds a literal `\xff` is that name."""
+    for name, text in ((b"a\xff.log", r"a\xff.log"), (rb"b\xff.log", r"b\xff.log")):
+        path = tmp_path / os.fsdecode(name)
+        path.write_bytes(b"x" * 100)
+        assert sources.path_of(str(tmp_path / text)) == path
+        done = outcome(sizes={path: 100}, ledger=[FILE | {"path": str(tmp_path / text)}])
+        assert done.is_complete
+        assert summary.bytes_sentence(done).endswith("every byte is accounted for.")
+        lost = outcome(sizes={path: 101}, ledger=[FILE | {"path": str(tmp_path / text)}])
+        assert f"{text} (+1)" in summary.bytes_sentence(lost).encode().decode()
+
+
+def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
+    """Bytes that were delivered count where the file is tailed; what was lost counts always."""
+    earlier = FILE | {"path": "/w/z.log", "acknowledged": 5, "lost": 7}
+    assert outcome(ledger=[FILE, earlier]).tally == {
+        "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 7, "uncertain": 0,
+    }  # fmt: skip
 
 
 def test_a_torn_line_may_be_a_row_or_a_reject() -> None:

@@ -12,10 +12,10 @@ from skidway.kafka.types import TopicPartition
 
 def test_no_state_reads_as_empty(tmp_path: Path) -> None:
     """Before a program has run, and before it has made its tables."""
-    assert states.agent(tmp_path) == states.AgentState()
+    assert states.agent(tmp_path, ["t"]) == states.AgentState()
     assert states.counter(tmp_path) == states.CounterState()
     with closing(sqlite3.connect(tmp_path / DATABASE)):
-        assert states.agent(tmp_path) == states.AgentState()
+        assert states.agent(tmp_path, ["t"]) == states.AgentState()
 
 
 def test_the_agents_tables_are_read_as_they_are(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_the_agents_tables_are_read_as_they_are(tmp_path: Path) -> None:
         state.execute("INSERT INTO offsets VALUES ('t', 1, 41)")
         state.execute("INSERT INTO intents VALUES (1, 7, 0, 100, 0, 0, x'00', 0)")
         state.execute("INSERT INTO intents VALUES (2, 7, 100, 130, 0, 0, x'00', 0)")
-    found = states.agent(tmp_path)
+    found = states.agent(tmp_path, ["t"])
     assert found.acknowledged_offsets == {TopicPartition("t", 1): 41}
     assert found.intents == 2
     assert found.in_flight == {7: 130}
