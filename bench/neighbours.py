@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -48,7 +49,8 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(address: str, kind: str) -> dict[str, float]:
-    """One run into topics of its own."""
+    """One run into topics of its own, when nothing is left to be written of the one before."""
+    os.sync()
     topic, other = f"good-{time.time_ns()}", f"busy-{time.time_ns()}"
     create(address, topic)
     create(address, other)

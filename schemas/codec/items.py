@@ -79,6 +79,7 @@ class _Blocks:
     def __init__(self, avro: AvroType, column_bytes: int, is_map: bool) -> None:
         self._least = least_bytes(avro) + is_map
         self._width = column_bytes + (_KEY_BYTES if is_map else 0)
+        self._goes_by_rounds = is_map or not _is_arithmetic(avro)
         self._find = _finder(avro, is_map)
 
     def over(self, cursor: Cursor) -> Blocks:
@@ -97,6 +98,11 @@ class _Blocks:
                 part.fail(np.ones(len(rows), bool))
                 cursor.merge(rows, part)
                 break
+            if self._goes_by_rounds and 0 < np.count_nonzero(counts > 1) < ROWS_MIN:
+                part.fail(counts > 1)  # now, before their items are given any room
+                cursor.merge(rows, part)
+                few = np.flatnonzero(counts == 1)
+                rows, part, counts, ends = rows[few], part.select(few), counts[few], ends[few]
             starts = self._find(part, counts)
             part.fail((ends >= 0) & (part.at != ends))
             totals[rows] += counts
@@ -213,6 +219,11 @@ def _fixed_size(avro: AvroType) -> int | None:
         return _SIZES.get(avro.kind)
     sizes = [_fixed_size(each.type) for each in avro.fields]
     return None if None in sizes else sum(size for size in sizes if size is not None)
+
+
+def _is_arithmetic(avro: AvroType) -> bool:
+    """Whether the items of an array are found without passing them one by one."""
+    return avro.kind in _NUMBERS or _fixed_size(avro) is not None
 
 
 def _skipper(avro: AvroType) -> Skip:
