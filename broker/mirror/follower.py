@@ -34,7 +34,7 @@ class Phase(Enum):
 
 
 class Below(NamedTuple):
-    """The batch that ends just below the log end."""
+    """Our last batch: it ends just below the log end, or below a gap that is named."""
 
     base_offset: int
     last_offset: int
@@ -97,13 +97,14 @@ class Follower:
         self._below = below
         self._epoch = -1 if below is None else below.leader_epoch
         self._source_start: int | None = None  # above our end, and not looked at yet
+        self._has_expired = False  # of the gap that is being named: whether all below it is gone
 
     def position(self) -> int:
         """The offset to seek in the source: of the batch below while it has to be checked."""
         if self._source_start is not None:
             return self._source_start
         if self.phase is Phase.CHECKING and self._below is not None:
-            return self.log_end - 1
+            return self._below.last_offset
         return self.log_end
 
     def interrupted(self) -> None:
@@ -129,7 +130,7 @@ class Follower:
             if self._below is not None and found.base_offset <= self.log_end:
                 return self._unverifiable()  # nothing is missing, but what lies below is gone
         elif self.phase is Phase.CHECKING and self._below is not None:
-            if found.base_offset >= self.log_end:
+            if found.base_offset > self._below.last_offset:
                 return self._unverifiable()
             if Below.of(found) != self._below:
                 return self.stop(_difference(self._below, Below.of(found)))
@@ -150,9 +151,16 @@ class Follower:
                 f"the source ends at offset {high_watermark}, below our end {self.log_end}: "
                 "it lost or never had what we hold"
             )
-        if log_start == self.log_end and self._below is not None:
+        if self._below is not None and log_start > self._below.last_offset:
             return self._unverifiable()
         return LookAgain()  # by now it has it: compare
+
+    def nothing_there(self, high_watermark: int) -> NameGap | None:
+        """The source has nothing where it was sought (yet): where it begins there, after it let go
+        of all that it had, the gap does not wait for the next batch to be named."""
+        if self._source_start is None or high_watermark > self._source_start:
+            return None
+        return self._name_gap(self._source_start, EXPIRED)
 
     def stop(self, reason: str) -> Stop:
         """Something that no waiting mends."""
@@ -166,10 +174,16 @@ class Follower:
         self._epoch = header.leader_epoch
 
     def gap_named(self, end: int) -> None:
-        """The gap is written down: go on behind it, where there is nothing below to compare."""
+        """The gap is written down: go on behind it.
+
+        Where the source has not let go of what lies below the gap that is compared again: until
+        the next batch is here nothing else would tell another history.
+        """
         assert self.phase is Phase.NAMING
+        if self._has_expired:
+            self._below = None
         self.phase, self._source_start = Phase.CHECKING, None
-        self.log_end, self._below = end, None
+        self.log_end = end
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
         """As many batches as continue our log; the first that does not is decided on next."""
@@ -199,7 +213,7 @@ class Follower:
         )
 
     def _name_gap(self, end: int, reason: str) -> NameGap:
-        self.phase = Phase.NAMING
+        self.phase, self._has_expired = Phase.NAMING, reason == EXPIRED
         return NameGap(self.log_end, end, reason)
 
     def _unverifiable(self) -> Unverifiable:

@@ -202,6 +202,8 @@ class MirrorSource:
                 known.is_paused = False
                 if not known.is_stopped:
                     self._seek(known)
+            else:
+                self._look_at_end(known)
             return
         if known is not None:
             self._forget(known)
@@ -214,6 +216,14 @@ class MirrorSource:
         if each.follower.log_end > 0 and each.follower.position() == each.follower.log_end:
             self._unverifiable(each, "nothing of ours is left to compare")
         self._seek(each)
+
+    def _look_at_end(self, each: MirrorPartition) -> None:
+        """What an answer without batches says, which nobody is told of by itself."""
+        watermark = self._client.high_watermarks.get(each.tp)
+        if watermark is not None and not each.is_stopped:
+            gap = each.follower.nothing_there(watermark)
+            if gap is not None:
+                self._carry_out(each, gap)
 
     # what has come
 

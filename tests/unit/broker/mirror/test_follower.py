@@ -109,6 +109,40 @@ def test_a_source_that_expired_wholly_is_a_gap_up_to_its_end() -> None:
     assert follower.out_of_range(20, 20) == NameGap(10, 20, "expired")
 
 
+def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
+    """The batch that was to be looked at is gone before it came: nobody waits for the next one."""
+    follower = Follower(10, Below.of(header(5, 5)))
+    assert follower.nothing_there(10) is None
+    assert follower.out_of_range(20, 30) == LookAgain()
+    assert follower.nothing_there(30) is None
+    assert follower.nothing_there(20) == NameGap(10, 20, "expired")
+    follower.gap_named(20)
+    assert follower.position() == 20
+
+
+def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
+    """Until the next batch is here nothing else would tell that the source is another one."""
+    follower = Follower(0, None)
+    batches = [header(0, 5), header(8, 2)]
+    follower.fetched(batches)
+    follower.appended(batches[0])
+    assert follower.fetched(batches[1:]) == NameGap(5, 8, "missing-in-source")
+    follower.gap_named(8)
+    assert (follower.log_end, follower.position()) == (8, 4)
+    assert isinstance(follower.fetched([header(0, 5, crc=8), header(8, 2)]), Stop)
+
+
+def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
+    """Then there is nothing to compare: that is said, and it goes on behind the hole."""
+    follower = Follower(0, None)
+    follower.fetched([header(0, 5)])
+    follower.appended(header(0, 5))
+    assert follower.fetched([header(8, 2)]) == NameGap(5, 8, "missing-in-source")
+    follower.gap_named(8)
+    assert follower.out_of_range(6, 10) == Unverifiable(8)
+    assert follower.fetched([header(8, 2)]) == Append(0, 1)
+
+
 def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
     """The batch that holds the log start comes whole: only what is before it is missing."""
     follower = Follower(10, Below.of(header(5, 5)))
