@@ -53,6 +53,7 @@ class Group:
         self._sync_by = 0.0
         self._stores = 0
         self._storing: int | None = None  # the assignment of this generation
+        self._is_assigned = False  # this generation: its assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
 
     # what members ask
@@ -142,8 +143,8 @@ class Group:
         if error is not None:
             return error
         self._renew(now, self.roster.members[member_id])
-        completing = self.state is State.COMPLETING
-        return ErrorCode.REBALANCE_IN_PROGRESS if completing else None
+        # After a crash another generation may get the number of one that was never assigned.
+        return None if self._is_assigned else ErrorCode.REBALANCE_IN_PROGRESS
 
     # what time and the store do
 
@@ -195,7 +196,7 @@ class Group:
             self._prepare(now, error)
             self._complete_if_joined(now)
             return
-        self.state = State.STABLE
+        self.state, self._is_assigned = State.STABLE, True
         for member in self.roster:
             if member.sync is not None:
                 token, member.sync = member.sync, None
@@ -218,7 +219,7 @@ class Group:
         self.protocol = record.protocol
         self.roster.protocol_type = record.protocol_type or None
         if record.members:
-            self.state = State.STABLE
+            self.state, self._is_assigned = State.STABLE, True
             self.roster.restore(record.members, record.leader, record.protocol_type)
             for member in self.roster:
                 self._renew(now, member)
@@ -338,6 +339,7 @@ class Group:
             self._window.open(now, self.roster.rebalance_timeout_s, was_empty=False)
             return
         self.generation = 1 if self.generation == _GENERATION_MAX else self.generation + 1
+        self._is_assigned = False
         self.protocol = choose_protocol(self.roster)
         if not len(self.roster):
             self.state = State.EMPTY

@@ -117,6 +117,21 @@ def test_an_assignment_is_told_when_it_is_stored() -> None:
     assert (said.error, said.assignment) == (ErrorCode.NONE, b"all")
 
 
+def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
+    """Not while its assignment is awaited, nor when the next one is prepared instead: after a crash
+    the group would go on with a lower number, and an older commit would follow this one."""
+    world = World()
+    member = world.stable()
+    world.join("second")
+    again = world.joined("first again", member)
+    assert again.generation == 2
+    refusal = world.group.commit_refusal
+    assert refusal(world.now, member, None, 2) is ErrorCode.REBALANCE_IN_PROGRESS
+    world.join("third")
+    assert world.group.state is State.PREPARING
+    assert refusal(world.now, member, None, 2) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
 def test_an_assignment_that_cannot_be_stored_begins_a_new_rebalance() -> None:
     """The members are told to try again, and the next generation is another one."""
     world = World()
