@@ -111,7 +111,7 @@ class Agent:
     position: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     open: list[Delivery] = field(default_factory=list)
     noted: tuple[int, dict[int, int], int] | None = None
-    sealed: list[int] = field(default_factory=list)
+    sealed: list[tuple[int, int]] = field(default_factory=list)
     announced_ms: int = 0
     given_up: set[int] = field(default_factory=set)
 
@@ -291,7 +291,7 @@ class World:
             return
         agent.noted, teller = None, agent.teller
         teller.last += 1
-        agent.sealed.append(sealed_until)
+        agent.sealed.append((sealed_until, self.clock_ms()))
         sealed = SealedTopic(LOGS, sealed_until, at)
         self.inbox.append(Seal(teller.sender, teller.last, self.clock_ms(), (sealed,)))
 
@@ -422,11 +422,15 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """The buckets that began after the newest agent had sealed all that others had read."""
+        """The buckets that began after the newest agent had sealed all that others had read.
+
+        A seal is noted first and sent when all is read that lay there then: what is delivered in
+        between is in deltas in front of it, and so in doubt as well.
+        """
         last = self.agents[-1]
         others = [x for x in self.agents if x is not last]
         heard = max((x.time_ms for x in self.delivered if _is_of(x, others)), default=0)
-        over = min(w for w in last.sealed if w > max(heard, last.announced_ms))
+        over = min(sent for until, sent in last.sealed if until > max(heard, last.announced_ms))
         return {x.bucket for x in self.broker if x.bucket > over}
 
 
