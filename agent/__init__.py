@@ -57,6 +57,6 @@ recognizing the copy that copytruncate makes (patterns should leave such copies 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
 files (host, tracked, tracking, rotations, reading), state, accounts, beginning, loop, then
 destinations, connection, silences, rejections, program, draining (its last word), ledger (what
-became of every byte), validation with trial (a file's first lines) and validation_report,
+became of every byte), validation with trial (a file's first and last lines) and validation_report,
 installation (for a host without Ansible), cli.
 """

@@ -55,7 +55,7 @@ def register(subparsers: Any) -> None:
         type=int,
         default=LINES,
         metavar="N",
-        help=f"how many of each file's first lines are tried; 0: none ({LINES})",
+        help=f"how many of each file's first and last lines are tried; 0: none ({LINES})",
     )
     validate.set_defaults(run=_validate)
     words = "print the commands that install the agent on a host without Ansible"

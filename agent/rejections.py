@@ -1,7 +1,7 @@
 """Lines that did not fit, by topic: what the log is told of them, and which share they have lately.
 
 A log line says topic, reason, how many, and where one of them lies; never what it holds. The share
-is that of the last five to ten minutes in which lines came, so a source that fell silent keeps the
+is that of the last one to two minutes in which lines came, so a source that fell silent keeps the
 verdict on what it wrote last.
 """
 
@@ -17,7 +17,7 @@ from agent.delivery.rejected import RejectedLine
 TELL_EVERY_S: Final = 60.0
 """At most so often the log is told of a topic."""
 
-HALF_WINDOW_S: Final = 300.0
+HALF_WINDOW_S: Final = 60.0
 LINES_MIN: Final = 10
 """Of fewer lines no share is said."""
 

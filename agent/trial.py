@@ -1,6 +1,7 @@
-"""What a source's parser makes of the first lines of its files: the heart of `agent validate`.
+"""What a source's parser makes of the first and last lines of its files, for `agent validate`.
 
-Nothing is sent and nothing is kept: the lines go through the press that a running agent has.
+Nothing is sent and nothing is kept: the lines go through the press that a running agent has. The
+last lines are tried because a format may change in the middle of a file.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ BUCKET_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A line that does not fit. line: its number in the file, from 1; text: its beginning."""
+    """A line that does not fit. line: its number in the file, from 1, where it is one of the first
+    lines; first: the byte where it begins; text: its beginning."""
 
     path: str
-    line: int
+    line: int | None
+    first: int
     reason: str
     detail: str
     text: str
@@ -73,12 +76,15 @@ def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
 
 
 def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
-    """Tries the first lines of the newest files; what cannot be read is named in the trial."""
+    """Tries the first and the last lines of the newest files, lines_max of each; what cannot be
+    read is named in the trial."""
     for each in files[:FILES_MAX]:
         try:
             handle = host.open(each.path)
             try:
                 head = handle.read(READ_BYTES, 0)
+                tail_begin = max(each.size - READ_BYTES, 0)
+                tail = handle.read(READ_BYTES, tail_begin) if tail_begin else head
             finally:
                 handle.close()
         except OSError as error:
@@ -87,7 +93,10 @@ def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: i
         trial.tried += 1
         data, end = _whole_lines(head, each.size, lines_max)
         if data:
-            _press(press, each.path, data, end, trial)
+            _press(press, each.path, data, 0, end, trial)
+        begin, last = _last_lines(tail, tail_begin, end, lines_max)
+        if last:
+            _press(press, each.path, last, begin, begin + len(last), trial)
 
 
 def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
@@ -106,8 +115,20 @@ def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
     return head, max(size, len(head)) if len(head) == READ_BYTES else len(head)
 
 
-def _press(press: Press, path: str, data: bytes, end: int, trial: Trial) -> None:
-    intent = Intent(0, 0, 0, end, 0, time.time_ns() // 1_000_000, b"")
+def _last_lines(tail: bytes, begin: int, behind: int, lines_max: int) -> tuple[int, bytes]:
+    """(where they begin, the last whole lines that begin at `behind` or later)."""
+    at = max(behind - begin, 0) if behind >= begin else tail.find(b"\n") + 1
+    end = tail.rfind(b"\n") + 1
+    first = end
+    for _ in range(lines_max):
+        if first <= at:
+            break
+        first = max(tail.rfind(b"\n", 0, first - 1) + 1, at)
+    return begin + first, tail[first:end]
+
+
+def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Trial) -> None:
+    intent = Intent(0, 0, begin, end, 0, time.time_ns() // 1_000_000, b"")
     topics = press.recipe.topics
     sources = Source("", "", topics[0], ""), Source("", "", topics[1], "")
     pressed = press.press(0, [Reading(intent, data, "", path)], sources, BUCKET_MS)
@@ -115,11 +136,13 @@ def _press(press: Press, path: str, data: bytes, end: int, trial: Trial) -> None
     for reason, count in Counter(line.reason for line in pressed.rejected).items():
         trial.reasons[reason] = trial.reasons.get(reason, 0) + count
     room = EXAMPLES_MAX - len(trial.examples)
-    trial.examples += [_misfit(line, data) for line in pressed.rejected[:room]]
+    trial.examples += [_misfit(line, data, begin) for line in pressed.rejected[:room]]
 
 
-def _misfit(line: RejectedLine, data: bytes) -> Misfit:
+def _misfit(line: RejectedLine, data: bytes, begin: int) -> Misfit:
     text = line.line[: 4 * EXAMPLE_CHARACTERS_MAX].decode("utf-8", "replace")
     shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
-    number = data.count(b"\n", 0, line.first) + 1
-    return Misfit(line.path, number, line.reason, line.detail, shown[:EXAMPLE_CHARACTERS_MAX])
+    number = None if begin else data.count(b"\n", 0, line.first) + 1
+    return Misfit(
+        line.path, number, line.first, line.reason, line.detail, shown[:EXAMPLE_CHARACTERS_MAX]
+    )

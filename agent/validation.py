@@ -32,7 +32,7 @@ def check_settings(settings: AgentSettings) -> None:
 def try_sources(
     settings: AgentSettings, host: Host, registry: RegistryClient, lines_max: int
 ) -> list[Trial]:
-    """What each source's parser makes of its files' first lines. Raises ConfigurationRefused."""
+    """What each source's parser makes of first and last lines. Raises ConfigurationRefused."""
     found = []
     for source in settings.sources:
         try:

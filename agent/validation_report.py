@@ -44,7 +44,8 @@ def _of_source(each: Trial) -> list[str]:
     if len(each.unreadable) > UNREADABLE_MAX:
         lines.append(f"  and {len(each.unreadable) - UNREADABLE_MAX} more")
     for misfit in each.examples:
-        lines.append(f"  {misfit.path} line {misfit.line}: {misfit.reason}: {misfit.detail}")
+        place = f"byte {misfit.first:,}" if misfit.line is None else f"line {misfit.line}"
+        lines.append(f"  {misfit.path} {place}: {misfit.reason}: {misfit.detail}")
         lines.append(f"      {misfit.text}")
     return lines
 

@@ -22,7 +22,7 @@ from audit.roster import Roster
 from skidway.kafka.source import Source
 
 DEFAULT_LATENESS_MS = 120_000
-DEFAULT_SILENCE_MS = 600_000
+DEFAULT_SILENCE_MS = 180_000
 AHEAD_MS = 3_600_000
 """Event times further ahead of the reading time than this do not occur: the agent replaces them."""
 

@@ -176,11 +176,20 @@ def _write(file: str, records: list[Record], shown: Callable[[Record], str]) -> 
         sys.stdout.write(text)
         return "standard output"
     try:
-        write_atomically(Path(file), text.encode())
+        _put(Path(file), text.encode())
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise UsageError(f"Cannot write {file}: {why}.") from error
     return file
+
+
+def _put(path: Path, data: bytes) -> None:
+    """Into a file at once, through links; a device or a pipe is written to, never replaced."""
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+    else:
+        write_atomically(path, data)
 
 
 def _summary(planned: Steps, wanted: Contents, *, done: bool) -> dict[str, Any]:

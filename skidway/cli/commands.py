@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -12,7 +14,7 @@ from importlib.metadata import EntryPoint, entry_points, version
 from typing import NoReturn
 
 from skidway import extras
-from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
+from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError, UsageError
 
 GROUP = "skidway.commands"
 OUR_PACKAGES = frozenset({"skidway", "schemas", "audit", "agent", "broker", "loader"})
@@ -39,6 +41,8 @@ NOUNS: dict[str, tuple[str, str]] = {
 }
 
 INTERRUPTED = 130
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
 PIPE_CLOSED = 141
 
 
@@ -54,8 +58,9 @@ class Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit status (0, 1, 2, 3, 65, 78; 70 our mistake)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_outputs()
     try:
-        return _run(arguments)
+        return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
         _flush_output()  # where both go to one place, the sentence stands behind what it is about
@@ -66,13 +71,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _forget_output()
         return PIPE_CLOSED
+    except UnicodeEncodeError as error:
+        if not _SURROGATES.search(error.object):
+            return _our_mistake()
+        sys.stderr.write("skidway: an argument is not UTF-8, and what it names has to be\n")
+        return UsageError.exit_code
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            return _our_mistake()
+        _forget_output()
+        sys.stderr.write(f"skidway: cannot write: {error.strerror}\n")
+        return SkidwayError.exit_code
     except Exception:  # noqa: BLE001 - the outermost frame of a command
-        _flush_output()
-        traceback.print_exc()
-        sys.stderr.write("skidway: this is a mistake of Skidway's own; please report it\n")
-        return UNEXPECTED_EXIT_CODE
+        return _our_mistake()
     except SystemExit as error:  # argparse: 0 after --help, 2 after a usage error
         return error.code if isinstance(error.code, int) else 2
+
+
+def _open_closed_outputs() -> None:
+    """Who closed an output (`>&-`) does not want to read it: no news for a command."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open as long as we run
+
+
+def _run_to_end(arguments: list[str]) -> int:
+    """What it printed is out when it has ended well."""
+    status = _run(arguments)
+    sys.stdout.flush()
+    return status
+
+
+def _our_mistake() -> int:
+    _flush_output()
+    traceback.print_exc()
+    sys.stderr.write("skidway: this is a mistake of Skidway's own; please report it\n")
+    return UNEXPECTED_EXIT_CODE
 
 
 def _flush_output() -> None:

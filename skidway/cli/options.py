@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,8 +79,15 @@ def add_timeout_option(
 ) -> None:
     """Adds --timeout-s N (also --timeout), as `args.timeout_s`."""
     parser.add_argument(
-        "--timeout-s", "--timeout", type=float, default=default, metavar="N", help=words
+        "--timeout-s", "--timeout", type=_seconds, default=default, metavar="N", help=words
     )
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if math.isnan(seconds):
+        raise ValueError("no number")
+    return seconds
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:

@@ -51,6 +51,8 @@ def register(subparsers: Any) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    if sys.stdin is None:
+        raise UsageError("Standard input is closed; the lines are read from there.")
     with connect(args) as client:
         sender = _sender(client, args)
         source = Input(sys.stdin.fileno())
@@ -91,8 +93,10 @@ class Input:
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.ended = False
-        # A regular file cannot be waited for, and never needs to be.
-        self.wake = () if stat.S_ISREG(os.fstat(descriptor).st_mode) else (descriptor,)
+        # Files and devices such as /dev/null cannot be waited for, and never need to be.
+        kind = os.fstat(descriptor).st_mode
+        is_awaited = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(descriptor)
+        self.wake = (descriptor,) if is_awaited else ()
         self._rest = bytearray()
 
     def read(self) -> list[bytes]:

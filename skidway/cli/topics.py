@@ -46,8 +46,9 @@ def register(subparsers: Any) -> None:
     add_json_option(listing)
     create = _verb(verbs, "create", _create, "make a topic")
     create.add_argument("topic", metavar="TOPIC")
-    create.add_argument("--partitions", type=int, default=-1, metavar="N", help="else the broker's")
-    create.add_argument("--replication-factor", type=int, default=-1, metavar="N")
+    words = "else the broker's"
+    create.add_argument("--partitions", type=_count, default=-1, metavar="N", help=words)
+    create.add_argument("--replication-factor", type=_count, default=-1, metavar="N")
     create.add_argument(
         "--topic-config", action="append", default=[], metavar="KEY=VALUE", help="may be repeated"
     )
@@ -67,7 +68,7 @@ def register(subparsers: Any) -> None:
 
 def _register_alter(alter: argparse.ArgumentParser) -> None:
     alter.add_argument("topic", metavar="TOPIC")
-    alter.add_argument("--partitions", type=int, metavar="N", help="so many in all")
+    alter.add_argument("--partitions", type=_count, metavar="N", help="so many in all")
     options = (
         ("--topic-config", "KEY=VALUE", "set it; may be repeated, as the following"),
         ("--delete-config", "KEY", "back to the broker's default"),
@@ -78,6 +79,14 @@ def _register_alter(alter: argparse.ArgumentParser) -> None:
         alter.add_argument(option, action="append", default=[], metavar=metavar, help=words)
     alter.add_argument("--validate-only", action="store_true", help="only say whether it is good")
     add_json_option(alter)
+
+
+def _count(text: str) -> int:
+    """As the protocol can carry it."""
+    count = int(text)
+    if not -1 <= count < 1 << 31:
+        raise argparse.ArgumentTypeError(f"{text} is no count")
+    return count
 
 
 def _verb(verbs: Any, name: str, run: Any, words: str) -> argparse.ArgumentParser:

@@ -50,12 +50,31 @@ def test_the_work_is_bounded() -> None:
     for number in range(FILES_MAX + 1):
         files.append(f"/log/{number}.log", b"bad\n" * 10)
     sample = tried(files, lines_max=5)
-    assert (sample.files, sample.tried, sample.lines) == (FILES_MAX + 1, FILES_MAX, 5 * FILES_MAX)
+    assert (sample.files, sample.tried, sample.lines) == (FILES_MAX + 1, FILES_MAX, 10 * FILES_MAX)
     assert len(sample.examples) == EXAMPLES_MAX
     assert {each.path for each in sample.examples} == {f"/log/{FILES_MAX}.log"}
     huge = Files(ManualClock())
     huge.append("/log/huge.log", b"x" * (2 * READ_BYTES))
     assert tried(huge).reasons == {"too-long": 1}
+
+
+def test_a_format_that_changed_in_the_middle_is_seen() -> None:
+    """The last lines are tried, too, each line once; far behind, a place is a byte."""
+    files = Files(ManualClock())
+    files.append("/log/a.log", b"1 a\n" * 8 + b"bad\n" * 2 + b"wor")
+    assert (tried(files).lines, tried(files).rejected) == (10, 2)
+    assert (tried(files, 3).lines, tried(files, 3).rejected) == (6, 2)
+    assert [(each.line, each.first) for each in tried(files, 3).examples] == [
+        (None, 32),
+        (None, 36),
+    ]
+    long = Files(ManualClock())
+    long.append("/log/a.log", b"1 a\n" * READ_BYTES + b"bad\n" * 2 + b"wor")
+    sample = tried(long)
+    assert (sample.lines, sample.rejected) == (2_000, 2)
+    assert [(each.line, each.first) for each in sample.examples] == [
+        (None, 4 * READ_BYTES), (None, 4 * READ_BYTES + 4)
+    ]  # fmt: skip
 
 
 def test_paths_that_lead_nowhere_and_files_that_cannot_be_read_are_said() -> None:

@@ -95,6 +95,20 @@ def test_who_was_away_has_saved_nothing_up() -> None:
     assert abs(served["a"] - served["b"]) <= 2
 
 
+def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
+    """A connection that stays while others work comes back where they are, not where it was."""
+    shares, costs = joined("ab"), {"a": 500, "b": 500}
+    shares.begin_turn()
+    for _ in range(2):
+        shares.charge(shares.next() or "", 10)
+    for _ in range(100):
+        shares.wait("a")
+        turn(shares, costs)
+    shares.wait("b")
+    served = Counter(who for _ in range(10) for who in turn(shares, costs))
+    assert abs(served["a"] - served["b"]) <= 2
+
+
 def test_what_was_overdrawn_is_paid_back() -> None:
     """A request that cost ten turns: the others have as much before it is served again."""
     shares = joined("ab")

@@ -4,6 +4,8 @@ in proportion to the bytes that came in.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -13,9 +15,10 @@ import pyarrow as pa
 import pytest
 from prometheus_client import REGISTRY
 
-from schemas.avro_schema import NESTING_MAX
+from schemas.avro_schema import NESTING_MAX, parse
 from schemas.codec import Codec
 from schemas.codec.arrow import SchemaUnsupported
+from schemas.strict import DatumInvalid, check_datum
 
 MEMORY_MAX = 64 << 20
 WITHIN_S = 20.0
@@ -232,6 +235,29 @@ def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[in
         return inner(datums, *more)
 
     monkeypatch.setattr(where, name, noting)
+
+
+@pytest.mark.parametrize(
+    ("items", "count", "inside", "is_good"),
+    [
+        (array("long"), 5, b"\0\0" + b"\x02\x04\0" + b"\0\0", True),
+        (array("long"), 5, b"\0" * 5, True),
+        (array("long"), 5, b"\0" * 4, False),
+        (array("long"), 5, b"\0" * 6, False),
+        (array(array("long")), 3, b"\0" + b"\x04\0\0\0" + b"\0", True),
+        ({"type": "map", "values": "long"}, 3, b"\0" + b"\x02\x02k\x04\0" + b"\0", True),
+        ({"type": "map", "values": "long"}, 3, b"\0\0", False),
+    ],
+)
+def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
+    items: Any, count: int, inside: bytes, is_good: bool
+) -> None:
+    """Among others, in front of the last one, too few and too many of them."""
+    record = parse(json.dumps(schema_of(array(items))))
+    datum = zigzag(count) + inside + b"\0"
+    with contextlib.nullcontext() if is_good else pytest.raises(DatumInvalid):
+        check_datum(record, datum)
+    assert Codec(schema_of(array(items))).decode(pa.array([datum])).good.tolist() == [is_good]
 
 
 @pytest.mark.parametrize("inside", ["long", {"type": "map", "values": "long"}, SEVERAL])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -42,6 +43,10 @@ RUNS = {
     "interrupt": _raise(KeyboardInterrupt()),
     "lack": _raise(ModuleNotFoundError("No module named 'pyspark'", name="pyspark.sql")),
     "mistake": _raise(KeyError("x")),
+    "full": _raise(OSError(errno.ENOSPC, "No space left on device")),
+    "device": _raise(OSError(errno.EIO, "Input/output error")),
+    "not-utf8": lambda _: len("\udcff".encode()),
+    "print": lambda _: print("said") or 0,
     "own": _raise(ModuleNotFoundError("No module named 'loader.x'", name="loader.x")),
 }
 
@@ -55,6 +60,31 @@ def _fake_nouns(monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint("load", "a_module_that_is_not_there:register", commands.GROUP),
     ]
     monkeypatch.setattr(commands, "entry_points", lambda group: points)
+
+
+@pytest.mark.parametrize(
+    ("verb", "status", "sentence"),
+    [
+        ("full", 1, "skidway: cannot write: No space left on device\n"),
+        ("not-utf8", 2, "skidway: an argument is not UTF-8, and what it names has to be\n"),
+    ],
+)
+def test_what_the_caller_can_mend_is_no_mistake_of_ours(
+    verb: str, status: int, sentence: str,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A full disk behind the output, a name in bytes that are no text: one sentence each."""
+    monkeypatch.setattr(commands, "_forget_output", lambda: None)
+    assert main(["fake", verb]) == status
+    assert capsys.readouterr().err == sentence
+    assert main(["fake", "device"]) == 70
+
+
+def test_an_output_that_is_closed_is_no_mistake_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`>&-`: nobody wants to read it."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["fake", "print"]) == 0
+    sys.stdout.close()  # what it was given instead
 
 
 def test_verb_gets_its_options_and_gives_its_status() -> None:

@@ -30,6 +30,13 @@ def test_another_since_is_refused_with_a_sentence(text: str) -> None:
         parse_since(text, 0)
 
 
+@pytest.mark.parametrize("text", ["99999d", "1969-12-31T23:59:59Z"])
+def test_a_moment_before_1970_is_refused(text: str) -> None:
+    """A broker takes a negative time for something else."""
+    with pytest.raises(UsageError, match="is before 1970"):
+        parse_since(text, 1_000_000)
+
+
 def test_a_moment_is_shown_in_utc() -> None:
     """With milliseconds; what no calendar holds is shown as it is."""
     assert shown(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skidway.cli.options import add_config_options, load_settings
+from skidway.cli.options import add_config_options, add_timeout_option, load_settings
 from skidway.settings import setting
 
 
@@ -28,6 +28,18 @@ def test_config_and_set_reach_the_settings(tmp_path: Path) -> None:
     assert load_settings(Settings, parse("--config", str(path)), "x").size == 2
     args = parse("--config", str(path), "--set", "size=3", "--set", "size=4")
     assert load_settings(Settings, args, "x").size == 4
+
+
+@pytest.mark.parametrize("text", ["nan", "soon"])
+def test_a_timeout_is_a_number(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing compares with nan, so no wait would ever be over."""
+    parser = argparse.ArgumentParser()
+    add_timeout_option(parser, "How long.")
+    assert parser.parse_args(["--timeout", "1.5"]).timeout_s == 1.5
+    with pytest.raises(SystemExit) as ended:
+        parser.parse_args(["--timeout", text])
+    assert ended.value.code == 2
+    assert f"'{text}'" in capsys.readouterr().err
 
 
 def test_example_is_printed_and_ends(capsys: pytest.CaptureFixture[str]) -> None:

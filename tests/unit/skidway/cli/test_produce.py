@@ -31,6 +31,16 @@ def test_lines_are_joined_across_reads(pipe: tuple[int, int]) -> None:
     assert source.ended
 
 
+def test_a_device_is_not_waited_for() -> None:
+    """As cron and systemd give one: /dev/null is an input without lines."""
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    source = Input(descriptor)
+    assert source.wake == ()
+    assert source.read() == []
+    assert source.ended
+    os.close(descriptor)
+
+
 def test_input_that_ends_with_its_line_has_no_line_more(tmp_path: Path) -> None:
     """A file's last LF ends a line and begins none; a file is never waited for."""
     path = tmp_path / "lines"

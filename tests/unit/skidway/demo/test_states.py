@@ -33,6 +33,25 @@ def test_the_agents_tables_are_read_as_they_are(tmp_path: Path) -> None:
     assert found.has_passed({})
 
 
+def test_bytes_are_those_of_the_topics_that_are_asked_for(tmp_path: Path) -> None:
+    """What else the agent tails is no part of what the writer wrote."""
+    open_state(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as state, state:
+        columns = [row[1] for row in state.execute("PRAGMA table_info(files)")]
+        for number, (topic, done) in enumerate((("t", 7), ("other", 500)), 1):
+            values = {"file": number, "topic": topic, "acknowledged": done, "predecessor": None}
+            values |= {"predecessor_position": None, "length": None}
+            texts = ("topic_id", "host", "path", "state")
+            blobs = ("fingerprint", "location", "marks")
+            row = [
+                values.get(name, "" if name in texts else b"" if name in blobs else 0)
+                for name in columns
+            ]  # fmt: skip
+            state.execute(f"INSERT INTO files VALUES ({','.join('?' * len(row))})", row)
+    assert states.agent(tmp_path, ["t"]).acknowledged == 7
+    assert states.agent(tmp_path, ["t", "other"]).acknowledged == 507
+
+
 def test_the_counters_tables_are_read_as_they_are(tmp_path: Path) -> None:
     """Epoch and offsets of a state that the counter's own code made."""
     CounterState(tmp_path / "counter.db").close()

@@ -1,0 +1,39 @@
+"""`skidway schemas dump FILE`: what lies there is replaced by a whole dump, or written to."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from support.registry_http import Registry, record
+
+
+def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path) -> None:
+    """The file that the link names is replaced, the link stays."""
+    registry.register("users", record(a=None))
+    (tmp_path / "link").symlink_to("target")
+    assert run("dump", "link").status == 0
+    assert (tmp_path / "link").is_symlink()
+    assert "users" in (tmp_path / "target").read_text()
+
+
+def test_a_dump_never_replaces_what_is_no_file(
+    registry: Registry, run: Any, tmp_path: Path
+) -> None:
+    """A pipe is written to; /dev/full has no room, and is still there."""
+    registry.register("users", record(a=None))
+    os.mkfifo(tmp_path / "pipe")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_text()))
+    reader.start()
+    assert run("dump", "pipe").status == 0
+    reader.join()
+    assert "users" in read[0]
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "full").symlink_to("/dev/full")
+    done = run("dump", "full")
+    assert (done.status, done.out) == (2, "")
+    assert "Cannot write full: no space left on device." in done.err
+    assert Path("/dev/full").is_char_device()
