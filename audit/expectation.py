@@ -16,6 +16,9 @@ class Expectation:
     topics: what was said of the topic and, for a topic of rejects, of the one whose lines were
     rejected. known: every agent that announced, sealed or sent. agents: those that must have
     sealed, also where they sent nothing; of a host that the roster names its newest.
+
+    The newest is the one that was heard last. Its clock may have been ahead when it died, or its
+    state was brought back: so an agent that began later belongs to them until it is silent.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy) -> None:
@@ -26,7 +29,7 @@ class Expectation:
         self.topics = [evidence.topic(each) for each in _related(evidence, source)]
         self.known = {agent for topic in self.topics for agent in topic.agents}
         waited = {agent for agent in self.known if not self.is_retired(agent)}
-        self._newest = {self._host(agent): agent for agent in oldest_first(evidence, waited)}
+        self._newest = self._newest_of_hosts(waited, policy.silence_ms)
         self.agents = self._expected(waited) if Tier.AGENT in policy.tiers else set()
 
     def unheard(self) -> list[str]:
@@ -42,16 +45,30 @@ class Expectation:
         """Whether it may leave for good: it is retired, or its host has a newer agent."""
         if self.is_retired(agent):
             return True
-        return not self._roster.is_silent and self._newest.get(self._host(agent)) != agent
+        newest = self._newest.get(self._host(agent), set())
+        return not self._roster.is_silent and agent not in newest
 
     def _expected(self, waited: set[int]) -> set[int]:
         if self._roster.is_silent:
             return waited
         return {
             agent
-            for host, agent in self._newest.items()
+            for host, agents in self._newest.items()
+            for agent in agents
             if self._roster.expects(self._cluster, self._name, host)
         }
+
+    def _newest_of_hosts(self, waited: set[int], silence_ms: int) -> dict[str, set[int]]:
+        evidence = self._evidence
+        last = {self._host(agent): agent for agent in oldest_first(evidence, waited)}
+        newest = {host: {agent} for host, agent in last.items()}
+        for agent in waited:
+            other = last[self._host(agent)]
+            began = evidence.began.get(agent, 0)
+            apart_ms = evidence.last_heard(other) - max(evidence.last_heard(agent), began)
+            if began > evidence.began.get(other, 0) and apart_ms < silence_ms:
+                newest[self._host(agent)].add(agent)
+        return newest
 
     def _host(self, agent: int) -> str:
         return self._evidence.hosts.get(agent, "")

@@ -54,7 +54,7 @@ SECOND = 1_000
 POLICY = Policy(
     tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS),
     lateness_ms=LATENESS_MS,
-    silence_ms=10**9,
+    silence_ms=20_000,
     ahead_ms=20_000,
     roster=Roster([Entry("host", "dc1", frozenset({"logs"}))]),
 )

@@ -360,6 +360,21 @@ def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
     assert verdict([*messages, newer], POLICY).status is Status.OPEN
 
 
+def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
+    """The host's clock was set back when the state was lost: the new agent reads old lines again,
+    and until it has sealed nobody knows where these count. One that is silent is waited for no
+    more: its state may have been replaced by the old one's."""
+    policy = replace(POLICY, roster=roster("web1"))
+    again = replace(SECOND, host="web1")
+    old = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
+    new = Announcement(START + 10, 8, 2, "web1", "/y", 1, 2, b"g", 4, LOGS)
+    messages = [old, *good(), seal(AGENT, 3, DUE + 50, 2), new]
+    assert verdict(messages, policy).status is Status.OPEN
+    assert verdict([*messages, seal(again, 1, DUE, 0)], policy).status is Status.COMPLETE
+    on = seal(AGENT, 4, START + 10 + POLICY.silence_ms, 3)
+    assert verdict([*messages, on], policy).status is Status.COMPLETE
+
+
 def test_the_roster_decides_who_is_expected() -> None:
     """A host that is not in it is not waited for; one that is must have sealed."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
