@@ -117,7 +117,7 @@ def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
 
 def _last_lines(tail: bytes, begin: int, behind: int, lines_max: int) -> tuple[int, bytes]:
     """(where they begin, the last whole lines that begin at `behind` or later)."""
-    at = max(behind - begin, 0) if behind >= begin else tail.find(b"\n") + 1
+    at = behind - begin if behind >= begin else tail.find(b"\n") + 1
     end = tail.rfind(b"\n") + 1
     first = end
     for _ in range(lines_max):
