@@ -6,7 +6,7 @@ import errno
 import os
 from collections import OrderedDict
 
-from agent.files.host import Handle, Host
+from agent.files.host import Handle, Host, Status
 from agent.files.tracked import TrackedFile
 
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
@@ -38,15 +38,17 @@ class Handles:
             self._open.move_to_end(tracked.file)
             return handle
         handle = self._opened(tracked.location)
-        if handle.status().key != tracked.birth.key:
+        if not _is_of(handle.status(), tracked):
             handle.close()
             path = self._host.find(os.path.dirname(tracked.location), tracked.birth.key)
             if path is None:
                 raise Moved(tracked.location)
             handle = self._opened(path)
-            if handle.status().key != tracked.birth.key:
+            if not _is_of(handle.status(), tracked):
                 handle.close()
                 raise Moved(tracked.location)
+        if tracked.birth.born_ns is None:
+            tracked.verified = False  # while it was not held, another may have got its inode
         self.keep(tracked.file, handle)
         return handle
 
@@ -81,3 +83,9 @@ class Handles:
     def _close_oldest(self) -> None:
         _, handle = self._open.popitem(last=False)
         handle.close()
+
+
+def _is_of(status: Status, tracked: TrackedFile) -> bool:
+    births = (status.born_ns, tracked.birth.born_ns)
+    is_reborn = None not in births and births[0] != births[1]
+    return status.key == tracked.birth.key and not is_reborn

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
+from agent.files.birth_times import born_at, born_of
 from agent.files.patterns import Pattern
 
 _LIMIT: Final = 1 << 63
@@ -25,21 +26,36 @@ class FileKey(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A file now; links 0: it has lost its last name. changed_ns: when its content last changed."""
+    """A file now; links 0: it has lost its last name. changed_ns: when its content last changed.
+
+    born_ns: when its inode was made; None where the file system does not say so.
+    """
 
     key: FileKey
     size: int
     links: int
     changed_ns: int
+    born_ns: int | None
 
 
 class Found(NamedTuple):
-    """A file that a pattern leads to."""
+    """A file that a path leads to.
+
+    real_path: where it lies, which is another place where the path is one of a link. changed_ns,
+    born_ns: as of `Status`.
+    """
 
     path: str
     key: FileKey
     size: int
     changed_ns: int
+    born_ns: int | None
+    real_path: str
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether a link leads to it."""
+        return self.path != self.real_path
 
 
 @dataclass(slots=True)
@@ -59,6 +75,10 @@ class Handle(Protocol):
 
     def status(self) -> Status:
         """The file now."""
+        ...
+
+    def where(self) -> str:
+        """Where it lies now, after any number of renames; "" if nobody knows."""
         ...
 
     def close(self) -> None:
@@ -96,6 +116,10 @@ class Host(Protocol):
         """When a name last came to a directory or left it, ns. Raises OSError."""
         ...
 
+    def resolve(self, directory: str) -> str:
+        """The directory itself, whatever links lead to it. Raises OSError."""
+        ...
+
 
 class OpenFile:
     """A descriptor; reads are positional, so there is no cursor to lose."""
@@ -115,7 +139,16 @@ class OpenFile:
     def status(self) -> Status:
         """The file now."""
         found = os.fstat(self._descriptor)
-        return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns)
+        born_ns = born_of(self._descriptor)
+        return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
+
+    def where(self) -> str:
+        """Where it lies now, by the kernel's word; "" if it has no name any more."""
+        try:
+            path = os.readlink(f"/proc/self/fd/{self._descriptor}")
+        except OSError:
+            return ""
+        return "" if path.endswith(" (deleted)") else path
 
     def close(self) -> None:
         """Gives the descriptor back."""
@@ -133,19 +166,20 @@ class OperatingSystem:
         """Walks the directories of every pattern."""
         scan = Scan()
         seen: set[str] = set()
+        resolved: dict[str, str] = {}
         for pattern in patterns:
-            for path in pattern.walk(scan.unreadable):
+            for path, is_link in pattern.walk(scan.unreadable):
                 if path in seen:
                     continue
                 seen.add(path)
-                found = _found(path, scan.unreadable)
+                found = _found(path, is_link, resolved, scan.unreadable)
                 if found is not None:
                     scan.found.append(found)
         return scan
 
     def look(self, path: str) -> Found | None:
         """The regular file at a path."""
-        return _found(path, [])
+        return _found(path, os.path.islink(path), {}, [])
 
     def find(self, directory: str, key: FileKey) -> str | None:
         """Looks for the inode among the directory's entries."""
@@ -167,6 +201,10 @@ class OperatingSystem:
         """The directory's time of modification."""
         return os.stat(directory).st_mtime_ns
 
+    def resolve(self, directory: str) -> str:
+        """Follows every link."""
+        return os.path.realpath(directory)
+
 
 def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str]:
     for entry in entries:
@@ -174,17 +212,36 @@ def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str
             yield entry.path
 
 
-def _found(path: str, unreadable: list[tuple[str, str]]) -> Found | None:
+def _found(
+    path: str, is_link: bool, resolved: dict[str, str], unreadable: list[tuple[str, str]]
+) -> Found | None:
+    """resolved: directories, by the names under which they were found."""
     try:
         status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        real_path = _real_path(path, is_link, resolved)
     except FileNotFoundError:
-        return None  # it went away in between, or is a link to nowhere
+        if is_link and os.path.islink(path):
+            unreadable.append((path, "it is a link that leads nowhere"))
+        return None  # or it went away in between
     except OSError as error:
         unreadable.append((path, error.strerror or str(error)))
         return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return Found(path, _key(status), status.st_size, status.st_mtime_ns)
+    born_ns = born_at(path, status.st_ino)
+    return Found(
+        path, _key(status), status.st_size, status.st_mtime_ns, born_ns, real_path
+    )
+
+
+def _real_path(path: str, is_link: bool, resolved: dict[str, str]) -> str:
+    if is_link:
+        return os.path.realpath(path, strict=True)
+    directory, name = os.path.split(path)
+    real = resolved.get(directory)
+    if real is None:
+        real = resolved[directory] = os.path.realpath(directory, strict=True)
+    return os.path.join(real, name)
 
 
 def _key(status: os.stat_result) -> FileKey:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from agent import identity
 from agent.files.host import FileKey, Found, Handle, Host
+from agent.files.same_file import Answer, Evidence, same_file
 from agent.files.tracked import TrackedFile
 
 
 def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
-    """What lies at a path, if it is this file. Raises OSError."""
+    """What lies at a path, if it has this key. Raises OSError."""
     try:
         handle = host.open(path)
     except FileNotFoundError:
@@ -19,51 +20,68 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
     return handle
 
 
-def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
-    """Whether a file begins with what was read of another; if nobody can know, it does."""
-    point, print_ = old.checkpoint, old.birth.fingerprint
+def compare(
+    host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
+) -> Answer:
+    """Whether what was found is the known file; its bytes are looked at where they decide.
+
+    Raises OSError where they cannot be had.
+    """
+    evidence = Evidence(
+        (old.birth.key, found.key),
+        (old.birth.born_ns, found.born_ns),
+        is_held,
+        old.is_deleted,
+        same_place,
+        None,
+    )
+    answer = same_file(evidence)
+    if is_held or None not in evidence.births or answer is Answer.OTHER:
+        return answer
+    return same_file(evidence._replace(same_bytes=has_bytes_of(host, found.real_path, old)))
+
+
+def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
+    """Whether a file has the bytes that were read of another, or its first bytes where none were.
+
+    Raises OSError; FileNotFoundError if there is no such file.
+    """
+    point, print_ = old.last_point, old.birth.fingerprint
+    handle = host.open(path)
     try:
-        handle = host.open(path)
+        size = handle.status().size
+        return identity.doubt(handle.read, size, point.position, print_, point.guard) is None
+    finally:
+        handle.close()
+
+
+def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
+    """The same; if nobody can know, it does, and where there is no file, it does not."""
+    try:
+        return has_bytes_of(host, path, old)
     except FileNotFoundError:
         return False
     except OSError:
         return True
-    try:
-        size = handle.status().size
-        return identity.doubt(handle.read, size, point.position, print_, point.guard) is None
-    except OSError:
-        return True
-    finally:
-        handle.close()
 
 
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
     """The file's key now, where it lies as it lay and its file system has another device number.
 
     Disks are numbered as they are found, and some file systems at each mount: a restart of the
-    machine may renumber every file. Same name, same inode and the same bytes where they were read
-    are the same file; with nothing read of it there is nothing to prove, and nothing to double.
+    machine may renumber every file. With nothing read of it there is nothing to prove, and nothing
+    to double.
     """
     found = host.look(old.location)
     known = old.birth.key
     if found is None or found.key == known or found.key.inode != known.inode:
         return None
-    return found.key if _is_proven(host, found, old) else None
-
-
-def _is_proven(host: Host, found: Found, old: TrackedFile) -> bool:
-    point, print_ = old.last_point, old.birth.fingerprint
-    if not point.guard.length:
-        return False
+    births = (old.birth.born_ns, found.born_ns)
+    if not old.last_point.guard.length:
+        return None
     try:
-        handle = host.open(found.path)
+        same_bytes = has_bytes_of(host, old.location, old)
     except OSError:
-        return False
-    try:
-        status = handle.status()
-        doubt = identity.doubt(handle.read, status.size, point.position, print_, point.guard)
-    except OSError:
-        return False
-    finally:
-        handle.close()
-    return status.key == found.key and doubt is None
+        return None
+    evidence = Evidence((known, found.key), births, False, old.is_deleted, True, same_bytes)
+    return found.key if same_file(evidence) is Answer.SAME else None

@@ -50,13 +50,13 @@ class Pattern:
         """Whether a path is left out, whatever the pattern says."""
         return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
 
-    def walk(self, unreadable: Unreadable) -> Iterator[str]:
-        """Existing paths that match, sorted within each directory."""
+    def walk(self, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
+        """Existing paths that match, sorted within each directory, and whether each is a link."""
         root = self.root
         rest = tuple(part for part in self.text[len(root) :].split("/") if part)
-        for path in _walk(root, rest, unreadable, ()):
+        for path, is_link in _walk(root, rest, unreadable, ()):
             if not self.exclude or not self.excludes(path):
-                yield path
+                yield path, is_link
 
 
 def _means(parts: Sequence[str], names: Sequence[str]) -> bool:
@@ -75,28 +75,27 @@ def _means(parts: Sequence[str], names: Sequence[str]) -> bool:
 
 def _walk(
     base: str, parts: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
-) -> Iterator[str]:
-    if not parts:
-        yield base
-        return
+) -> Iterator[tuple[str, bool]]:
     part, rest = parts[0], parts[1:]
     if part == "**":
         yield from _walk_deep(base, rest, unreadable, above)
     elif not _MAGIC.search(part):
         path = os.path.join(base, part)
-        if rest or os.path.lexists(path):
+        if rest:
             yield from _walk(path, rest, unreadable, above)
+        elif os.path.lexists(path):
+            yield path, os.path.islink(path)
     else:
         for entry in _entries(base, unreadable, part):
             if not rest:
-                yield entry.path
+                yield entry.path, entry.is_symlink()
             elif _is_directory(entry):
                 yield from _walk(entry.path, rest, unreadable, above)
 
 
 def _walk_deep(
     base: str, rest: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
-) -> Iterator[str]:
+) -> Iterator[tuple[str, bool]]:
     """The directory itself, and every directory below it that is not one of those above."""
     try:
         status = os.stat(base)

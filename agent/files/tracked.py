@@ -43,7 +43,8 @@ class Birth:
     """What a file id was announced with; never changes, but for the device's number in `key`.
 
     path: as text for people (a name that is no UTF-8 is escaped). topic_id: of the topic then.
-    serial: rises with every file id of this state.
+    serial: rises with every file id of this state. born_ns: when its inode was made, None where
+    nobody knows.
     """
 
     file: int
@@ -57,6 +58,7 @@ class Birth:
     begin: int = 0
     predecessor: int | None = None
     predecessor_position: int | None = None
+    born_ns: int | None = None
 
 
 @dataclass(slots=True)
@@ -127,13 +129,14 @@ class TrackedFile:
     announced: bool = False
     announced_ms: int = 0
     length: int | None = None  # the final one, from ENDED on
+    changed_ns: int | None = None  # when it changed last, as of its last look
     # From here on nothing is durable: it is made anew at start.
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)
     tail: bytes | None = None  # the last bytes before the read position; None: not read here yet
     promised: int = 0  # where the last intent ends; above the read position only during replay
     size: int = 0
-    changed_ns: int | None = None
+    is_seen: bool = False  # since the start
     grown_at: float = 0.0
     rotated: bool = False
     verified: bool = False

@@ -7,7 +7,8 @@
     found nowhere, but held open              read to its end, then closed
     found nowhere, not held open              what it had unread is declared lost, its end unseen
     closed, and grew                          another id begins at the final length
-    its inode after it was deleted            another id begins at byte 0, whatever the bytes
+    its inode, but another file (same_file)   the id ends; another begins at byte 0
+    its inode, and nobody knows               the same, and what was read may be doubled: declared
     on another device after a start, else     the same id: the machine numbers its disks anew
     alike by name, inode and bytes
     under a name that rotation gave, unknown  a new id (see rotations)
@@ -28,8 +29,9 @@ from agent.files.directories import Directories
 from agent.files.handles import Handles, Moved
 from agent.files.host import FileKey, Found, Handle, Host, Status
 from agent.files.kin import is_meant, kin_of, source_of
-from agent.files.likeness import begins_like, open_at, renumbered
+from agent.files.likeness import begins_like, compare, open_at, renumbered
 from agent.files.rotations import Rotations, Unseen
+from agent.files.same_file import Answer
 from agent.files.tracked import (
     Birth,
     Checkpoint,
@@ -40,6 +42,14 @@ from agent.files.tracked import (
 )
 from agent.identity import GUARD_BYTES, Guard, Mark, fingerprint_of, guard_of, prove
 from audit.messages import Certainty
+
+VANISHED = "it vanished while it was not held open"
+CHANGED = "the bytes before the position are others than were read"
+
+STILL_S = 60.0
+STILL_FACTOR = 10
+"""A file that vanished unseen has lost nothing if all of it was acknowledged, and it had stood still
+for so long, and so many times longer than the time in which nobody looked."""
 
 FORGET_AFTER_S = 3600.0
 """How often closed files are looked for; those that are gone are forgotten."""
@@ -100,6 +110,9 @@ class Tracker:
         self.ended: dict[int, TrackedFile] = {}  # not closed yet
         self._ended_lately: dict[int, float] = {}  # until when they are looked at
         self._now = 0.0  # of the last look
+        self._now_ms = 0
+        self._looked_ms: int | None = None  # the look before it
+        self._since: dict[str, int] = {}
         self.on_growth: Callable[[TrackedFile], None] = lambda _tracked: None
 
     def load(
@@ -125,6 +138,7 @@ class Tracker:
             if tracked.state is FileState.ENDED:
                 self.ended[tracked.file] = tracked
             self._by_key[tracked.birth.key] = tracked  # in the order of their birth
+        self._since = dict(since)
         self._rotations.load(*self._known_places(), since)
 
     def _known_places(self) -> tuple[list[Found], list[tuple[str, Found]]]:
@@ -132,7 +146,8 @@ class Tracker:
         lay: list[Found] = []
         rotated: list[tuple[str, Found]] = []
         for tracked in self.files.values():
-            found = Found(tracked.location, tracked.birth.key, tracked.size, -1)
+            place = tracked.location
+            found = Found(place, tracked.birth.key, tracked.size, -1, tracked.birth.born_ns, place)
             if is_meant(tracked.location, self.sources):
                 if tracked.state is FileState.OPEN:
                     lay.append(found)
@@ -166,6 +181,7 @@ class Tracker:
             closed = (each for each in self.files.values() if each.state is not FileState.OPEN)
             self._ended_lately = {each.file: now + WATCH_ENDED_S for each in closed}
         self._now = now
+        self._looked_ms, self._now_ms = self._now_ms or None, now_ms
         found_keys: set[FileKey] = set()
         lay: dict[str, Found] = {}
         unreadable: dict[str, dict[str, str]] = {}
@@ -221,9 +237,17 @@ class Tracker:
         if tracked is None:
             if found.size:
                 self._begin(found, index, now)
-        elif tracked.is_replaying and not tracked.is_deleted:
+            return
+        if tracked.state is not FileState.OPEN and self._is_unchanged(tracked, found):
+            return
+        answer = self._compare(tracked, found, index)
+        if answer is None or (tracked.state is not FileState.OPEN and not found.size):
+            return
+        if answer is not Answer.SAME and not tracked.is_replaying:
+            self._see_another(tracked, found, index, answer, now)
+        elif tracked.is_replaying:
             # What was promised is looked at first: it proves bytes that the marks do not yet.
-            tracked.location, tracked.source = found.path, index
+            tracked.location, tracked.source = found.real_path, index
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
             self._see_ended(tracked, found, index, now)
@@ -233,42 +257,83 @@ class Tracker:
         else:
             self._see_open(tracked, found, index, now)
 
+    def _is_unchanged(self, tracked: TrackedFile, found: Found) -> bool:
+        """A finished file as it was left."""
+        return (
+            (found.size, found.changed_ns) == (tracked.length, tracked.changed_ns)
+            and found.born_ns == tracked.birth.born_ns
+            and not tracked.is_deleted
+        )
+
+    def _compare(self, tracked: TrackedFile, found: Found, index: int) -> Answer | None:
+        """Whether what has its inode is the known file; None where it cannot be read now."""
+        same_place = tracked.location == found.real_path or self._is_kin(tracked, found)
+        is_held = self._handles.held(tracked.file) is not None
+        as_before = (tracked.size, tracked.changed_ns) == (found.size, found.changed_ns)
+        is_known = tracked.is_seen and as_before and tracked.location == found.real_path
+        if is_known and found.born_ns == tracked.birth.born_ns and not tracked.is_deleted:
+            return Answer.SAME
+        try:
+            answer = compare(self._host, found, tracked, is_held=is_held, same_place=same_place)
+        except OSError as error:
+            self._cannot_read(index, found.path, error)
+            return None
+        if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
+            return Answer.SAME  # rewritten, or another one: its marks tell which bytes are new
+        return answer
+
+    def _is_kin(self, tracked: TrackedFile, found: Found) -> bool:
+        """Whether rotation renames a file so."""
+        kin = kin_of(found.real_path, self.sources)
+        return kin is not None and shown(kin.base) == tracked.birth.path
+
+    def _see_another(
+        self, old: TrackedFile, found: Found, index: int, answer: Answer, now: float
+    ) -> None:
+        """Its inode is another file's now, or nobody knows: that one is read from its start."""
+        if old.state is FileState.OPEN:
+            self._vanish(old, VANISHED)
+        self._reborn.add(found.path)
+        handle = self._open(found, index) if found.size else None
+        if handle is None:
+            return
+        new = self._give_birth(found, index, handle, Mark(0, 0), (), old, now)
+        end = min(found.size, old.length or 0)
+        if new is not None and answer is Answer.UNKNOWN and end:
+            reason = f"these bytes may have been delivered as those of file {old.file} too"
+            self.news.set_apart.append(SetApart(new, 0, end, Certainty.UNCERTAIN, reason))
+
     def _see_open(self, tracked: TrackedFile, found: Found, index: int, now: float) -> None:
-        tracked.source = index
-        if tracked.location != found.path:
-            tracked.location = found.path
+        is_first, tracked.source, tracked.is_seen = not tracked.is_seen, index, True
+        if tracked.location != found.real_path:
+            tracked.location = found.real_path
             self.note(tracked)
         born_at = tracked.birth.path
         self._set_rotated(tracked, found.path != born_at and shown(found.path) != born_at)
         if found.size < tracked.size:
             reason = f"it was cut to {found.size} bytes, {tracked.size} were there"
             self.replace(tracked, reason, now)
-        elif found.size > tracked.read_position or tracked.changed_ns != found.changed_ns:
+        elif (
+            is_first
+            or found.size > tracked.read_position
+            or tracked.changed_ns != found.changed_ns
+        ):
             self.grew(tracked, found.size, found.changed_ns, now)
 
     def grew(self, tracked: TrackedFile, size: int, changed_ns: int, now: float) -> None:
         """Notes a size and a time of change; a change without growth asks for a closer look."""
         if size <= tracked.size and changed_ns != tracked.changed_ns:
             tracked.verified = False
-        if size != tracked.size or changed_ns != tracked.changed_ns:
+        if size != tracked.size or changed_ns != tracked.changed_ns or not tracked.grown_at:
             tracked.grown_at = now
         tracked.size, tracked.changed_ns = max(size, tracked.size), changed_ns
         self.on_growth(tracked)
 
     def _see_ended(self, tracked: TrackedFile, found: Found, index: int, now: float) -> None:
-        """Something lies where a finished file id was: the same bytes, more, or others."""
+        """The same file lies where a finished id was: the same bytes, more, or others."""
         assert tracked.length is not None
-        if not found.size:
-            return
-        same_time = found.changed_ns == tracked.changed_ns
-        if found.size == tracked.length and same_time and not tracked.is_deleted:
-            return
         handle = self._open(found, index)
         if handle is None:
-            return
-        if tracked.is_deleted:
-            self._reborn.add(found.path)
-            self._give_birth(found, index, handle, Mark(0, 0), (), tracked, now)
             return
         point = tracked.last_point
         doubt = identity.doubt(
@@ -304,7 +369,9 @@ class Tracker:
         self._handles.drop(tracked.file)
         if index is None or not status.size:
             return
-        found = Found(tracked.location, status.key, status.size, status.changed_ns)
+        found = self._host.look(tracked.location)
+        if found is None or found.key != tracked.birth.key:
+            return  # the next look finds out where it went
         opened = self._open(found, index)
         if opened is not None:
             self._succeed(tracked, found, index, opened, now)
@@ -360,18 +427,20 @@ class Tracker:
             begin=begin.position,
             predecessor=None if predecessor is None else predecessor.file,
             predecessor_position=None if predecessor is None else predecessor.length,
+            born_ns=found.born_ns,
         )
         guard = guard_of(tail) if tail else Guard(0, 0)
         tracked = TrackedFile(
             birth=birth,
             checkpoint=Checkpoint(begin.position, begin.crc, guard, marks),
-            location=found.path,
+            location=found.real_path,
             read_position=begin.position,
             read_crc=begin.crc,
             promised=begin.position,
             tail=tail,
             verified=True,
             source=index,
+            is_seen=True,
         )
         self._serial += 1
         self.files[tracked.file] = self._by_key[found.key] = tracked
@@ -399,7 +468,7 @@ class Tracker:
             tracked.size = max(tracked.size, 0 if found is None else found.size)
             return  # what was promised is looked at first
         if path is None and status is None:
-            self._lose(tracked, "it vanished while it was not held open")
+            self._vanish(tracked, VANISHED)
         elif not self._is_rotated(tracked, path):
             self._disown(tracked, path)
         else:
@@ -444,7 +513,7 @@ class Tracker:
             found = self._host.look(path)
             if found is None or found.key != tracked.birth.key:
                 return
-            status = Status(found.key, found.size, 1, found.changed_ns)
+            status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
             return
         if status.size < tracked.size:
@@ -472,6 +541,28 @@ class Tracker:
         except OSError:
             self._handles.drop(tracked.file)
             return None
+
+    def _vanish(self, tracked: TrackedFile, reason: str) -> None:
+        """It is gone: what it had unread is lost, if it can have had anything."""
+        if self._stood_still(tracked):
+            self._end(tracked)
+        else:
+            self._lose(tracked, reason)
+
+    def _stood_still(self, tracked: TrackedFile) -> bool:
+        """Whether nothing can have come to it that was not seen: it was at rest for too long."""
+        seen_ms = self._seen_ms(tracked)
+        if tracked.size > tracked.promised or tracked.changed_ns is None or seen_ms is None:
+            return False
+        unseen_s = (self._now_ms - seen_ms) / 1000
+        still_s = (seen_ms - tracked.changed_ns / 1_000_000) / 1000
+        return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
+
+    def _seen_ms(self, tracked: TrackedFile) -> int | None:
+        """When it was looked at last; before the start that was at its topic's last seal."""
+        if tracked.is_seen:
+            return self._looked_ms
+        return self._since.get(tracked.birth.topic)
 
     def _lose(self, tracked: TrackedFile, reason: str) -> None:
         """Ends a file id of which an unknown number of bytes was not read."""
@@ -555,9 +646,9 @@ class Tracker:
         Then it is named, so that nothing is sealed before the patterns were looked through again.
         """
         try:
-            handle = open_at(self._host, found.path, found.key)
+            handle = open_at(self._host, found.real_path, found.key)
             if handle is None:  # rotated between the scan and now
-                path = self._host.find(os.path.dirname(found.path), found.key)
+                path = self._host.find(os.path.dirname(found.real_path), found.key)
                 handle = None if path is None else open_at(self._host, path, found.key)
             if handle is None:
                 raise FileNotFoundError(errno.ENOENT, "it went away while it was looked at")

@@ -300,8 +300,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 def _tracked(values: list[Any]) -> TrackedFile:
     (
         file, serial, topic, topic_id, host, path, device, inode, fingerprint_length, fingerprint,
-        begin, predecessor, predecessor_position, location, state, length, announced,
-        announced_ms, position, prefix_crc, guard_length, guard_crc, marks, *tally,
+        begin, predecessor, predecessor_position, born_ns, location, state, length, changed_ns,
+        announced, announced_ms, position, prefix_crc, guard_length, guard_crc, marks, *tally,
     ) = values  # fmt: skip
     birth = Birth(
         file=file,
@@ -315,6 +315,7 @@ def _tracked(values: list[Any]) -> TrackedFile:
         begin=begin,
         predecessor=predecessor,
         predecessor_position=predecessor_position,
+        born_ns=born_ns,
     )
     point = Checkpoint(position, prefix_crc, Guard(guard_length, guard_crc), marks_of(marks))
     return TrackedFile(
@@ -326,6 +327,7 @@ def _tracked(values: list[Any]) -> TrackedFile:
         announced=bool(announced),
         announced_ms=announced_ms,
         length=length,
+        changed_ns=changed_ns,
         read_position=position,
         read_crc=prefix_crc,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 APPLICATION_ID: Final = 0x536B6964  # "Skid"
 
 TABLES: Final = """
@@ -28,8 +28,8 @@ CREATE TABLE files ( -- one row per file id; crc over the columns before it
     device INTEGER NOT NULL, inode INTEGER NOT NULL,
     fingerprint_length INTEGER NOT NULL, fingerprint BLOB NOT NULL,
     begin INTEGER NOT NULL, predecessor INTEGER, predecessor_position INTEGER,
-    location BLOB NOT NULL, state TEXT NOT NULL, length INTEGER,
-    announced INTEGER NOT NULL, announced_ms INTEGER NOT NULL,
+    born_ns INTEGER, location BLOB NOT NULL, state TEXT NOT NULL, length INTEGER,
+    changed_ns INTEGER, announced INTEGER NOT NULL, announced_ms INTEGER NOT NULL,
     position INTEGER NOT NULL, prefix_crc INTEGER NOT NULL,
     guard_length INTEGER NOT NULL, guard_crc INTEGER NOT NULL, marks BLOB NOT NULL,
     acknowledged INTEGER NOT NULL, rejected INTEGER NOT NULL, filtered INTEGER NOT NULL,

@@ -48,6 +48,7 @@ class MemoryFile:
     durable: int = 0
     names: set[str] = field(default_factory=set)
     changed_ns: int = 0
+    born_ns: int | None = None
     unreadable: bool = False
 
 
@@ -61,8 +62,12 @@ class MemoryHandle:
     def status(self) -> Status:
         file = self._file
         return Status(
-            FileKey(self._host.device, file.inode), len(file.data), len(file.names), file.changed_ns
-        )
+            FileKey(self._host.device, file.inode), len(file.data), len(file.names),
+            file.changed_ns, file.born_ns,
+        )  # fmt: skip
+
+    def where(self) -> str:
+        return min(self._file.names, default="")
 
     def close(self) -> None:
         self._host.open_count -= 1
@@ -74,6 +79,7 @@ class Files:
     def __init__(self, clock: ManualClock) -> None:
         self.by_path: dict[str, MemoryFile] = {}
         self.device = 1
+        self.knows_births = True
         self.open_count = 0
         self._clock = clock
         self._inode = self._tick = 0
@@ -86,6 +92,7 @@ class Files:
         if file is None:
             self._inode += 1
             file = self.by_path[path] = MemoryFile(self._inode, names={path})
+            file.born_ns = self._now_ns() if self.knows_births else None
             self._moved(path)
         file.data += data
         self._changed(file)
@@ -157,7 +164,11 @@ class Files:
         file = self.by_path.get(path)
         if file is None:
             return None
-        return Found(path, FileKey(self.device, file.inode), len(file.data), file.changed_ns)
+        key = FileKey(self.device, file.inode)
+        return Found(path, key, len(file.data), file.changed_ns, file.born_ns, path)
+
+    def resolve(self, directory: str) -> str:
+        return directory
 
     def find(self, directory: str, key: FileKey) -> str | None:
         for path, file in self.by_path.items():

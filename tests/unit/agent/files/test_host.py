@@ -29,6 +29,7 @@ def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
     handle = HOST.open(str(path))
     assert handle.read(3, 1) == b"ell"
     assert handle.status()[:3] == (found.key, 5, 1)
+    assert handle.status().born_ns == found.born_ns is not None
     path.unlink()
     assert handle.status().links == 0
     handle.close()

@@ -35,7 +35,7 @@ def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "x" / "round").symlink_to(tmp_path)
     unreadable: list[tuple[str, str]] = []
     pattern = Pattern(f"{tmp_path}/**/*.log", (f"{tmp_path}/*/old.log",))
-    found = [Path(path).relative_to(tmp_path) for path in pattern.walk(unreadable)]
+    found = [Path(path).relative_to(tmp_path) for path, _ in pattern.walk(unreadable)]
     assert [str(path) for path in found] == ["a.log", "x/c.log", "x/y/d.log"]
     assert unreadable == []
     assert list(Pattern(f"{tmp_path}/nowhere/*.log").walk(unreadable)) == []

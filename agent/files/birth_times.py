@@ -1,0 +1,55 @@
+"""When a file's inode was made: what tells a file from the next one that gets its inode.
+
+The kernel gives the inode of a deleted file to the next one; ext4 does so at once. statx(2) says
+when the inode was made, on ext4, XFS, Btrfs, F2FS, ZFS and tmpfs; Python's os.stat does not show it
+on Linux. Where the C library, the kernel or the file system has no such time, the answer is None.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from typing import Final
+
+_AT_FDCWD: Final = -100
+_AT_EMPTY_PATH: Final = 0x1000
+_STATX_INO: Final = 0x100
+_STATX_BTIME: Final = 0x800
+_SIZE: Final = 256
+_MASK = struct.Struct("I")
+_INODE_AT: Final = 32
+_INODE = struct.Struct("Q")
+_BIRTH_AT: Final = 80
+_BIRTH = struct.Struct("qI")
+
+_statx = getattr(ctypes.CDLL(None), "statx", None)
+if _statx is not None:
+    _statx.argtypes = (
+        ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p,
+    )  # fmt: skip
+
+
+def born_of(descriptor: int) -> int | None:
+    """Of an open file, ns since 1970; None if nobody knows."""
+    return _born(descriptor, b"", _AT_EMPTY_PATH, None)
+
+
+def born_at(path: str, inode: int) -> int | None:
+    """Of the file that a path leads to, if it has this inode; ns since 1970, None if unknown."""
+    return _born(_AT_FDCWD, os.fsencode(path), 0, inode)
+
+
+def _born(directory: int, path: bytes, flags: int, inode: int | None) -> int | None:
+    if _statx is None:
+        return None
+    buffer = ctypes.create_string_buffer(_SIZE)
+    if _statx(directory, path, flags, _STATX_BTIME | _STATX_INO, buffer):
+        return None
+    (mask,) = _MASK.unpack_from(buffer)
+    if not mask & _STATX_BTIME:
+        return None
+    if inode is not None and _INODE.unpack_from(buffer, _INODE_AT)[0] != inode:
+        return None  # another file lies there by now
+    seconds, nanoseconds = _BIRTH.unpack_from(buffer, _BIRTH_AT)
+    return int(seconds) * 1_000_000_000 + int(nanoseconds) or None

@@ -1,0 +1,64 @@
+"""Whether what lies at a path is a file that is known. Pure.
+
+An inode's number proves little: the kernel gives that of a deleted file to the next one. Evidence,
+the strongest first:
+
+    another inode, or the known file was seen to lose its last name       other
+    both times of birth are known, and differ                             other
+    it was held open since: its inode cannot be another's                 same
+    the device has another number: it must lie where it lay, and have     same, else other
+    the bytes that were read
+    both times of birth are known, and are equal                          same
+    its bytes are not those that were read                                unknown
+    it lies where it lay, or where rotation puts it                       same
+    else                                                                  unknown
+
+`same` says nothing of the bytes: the same file may have been truncated or rewritten. Unknown is an
+answer of its own: what was read before may be read again, and that is declared; nothing is passed
+over.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from agent.files.host import FileKey
+
+
+class Answer(Enum):
+    """What the evidence says."""
+
+    SAME = "same"
+    OTHER = "other"
+    UNKNOWN = "unknown"
+
+
+class Evidence(NamedTuple):
+    """keys, births (ns): of the known file, of what was found. same_bytes: whether it has the bytes
+    that were read of the known one, None where nobody looked."""
+
+    keys: tuple[FileKey, FileKey]
+    births: tuple[int | None, int | None]
+    is_held: bool
+    was_deleted: bool
+    same_place: bool
+    same_bytes: bool | None
+
+
+def same_file(evidence: Evidence) -> Answer:
+    """What the evidence says."""
+    known, found = evidence.keys
+    if known.inode != found.inode or evidence.was_deleted:
+        return Answer.OTHER
+    births = evidence.births
+    if None not in births and births[0] != births[1]:
+        return Answer.OTHER
+    if known.device != found.device:
+        proven = evidence.same_place and evidence.same_bytes
+        return Answer.SAME if proven else Answer.OTHER
+    if evidence.is_held or None not in births:
+        return Answer.SAME
+    if evidence.same_bytes is False or not evidence.same_place:
+        return Answer.UNKNOWN
+    return Answer.SAME
