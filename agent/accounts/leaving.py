@@ -110,7 +110,7 @@ def obstacles(
         for path, reason in sorted(unreadable.get(topic, {}).items()):
             yield f"topic {topic}: {shown(path)} cannot be read: {reason}"
         for tracked in unread:
-            if tracked.location not in unreadable.get(topic, {}):
+            if (tracked.meant or tracked.location) not in unreadable.get(topic, {}):
                 path = shown(tracked.location) or tracked.birth.path
                 yield f"topic {topic}: {tracked.pending} bytes of {path} are not delivered"
         if not unread and not unreadable.get(topic):

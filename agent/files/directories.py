@@ -14,11 +14,20 @@ class Directories:
         self._host = host
         self._names: dict[str, list[tuple[str, int]]] = {}
         self._by_inode: dict[str, dict[int, str]] = {}
+        self._resolved: dict[str, str] = {}
 
     def forget(self) -> None:
         """A look begins: everything may be elsewhere."""
         self._names.clear()
         self._by_inode.clear()
+        self._resolved.clear()
+
+    def resolve(self, directory: str) -> str:
+        """The directory itself, whatever links lead to it."""
+        found = self._resolved.get(directory)
+        if found is None:
+            found = self._resolved[directory] = self._host.resolve(directory)
+        return found
 
     def names(self, directory: str) -> list[tuple[str, int]]:
         """(name, inode) of each entry. Raises OSError, FileNotFoundError for no directory."""

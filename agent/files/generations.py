@@ -1,27 +1,39 @@
 """Names that rotation gives: from `app.log.1` back to `app.log`.
 
-    app.log.1   app.log-2   app.log.old              a number, or a word
-    app.log-20261120   app.log.2026-11-20_13-04      a date
-    app.1.log   app-20261120.log                     the same before the ending
-    app.log.1.gz                                     compressed: nobody here can read it
+    app.log.1  app.log-2  app.log.old  app.log~       a number, a word, a mark behind the name
+    app.log-20261120  app.log.20-11-2026  app.log20261120   a date
+    app.1.log  app-20261120.log  app1.log             the same before the ending
+    app-11-20-2026-1.log  app (2).log                 several of them
+    app.log.1.gz  app.log-20261120.zst                compressed
 
-Only such names are generations of a log; `mail.err` is none of `mail`.
+Known so are the names of logrotate with any `dateformat`, `extension` or `addextension`, log4j2,
+logback, log4net, NLog, Serilog, java.util.logging, Python, nginx, rotatelogs, cronolog, kubelet,
+Docker, savelog, newsyslog, and of copies that people and Windows make. Only such names are
+generations of a log: `mail.err` is none of `mail`. Whether a file under such a name is one, the
+times at which it was made and changed decide (rotations).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-_NUMBER: Final = r"\d{1,5}"
-_DATE: Final = r"\d{4}[-_.]?\d\d(?:[-_.T:+]?\d+)*"
-_WORD: Final = r"old|prev|previous|last|rotated"
-
-_BEHIND: Final = re.compile(rf"(?P<base>.+?)[-_.](?:{_NUMBER}|{_DATE}|{_WORD})")
-_BEFORE_ENDING: Final = re.compile(
-    rf"(?P<stem>.+?)(?:\.{_NUMBER}|[-_.]{_DATE})(?P<ending>\.[A-Za-z]\w*)"
+_WORD: Final = (
+    r"old|prev|previous|last|rotated|archived?|bak|backup|bck|bk|save|saved|sav|orig|copy|full"
+    r"|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+    r"|am|pm|utc|gmt|z"
 )
+_PART: Final = rf"(?:[-_.+:,@#~ ()]|\d|t(?=\d)|w(?=\d)|h(?=\d)|(?<![a-z])(?:{_WORD})(?![a-z]))"
+_PARTS: Final = re.compile(rf"{_PART}+$", re.IGNORECASE)
+_SAYS: Final = re.compile(rf"\d|~|(?:{_WORD})", re.IGNORECASE)
+_ENDING: Final = re.compile(r"\.[A-Za-z]\w*$")
 _COMPRESSED: Final = re.compile(r"(?P<name>.+)\.(?:gz|bz2|xz|zst|lz4|lzma|Z|zip)")
+_BREAKS: Final = frozenset("-_.+:,@#~ (")
+
+_CACHED: Final = 1 << 14
+"""Names whose meaning is kept: a directory that changes is listed again."""
 
 
 class Generation(NamedTuple):
@@ -31,15 +43,35 @@ class Generation(NamedTuple):
     plain: str | None
 
 
+@lru_cache(_CACHED)
 def generation(name: str) -> Generation | None:
     """What a file's name (without directories) says; None for names that no rotation gives."""
     compressed = _COMPRESSED.fullmatch(name)
     plain = name if compressed is None else compressed["name"]
-    bases = []
-    if behind := _BEHIND.fullmatch(plain):
-        bases.append(behind["base"])
-    if before := _BEFORE_ENDING.fullmatch(plain):
-        bases.append(before["stem"] + before["ending"])
+    bases = dict.fromkeys(_bases(plain))
+    if compressed is not None:
+        bases[plain] = None  # `app.log.gz` of `app.log`
     if not bases:
         return None
     return Generation(tuple(bases), None if compressed is None else plain)
+
+
+def _bases(plain: str) -> list[str]:
+    """The name without what stands behind it, then without what stands before its ending."""
+    found = list(_stems(plain))
+    ending = _ENDING.search(plain)
+    if ending is not None:
+        found += [stem + ending[0] for stem in _stems(plain[: ending.start()])]
+    return found
+
+
+def _stems(name: str) -> Iterator[str]:
+    """Each beginning of a name behind which nothing but parts of a generation's name stand."""
+    run = _PARTS.search(name)
+    for at in range(max(run.start(), 1), len(name)) if run is not None else ():
+        before, behind = name[at - 1], name[at]
+        is_split = before.isdigit() and behind.isdigit() or before.isalpha() and behind.isalpha()
+        if is_split or before in _BREAKS:
+            continue
+        if _PARTS.match(name, at) and _SAYS.search(name, at):
+            yield name[:at]

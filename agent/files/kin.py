@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from agent.files.generations import generation
+from agent.files.host import Found
 from agent.files.tracked import Birth, TailedSource
 
 
 class Member(NamedTuple):
-    """A name in a directory that is a generation's. base: the path that it was rotated from."""
+    """A name in a directory that is a generation's. base: the meant path it was rotated from;
+    plain: the name before it was compressed, None if it is not."""
 
     inode: int
     base: str
@@ -19,9 +22,60 @@ class Member(NamedTuple):
     plain: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Views:
+    """How patterns lead into a real directory.
+
+    directories: the names by which patterns know it. links: names in it to which links lead, or to
+    which their generations go back, with the path of the link.
+    """
+
+    directories: list[str] = field(default_factory=list)
+    links: dict[str, str] = field(default_factory=dict)
+
+    def add_link(self, found: Found) -> None:
+        """A link leads to a file in it."""
+        name = os.path.basename(found.real_path)
+        said = generation(name)
+        for base in (name, *(said.bases if said is not None else ())):
+            self.links.setdefault(base, found.path)
+
+    def add_directory(self, directory: str) -> None:
+        """A pattern knows it by this name."""
+        if directory not in self.directories:
+            self.directories.append(directory)
+
+    def member(
+        self, directory: str, name: str, inode: int, sources: Sequence[TailedSource]
+    ) -> Member | None:
+        """What a name in the directory is a generation of; None for meant and excluded ones."""
+        paths = [os.path.join(each, name) for each in self.directories]
+        if any(is_meant(path, sources) for path in paths):
+            return None
+        for path in paths:
+            if kin := kin_of(path, sources):
+                return kin._replace(inode=inode)
+        said = generation(name) if self.links else None
+        for base in () if said is None else said.bases:
+            link = self.links.get(base)
+            index = None if link is None else index_of(link, sources)
+            if link is None or index is None:
+                continue
+            beside = os.path.join(os.path.dirname(link), name)
+            if not _is_excluded(sources[index], os.path.join(directory, name), beside):
+                assert said is not None
+                return Member(inode, link, index, said.plain)
+        return None
+
+
 def is_meant(path: str, sources: Sequence[TailedSource]) -> bool:
     """Whether any source means a path."""
-    return any(means(source, path) for source in sources)
+    return index_of(path, sources) is not None
+
+
+def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
+    """The first source that means a path."""
+    return next((index for index, each in enumerate(sources) if means(each, path)), None)
 
 
 def source_of(birth: Birth, sources: Sequence[TailedSource]) -> int | None:
@@ -39,7 +93,7 @@ def kin_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
     """The source whose meant path this one was rotated from; None for meant and excluded ones."""
     directory, name = os.path.split(path)
     said = generation(name)
-    if said is None or any(means(source, path) for source in sources):
+    if said is None or is_meant(path, sources):
         return None
     for index, source in enumerate(sources):
         for base in said.bases:
@@ -61,3 +115,7 @@ def topics_of(
 def means(source: TailedSource, path: str) -> bool:
     """Whether a source means a path."""
     return any(pattern.means(path) for pattern in source.patterns)
+
+
+def _is_excluded(source: TailedSource, *paths: str) -> bool:
+    return any(pattern.excludes(path) for pattern in source.patterns for path in paths)

@@ -18,7 +18,7 @@ from agent.delivery.intents import Intent, Reading, crc_of
 from agent.files.handles import Handles, Moved
 from agent.files.host import FileKey, Handle
 from agent.files.tracked import FileState, Flight, LongLine, TrackedFile
-from agent.files.tracking import Tracker
+from agent.files.tracking import CHANGED, Tracker
 from agent.framing import READ_BYTES, whole_records_end
 from agent.identity import GUARD_BYTES, doubt
 
@@ -207,7 +207,7 @@ class Reader:
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         if data[: len(tail)] != tail or status.size < tracked.size:
-            reason = "the bytes before the position are others than were read"
+            reason = CHANGED
             if status.size < tracked.size:
                 reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
             self._tracker.replace(tracked, reason, now)

@@ -2,11 +2,14 @@
 
 Two looks at a meant path, `app.log`, find two files. Between them others may have lain there, and
 rotation has given them names such as `app.log.1` since. So where a look finds another file than
-the last look did, or none, it goes through the names beside it. A generation that nobody knows is
+the last look did, or none, it goes through the names in that directory; where a link leads to it,
+in the directory that the link leads to. A generation that nobody knows is
 
-    read        if its last change is no older than the last look: before that it did not exist
+    read        if it was made and changed no earlier than the last look: before that it did not
+                exist, or was the file that the last look found
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
-                lay under the same name before, or if the path still leads to the same file: a copy
+                lay under the same name before, if it is a copy of what was read (tracking), or if
+                the path still leads to the same file
     declared    as a loss without an end if it is compressed and no known file's other shape
 
 A rotation deletes its oldest generation first. So as long as the newest file of a path that is
@@ -14,6 +17,10 @@ known (its anchor: what the last look found there, or beside it) is still there 
 nothing younger is gone. Where it is gone although generations lie there, or where no anchor was
 known and this look finds new generations, some may have been deleted unread: that is declared too,
 because nobody can know it.
+
+Where the anchor lies under a name that rotation is not known to give, or in another directory
+(strays), what was made since the last look and shares the path's name is read; anything else that
+was made since may be a generation too, so that is declared.
 
 Names that change while they are read say nothing: then the look is repeated, and nothing is sealed.
 After a start the last look is the last seal, or the topic's first start. What is listed: a
@@ -24,13 +31,14 @@ elsewhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from agent.files.directories import Directories
 from agent.files.host import FileKey, Found, Host
-from agent.files.kin import Member, kin_of, means, topics_of
+from agent.files.kin import Member, Views, index_of, is_meant, means, topics_of
+from agent.files.strays import is_stray, shares_name
 from agent.files.tracked import TailedSource
 
 SLACK_MS: Final = 5_000
@@ -48,6 +56,10 @@ RESTLESS_LOOKS: Final = 3
 EMPTY_WAIT_S: Final = 3_600.0
 """How long a rotated file without a byte is looked at for what its program may still write."""
 
+REPEATED: Final = "rotated more often than it was looked at: some may be deleted unread"
+COMPRESSED: Final = "was compressed before it was read"
+STRANGE: Final = "rotated to a name that is not known as one of rotation: others may be unread"
+
 
 class Unseen(NamedTuple):
     """Generations of a path that nobody read, or may not have read."""
@@ -60,15 +72,41 @@ class Unseen(NamedTuple):
 
 @dataclass(slots=True)
 class Findings:
-    """generations: each with its source; unreadable: (topic, directory, reason)."""
+    """generations: each with its source and the path it was rotated from; unreadable: (topic,
+    directory, reason)."""
 
-    generations: list[tuple[Found, int]] = field(default_factory=list)
+    generations: list[tuple[Found, int, str]] = field(default_factory=list)
     unseen: list[Unseen] = field(default_factory=list)
     unreadable: list[tuple[str, str, str]] = field(default_factory=list)
 
 
+class Known(Protocol):
+    """What the tracker knows of files."""
+
+    def knows(self, key: FileKey) -> bool:
+        """Whether a file that was not deleted has this key."""
+        ...
+
+    def is_another(self, found: Found, beside: Sequence[str]) -> bool:
+        """Whether what lies at a path is another file under the inode of a deleted one, and none of
+        the files beside it (paths) is a copy of that one."""
+        ...
+
+    def changed_times(self, directory: str) -> set[int]:
+        """When the known files of a directory changed last, ns."""
+        ...
+
+    def is_copy(self, found: Found, base: str, *, of_truncated: bool = False) -> bool:
+        """Whether it has the bytes of the file at a path, or those that were truncated there."""
+        ...
+
+    def where(self, key: FileKey) -> str:
+        """Where a file lies that is held open; "" if nobody knows."""
+        ...
+
+
 @dataclass(slots=True)
-class _Place:
+class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
     lay: what lay at the meant paths; anchors: of paths where nothing lay. restless: looks since,
@@ -84,43 +122,44 @@ class _Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """This look, through all directories. reborn: paths at which another file has the inode."""
+
+    sources: Sequence[TailedSource]
+    reborn: set[str]
+    truncated: set[str]
+    now: float
+    now_ms: int
+    findings: Findings = field(default_factory=Findings)
+
+
+@dataclass(slots=True)
 class _Look:
-    """This look into a directory. before: anchors, by path."""
+    """This look into one directory. before: what lay at each path, or its anchor."""
 
     directory: str
-    before: Mapping[str, Found]
-    reborn: set[str]
-    known_members: Mapping[str, Member]
-    since_ms: Callable[[int], int]
-    """By the index of a source."""
+    place: Place
+    moment: Moment
+    here: dict[str, Found]
+    elsewhere: set[str]
+    views: Views
+    before: dict[str, Found] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
 
 
 class Rotations:
     """Owns what the last look found at each meant path."""
 
-    def __init__(
-        self,
-        host: Host,
-        directories: Directories,
-        is_known: Callable[[FileKey], bool],
-        is_another: Callable[[Found, Sequence[str]], bool],
-        changed_times: Callable[[str], set[int]],
-    ) -> None:
-        """changed_times: when the known files of a directory changed last, ns.
-
-        is_another: whether what lies at a path is another file under the inode of a deleted one,
-        and none of the files beside it (paths) is a copy of that one.
-        """
+    def __init__(self, host: Host, directories: Directories, known: Known) -> None:
         self._host = host
         self._directories = directories
-        self._is_known = is_known
-        self._is_another = is_another
-        self._changed_times = changed_times
-        self._places: dict[str, _Place] = {}
+        self._known = known
+        self._places: dict[str, Place] = {}
         self._looked_ms: int | None = None
         self._since: dict[str, int] = {}
         self._again: set[str] = set()  # reborn paths of restless directories
-        self._empty: dict[FileKey, tuple[str, int, float]] = {}
+        self._waiting: dict[FileKey, tuple[Found, int, str, float]] = {}
+        self._lay: Mapping[str, Found] = {}
 
     def load(
         self, lay: Iterable[Found], rotated: Iterable[tuple[str, Found]], since: Mapping[str, int]
@@ -131,16 +170,14 @@ class Rotations:
         """
         self._since = dict(since)
         for base, found in rotated:
-            place = self._places.setdefault(os.path.dirname(found.path), _Place())
-            place.anchors[base] = found
-        for found in lay:
-            place = self._places.setdefault(os.path.dirname(found.path), _Place())
-            place.lay[found.path] = found
+            self._place(os.path.dirname(found.real_path)).anchors[base] = found
+        self._lay = {found.path: found for found in lay}
+        for found in self._lay.values():
+            self._place(os.path.dirname(found.real_path)).lay[found.path] = found
 
     def leads_elsewhere(self, path: str, found: Found | None) -> bool:
         """Whether a meant path leads to another file than at the last look, or to none."""
-        place = self._places.get(os.path.dirname(path))
-        before = None if place is None else place.lay.get(path)
+        before = self._lay.get(path)
         return before is not None and (found is None or found.key != before.key)
 
     def below(self, paths: Iterable[str]) -> dict[str, Found]:
@@ -153,221 +190,282 @@ class Rotations:
             if (path + "/").startswith(above)
         }
 
+    def wait_for(self, found: Found, index: int, base: str, now: float) -> None:
+        """A generation that has no byte yet, or cannot be read: it is looked at again."""
+        until = now + EMPTY_WAIT_S if not found.size else float("inf")
+        self._waiting.setdefault(found.key, (found, index, base, until))
+
     def look(
         self,
         lay: Mapping[str, Found],
         reborn: set[str],
+        truncated: set[str],
         sources: Sequence[TailedSource],
         now: float,
         now_ms: int,
     ) -> Findings:
         """Goes through what the patterns found (by path), directory by directory.
 
-        reborn: paths at which another file lies under the same inode.
+        reborn: paths at which another file lies under the same inode; truncated: at which the same
+        file has lost its bytes, so that copies of them may lie beside it.
         """
-        reborn, self._again = reborn | self._again, set()
-        by_directory: dict[str, dict[str, Found]] = {each: {} for each in self._places}
-        for path, found in lay.items():
-            by_directory.setdefault(path.rpartition("/")[0] or "/", {})[path] = found
-        for pattern in (pattern for source in sources for pattern in source.patterns):
-            if not pattern.is_deep:
-                by_directory.setdefault(pattern.root, {})
-        findings = Findings()
+        moment = Moment(sources, reborn | self._again, truncated, now, now_ms)
+        self._again = set()
+        views, by_directory = self._by_directory(lay, sources)
         for directory, here in by_directory.items():
             try:
-                self._look_into(directory, here, reborn, sources, findings, now, now_ms)
+                self._look_into(directory, here, views[directory], moment)
             except (FileNotFoundError, NotADirectoryError):
                 self._places.pop(directory, None)
             except OSError as error:
-                self._name(directory, here, sources, findings, error)
-        self._look_at_empty(findings, now)
-        self._looked_ms = now_ms
-        return findings
+                self._name(directory, here, moment, error)
+        self._look_at_waiting(moment)
+        self._lay, self._looked_ms = lay, now_ms
+        return moment.findings
+
+    def _place(self, directory: str) -> Place:
+        return self._places.setdefault(directory, Place())
+
+    def _by_directory(
+        self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
+    ) -> tuple[dict[str, Views], dict[str, dict[str, Found]]]:
+        """How patterns lead into each directory, and what they found there, by path."""
+        by_directory: dict[str, dict[str, Found]] = {each: {} for each in self._places}
+        views: dict[str, Views] = {each: Views() for each in self._places}
+        for found in lay.values():
+            directory = os.path.dirname(found.real_path)
+            if directory not in by_directory:
+                by_directory[directory], views[directory] = {}, Views()
+            by_directory[directory][found.path] = found
+            self._add_view(views[directory], directory, found)
+        for directory, place in self._places.items():
+            for before in place.lay.values():
+                if before.path not in lay and is_meant(before.path, sources):
+                    self._add_view(views[directory], directory, before)
+        for root in {each.root for x in sources for each in x.patterns if not each.is_deep}:
+            directory = self._directories.resolve(root)
+            by_directory.setdefault(directory, {})
+            views.setdefault(directory, Views()).add_directory(root)
+        return views, by_directory
+
+    def _add_view(self, views: Views, directory: str, found: Found) -> None:
+        above, name = found.path.rpartition("/")[0] or "/", os.path.basename(found.path)
+        is_same_name = found.real_path.endswith("/" + name)
+        if is_same_name and self._directories.resolve(above) == directory:
+            views.add_directory(above)
+        else:
+            views.add_link(found)
 
     def _name(
-        self,
-        directory: str,
-        here: Mapping[str, Found],
-        sources: Sequence[TailedSource],
-        findings: Findings,
-        error: OSError,
+        self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
         """A directory that cannot be listed holds back those of whom something has changed."""
-        place = self._places.setdefault(directory, _Place(lay=dict(here)))
+        place = self._places.setdefault(directory, Place(lay=dict(here)))
         for path in _moved(place.lay, here):
-            for source in sources:
+            for source in moment.sources:
                 if means(source, path):
                     reason = f"cannot be listed for rotated files: {error.strerror or error}"
-                    findings.unreadable.append((source.topic, directory, reason))
+                    moment.findings.unreadable.append((source.topic, directory, reason))
 
     def _look_into(
-        self,
-        directory: str,
-        here: dict[str, Found],
-        reborn: set[str],
-        sources: Sequence[TailedSource],
-        findings: Findings,
-        now: float,
-        now_ms: int,
+        self, directory: str, here: dict[str, Found], views: Views, moment: Moment
     ) -> None:
-        place = self._places.get(directory)
-        lay = {} if place is None else place.lay
-        elsewhere = _moved(lay, here) | reborn.intersection(here)
+        known = self._places.get(directory)
+        place = known or Place()
+        elsewhere = _moved(place.lay, here) | (moment.reborn | moment.truncated).intersection(here)
         changed_ns = self._host.changed(directory)
-        if place is not None and place.changed_ns == changed_ns and not elsewhere:
-            place.lay, place.looked_ms = here, now_ms
+        if known is not None and place.changed_ns == changed_ns and not elsewhere:
+            place.lay, place.looked_ms = here, moment.now_ms
             return
-        members = self._members(directory, here, place, sources)
-        is_restless = False
-        topics = topics_of(members, [path for path in elsewhere if path in lay], sources)
-        if topics and self._is_restless(directory, place, changed_ns, now_ms):
-            reason = "files are being renamed in it"
-            findings.unreadable += [(topic, directory, reason) for topic in sorted(topics)]
-            is_restless = True
-        looked_ms = -1 if place is None else place.looked_ms
-
-        def since_ms(index: int) -> int:
-            if looked_ms >= 0:
-                return min(looked_ms, now_ms) - SLACK_MS
-            first = self._since.get(sources[index].topic, now_ms)
-            return min(first if self._looked_ms is None else self._looked_ms, now_ms) - SLACK_MS
-
-        known = {} if place is None else place.members
-        before = {} if place is None else {**place.anchors, **place.lay}
-        anchors = {path: found for path, found in before.items() if path not in here}
-        look = _Look(directory, before, reborn, known, since_ms)
-        said = Findings()
-        unjudged = self._judge_all(look, members, here, elsewhere, anchors, sources, said, now)
-        findings.generations += said.generations
+        look = _Look(directory, place, moment, here, elsewhere, views)
+        look.before = {**place.anchors, **place.lay}
+        look.members = self._members(look)
+        is_restless = known is not None and self._is_restless(look, changed_ns)
+        anchors = {path: each for path, each in look.before.items() if path not in here}
+        said = len(moment.findings.unseen)
+        unjudged = self._judge_all(look, anchors)
         if is_restless:
-            self._again |= reborn.intersection(here)
+            self._again |= moment.reborn.intersection(here)
+            del moment.findings.unseen[said:]
             return  # what was read is half of the truth
-        findings.unseen += said.unseen
         inodes = {inode for _, inode in self._directories.names(directory)}
-        anchors = {path: each for path, each in anchors.items() if each.key.inode in inodes}
-        if place is not None and place.restless:
+        members = look.members
+        if place.restless:
             members = {name: each for name, each in members.items() if name not in unjudged}
-        is_clean = changed_ns < (now_ms - CLEAN_AFTER_MS) * 1_000_000
-        self._places[directory] = _Place(
-            changed_ns if is_clean else None, now_ms, here, members, anchors
+        is_clean = changed_ns < (moment.now_ms - CLEAN_AFTER_MS) * 1_000_000
+        self._places[directory] = Place(
+            changed_ns if is_clean else None,
+            moment.now_ms,
+            here,
+            members,
+            {path: each for path, each in anchors.items() if each.key.inode in inodes},
         )
 
-    def _judge_all(
-        self,
-        look: _Look,
-        members: Mapping[str, Member],
-        here: Mapping[str, Found],
-        elsewhere: set[str],
-        anchors: dict[str, Found],
-        sources: Sequence[TailedSource],
-        findings: Findings,
-        now: float,
-    ) -> set[str]:
-        """Every path with generations beside it; gives the new names at which nobody looked."""
-        unjudged: set[str] = set()
-        for base, names in _by_base(members).items():
-            if base in here and base not in elsewhere:
-                unjudged |= names.keys() - look.known_members.keys()
-                plain = [name for name, member in names.items() if member.plain is None]
-                beside = [os.path.join(look.directory, name) for name in plain]
-                if not self._is_another(here[base], beside):
-                    continue
-                look.reborn.add(base)
-            newest = self._judge(look, base, names, sources, findings, now)
-            if newest is not None and base not in here:
-                anchors[base] = newest
-        return unjudged
-
-    def _is_restless(
-        self,
-        directory: str,
-        place: _Place | None,
-        changed_ns: int,
-        now_ms: int,
-    ) -> bool:
+    def _is_restless(self, look: _Look, changed_ns: int) -> bool:
         """Whether names were changing while they were read: the next look will know better.
 
         What the patterns found and what the directory said are then of different moments. What the
         last look left stays as it is, so nothing is passed over.
         """
-        if place is None:
+        moment, place = look.moment, look.place
+        left = [path for path in look.elsewhere if path in place.lay]
+        topics = topics_of(look.members, left, moment.sources)
+        if not topics:
             return False
-        is_still = changed_ns < (now_ms - STILL_MS) * 1_000_000
-        if is_still and changed_ns == self._host.changed(directory):
+        is_still = changed_ns < (moment.now_ms - STILL_MS) * 1_000_000
+        if is_still and changed_ns == self._host.changed(look.directory):
             return False
         place.restless += 1
-        return place.restless <= RESTLESS_LOOKS
+        if place.restless > RESTLESS_LOOKS:
+            return False
+        reason = "files are being renamed in it"
+        moment.findings.unreadable += [(topic, look.directory, reason) for topic in sorted(topics)]
+        return True
 
-    def _members(
-        self,
-        directory: str,
-        here: Mapping[str, Found],
-        place: _Place | None,
-        sources: Sequence[TailedSource],
-    ) -> dict[str, Member]:
-        known = {} if place is None else place.members
+    def _members(self, look: _Look) -> dict[str, Member]:
+        known, sources = look.place.members, look.moment.sources
+        names_here = {os.path.basename(each.real_path) for each in look.here.values()}
         members = {}
-        for name, inode in self._directories.names(directory):
+        for name, inode in self._directories.names(look.directory):
+            if name in names_here:
+                continue
             before = known.get(name)
             if before is not None:
                 members[name] = before._replace(inode=inode)
-                continue
-            path = os.path.join(directory, name)
-            if path in here:
-                continue
-            kin = kin_of(path, sources)
-            if kin is not None:
-                members[name] = kin._replace(inode=inode)
+            elif member := look.views.member(look.directory, name, inode, sources):
+                members[name] = member
         return members
 
-    def _judge(
-        self,
-        look: _Look,
-        base: str,
-        names: Mapping[str, Member],
-        sources: Sequence[TailedSource],
-        findings: Findings,
-        now: float,
-    ) -> Found | None:
+    # --- one path -----------------------------------------------------------------------------
+
+    def _judge_all(self, look: _Look, anchors: dict[str, Found]) -> set[str]:
+        """Every path with generations beside it; gives the new names at which nobody looked."""
+        unjudged: set[str] = set()
+        by_base = _by_base(look.members)
+        for base in sorted(by_base.keys() | look.elsewhere):
+            names = by_base.get(base, {})
+            if base in look.here and base not in look.elsewhere:
+                unjudged |= names.keys() - look.place.members.keys()
+                plain = [name for name, member in names.items() if member.plain is None]
+                beside = [os.path.join(look.directory, name) for name in plain]
+                if not self._known.is_another(look.here[base], beside):
+                    continue
+                look.moment.reborn.add(base)
+            newest = self._judge(look, base, names)
+            if newest is not None and base not in look.here:
+                anchors[base] = newest
+        return unjudged
+
+    def _judge(self, look: _Look, base: str, names: Mapping[str, Member]) -> Found | None:
         """Another file lies at a meant path, or none: what became of those that lay there?
 
         Gives the newest of them that is read from now on.
         """
-        index = next(iter(names.values())).source
-        topic, topic_id = sources[index].topic, sources[index].topic_id
-        since_ns = look.since_ms(index) * 1_000_000
+        index = index_of(base, look.moment.sources)
+        if index is None:
+            return None
         fresh: list[Found] = []
         for name, member in names.items():
             found = self._host.look(os.path.join(look.directory, name))
-            if found is None or found.changed_ns < since_ns:
-                continue
-            same = look.known_members.get(name)
-            if same is not None and same.inode == member.inode:
+            if found is None or self._is_left_alone(look, base, index, name, found):
                 continue
             if member.plain is None:
-                if not self._is_known(found.key):
+                if not self._known.knows(found.key):
                     fresh.append(found)
-                findings.generations.append((found, index))
-                if not found.size:
-                    self._empty[found.key] = (found.path, index, now + EMPTY_WAIT_S)
+                look.moment.findings.generations.append((found, index, base))
             elif not self._is_other_shape(look, member.plain, found):
-                reason = "was compressed before it was read"
-                findings.unseen.append(Unseen(topic, topic_id, found.path, reason))
+                self._miss(look, index, found.path, COMPRESSED)
         before = look.before.get(base)
+        if before is not None and base not in look.moment.reborn | look.moment.truncated:
+            fresh += self._strays(look, base, index, before)
         if before is None:
             is_broken = bool(fresh)
+        elif base in look.moment.truncated:
+            is_broken = False
         else:
-            is_broken = base in look.reborn or not self._is_there(look, before, names)
+            is_there = self._is_there(look, before, names)
+            is_broken = bool(names) and (base in look.moment.reborn or not is_there)
         if is_broken:
-            reason = "rotated more often than it was looked at: some may be deleted unread"
-            findings.unseen.append(Unseen(topic, topic_id, base, reason))
+            self._miss(look, index, base, REPEATED)
         return max(fresh, key=lambda found: found.changed_ns, default=None)
 
-    def _is_there(self, look: _Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether the file that the last look found is still in its directory, in any shape."""
-        if any(inode == before.key.inode for _, inode in self._directories.names(look.directory)):
+    def _miss(self, look: _Look, index: int, path: str, reason: str) -> None:
+        source = look.moment.sources[index]
+        unseen = Unseen(source.topic, source.topic_id, path, reason)
+        if unseen not in look.moment.findings.unseen:
+            look.moment.findings.unseen.append(unseen)
+
+    def _is_left_alone(
+        self, look: _Look, base: str, index: int, name: str, found: Found
+    ) -> bool:
+        """Whether it is history, a stranger, or a copy of what is read where it lies.
+
+        A truncation may be noticed later than the copy that was made before it.
+        """
+        if base in look.moment.truncated and self._known.is_copy(found, base, of_truncated=True):
+            return False
+        same = look.place.members.get(name)
+        if same is not None and same.inode == found.key.inode:
             return True
-        times = {before.changed_ns, *self._changed_times(look.directory)}
+        return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
+
+    def _is_old(self, look: _Look, base: str, index: int, found: Found) -> bool:
+        """Whether it lay there before the last look, and was not at the path itself."""
+        since_ns = self._since_ms(look, index) * 1_000_000
+        if found.changed_ns < since_ns:
+            return True
+        before = look.before.get(base)
+        is_before = before is not None and before.key == found.key
+        return found.born_ns is not None and found.born_ns < since_ns and not is_before
+
+    def _since_ms(self, look: _Look, index: int) -> int:
+        """Since when nobody has looked."""
+        place, now_ms = look.place, look.moment.now_ms
+        if place.looked_ms >= 0:
+            return min(place.looked_ms, now_ms) - SLACK_MS
+        first = self._since.get(look.moment.sources[index].topic, now_ms)
+        return min(first if self._looked_ms is None else self._looked_ms, now_ms) - SLACK_MS
+
+    def _strays(self, look: _Look, base: str, index: int, before: Found) -> list[Found]:
+        """What was rotated to names, or into a directory, that nobody would expect."""
+        directory = look.directory
+        names = self._directories.names(directory)
+        name = self._name_of(look, before)
+        if name is None:
+            path = self._known.where(before.key)
+            if not path or os.path.dirname(path) == directory:
+                return []
+            directory = os.path.dirname(path)
+            try:
+                names = self._directories.names(directory)
+            except OSError:
+                return []
+        elif name in look.members or _lies_at(look.here, os.path.join(directory, name)):
+            return []
+        strays = []
+        for each, inode in names:
+            path = os.path.join(directory, each)
+            if each in look.members or inode == before.key.inode or _lies_at(look.here, path):
+                continue
+            found = self._host.look(path)
+            if found is None or self._known.knows(found.key):
+                continue
+            if self._is_old(look, base, index, found) or not is_stray(
+                path, base, look.moment.sources[index]
+            ):
+                continue
+            if shares_name(each, os.path.basename(before.real_path)):
+                strays.append(found)
+                look.moment.findings.generations.append((found, index, base))
+            else:
+                self._miss(look, index, base, STRANGE)
+        return strays
+
+    def _is_there(self, look: _Look, before: Found, names: Mapping[str, Member]) -> bool:
+        """Whether the file that the last look found is still somewhere, in any shape."""
+        if self._name_of(look, before) is not None or self._known.where(before.key):
+            return True
+        times = {before.changed_ns, *self._known.changed_times(look.directory)}
         for name, member in names.items():
             if member.plain is not None:
                 found = self._host.look(os.path.join(look.directory, name))
@@ -375,25 +473,45 @@ class Rotations:
                     return True
         return False
 
+    def _name_of(self, look: _Look, before: Found) -> str | None:
+        """The name in the directory of what lay at a path."""
+        for name, inode in self._directories.names(look.directory):
+            if inode != before.key.inode:
+                continue
+            found = self._host.look(os.path.join(look.directory, name))
+            births = (before.born_ns, None if found is None else found.born_ns)
+            if None in births or births[0] == births[1]:
+                return name
+        return None
+
     def _is_other_shape(self, look: _Look, plain: str, found: Found) -> bool:
         """Whether a compressed file is what a known one becomes, or became: it keeps its time."""
         if any(name == plain for name, _ in self._directories.names(look.directory)):
             return True  # being compressed right now; the other one is read
         times = {each.changed_ns for each in look.before.values()}
-        return _is_time_of(found.changed_ns, times | self._changed_times(look.directory))
+        return _is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
 
-    def _look_at_empty(self, findings: Findings, now: float) -> None:
-        """Their programs may still have them open."""
-        for key, (path, index, until) in list(self._empty.items()):
-            found = self._host.look(path)
-            if found is None or found.key != key:
-                moved = self._directories.find(os.path.dirname(path), key)
-                found = None if moved is None else self._host.look(moved)
-            if found is None or found.key != key or now >= until:
-                del self._empty[key]
-            elif found.size:
-                del self._empty[key]
-                findings.generations.append((found, index))
+    def _look_at_waiting(self, moment: Moment) -> None:
+        """Their programs may still have the empty ones open; others could not be read."""
+        for key, (found, index, base, until) in list(self._waiting.items()):
+            there = self._host.look(found.real_path)
+            if there is None or there.key != key:
+                moved = self._directories.find(os.path.dirname(found.real_path), key)
+                there = None if moved is None else self._host.look(moved)
+            if there is None or there.key != key or moment.now >= until:
+                del self._waiting[key]
+                if found.size and (there is None or there.key != key):
+                    source = moment.sources[index]
+                    reason = "it went away before it could be read"
+                    unseen = Unseen(source.topic, source.topic_id, found.path, reason)
+                    moment.findings.unseen.append(unseen)
+            elif there.size:
+                del self._waiting[key]
+                moment.findings.generations.append((there, index, base))
+
+
+def _lies_at(here: Mapping[str, Found], path: str) -> bool:
+    return any(found.real_path == path for found in here.values())
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:

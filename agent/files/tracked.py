@@ -123,7 +123,8 @@ class TrackedFile:
 
     birth: Birth
     checkpoint: Checkpoint
-    location: str  # empty once it was deleted
+    location: str  # where it lies, links followed; empty once it was deleted
+    meant: str = ""  # the path by which a pattern led to it last; empty where none does any more
     tally: Tally = field(default_factory=Tally)
     state: FileState = FileState.OPEN
     announced: bool = False

@@ -51,6 +51,9 @@ STILL_FACTOR = 10
 """A file that vanished unseen has lost nothing if all of it was acknowledged, and it had stood still
 for so long, and so many times longer than the time in which nobody looked."""
 
+COPIES_MAX = 16
+"""File ids of one file whose bytes a copy is compared with."""
+
 FORGET_AFTER_S = 3600.0
 """How often closed files are looked for; those that are gone are forgotten."""
 
@@ -94,11 +97,11 @@ class Tracker:
         self._host_name = host_name
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._directories = Directories(host)
-        self._rotations = Rotations(
-            host, self._directories, self._is_known, self._is_another, self._changed_times
-        )
+        self._rotations = Rotations(host, self._directories, self)
         self._replaced: dict[str, TrackedFile] = {}  # in this look, not held open: path: the old
         self._reborn: set[str] = set()
+        self._truncated: set[str] = set()
+        self._linked: dict[str, str] = {}  # in this look: real path: path of the link
         self._forget_at = 0.0
         self._serial = 0
         self.files: dict[int, TrackedFile] = {}
@@ -146,14 +149,20 @@ class Tracker:
         lay: list[Found] = []
         rotated: list[tuple[str, Found]] = []
         for tracked in self.files.values():
-            place = tracked.location
-            found = Found(place, tracked.birth.key, tracked.size, -1, tracked.birth.born_ns, place)
-            if is_meant(tracked.location, self.sources):
-                if tracked.state is FileState.OPEN:
+            place, birth = tracked.location, tracked.birth
+            path = tracked.meant or place
+            found = Found(path, birth.key, tracked.size, -1, birth.born_ns, place)
+            if tracked.meant:
+                if tracked.state is FileState.OPEN and is_meant(path, self.sources):
                     lay.append(found)
-            elif kin := kin_of(tracked.location, self.sources):
+            elif kin := kin_of(place, self.sources):
                 rotated.append((kin.base, found))
         return lay, rotated
+
+    @property
+    def linked_directories(self) -> set[str]:
+        """Where files lie to which links lead: nothing tells of them but a watch there."""
+        return {os.path.dirname(path) for path in self._linked}
 
     def take_news(self) -> News:
         """What has changed since the last call."""
@@ -184,6 +193,7 @@ class Tracker:
         self._looked_ms, self._now_ms = self._now_ms or None, now_ms
         found_keys: set[FileKey] = set()
         lay: dict[str, Found] = {}
+        linked: dict[str, str] = {}
         unreadable: dict[str, dict[str, str]] = {}
         for index, source in enumerate(self.sources):
             scan = self._host.scan(source.patterns)
@@ -192,9 +202,12 @@ class Tracker:
             self.unreadable = unreadable
             for found in scan.found:
                 lay.setdefault(found.path, found)
+                if found.is_linked:
+                    linked[found.real_path] = found.path
                 if found.key not in found_keys:
                     found_keys.add(found.key)
                     self._see(found, index, now)
+        self._linked = linked
         self._look_for_generations(lay, now, now_ms)
         for tracked in list(self.files.values()):
             if tracked.state is FileState.OPEN and tracked.birth.key not in found_keys:
@@ -206,6 +219,7 @@ class Tracker:
 
     def look(self, path: str, now: float) -> bool:
         """Looks at one path; whether everything should be looked through: a file left it."""
+        path = self._linked.get(path, path)
         for index, source in enumerate(self.sources):
             if any(pattern.means(path) for pattern in source.patterns):
                 found = self._host.look(path)
@@ -220,10 +234,11 @@ class Tracker:
         if hidden := [path for reasons in self.unreadable.values() for path in reasons]:
             visible = {**self._rotations.below(hidden), **lay}
         reborn, self._reborn = self._reborn, set()
-        findings = self._rotations.look(visible, reborn, self.sources, now, now_ms)
+        truncated, self._truncated = self._truncated, set()
+        findings = self._rotations.look(visible, reborn, truncated, self.sources, now, now_ms)
         self._replaced.clear()
-        for found, index in findings.generations:
-            self._see(found, index, now)
+        for found, index, base in sorted(findings.generations, key=lambda x: x[0].changed_ns):
+            self._see_generation(found, index, base, now)
         for topic, path, reason in findings.unreadable:
             self.unreadable.setdefault(topic, {})[path] = reason
         for unseen in findings.unseen:
@@ -256,6 +271,72 @@ class Tracker:
             self._see_ended(tracked, found, index, now)
         else:
             self._see_open(tracked, found, index, now)
+
+    def _see_generation(self, found: Found, index: int, base: str, now: float) -> None:
+        """One that no pattern leads to; it may be a copy of bytes that were truncated since."""
+        if self.knows(found.key):
+            self._see(found, index, now)
+            return
+        original = self._original_of(found, base) if found.size else None
+        if original is None:
+            self._see(found, index, now)
+        else:
+            self._go_on_in_copy(original, found, index, now)
+        if not self.knows(found.key) and (original is None or found.size > original.position):
+            self._rotations.wait_for(found, index, base, now)
+
+    def _go_on_in_copy(
+        self, original: TrackedFile, found: Found, index: int, now: float
+    ) -> None:
+        """What the truncated file had unread is read from its copy."""
+        length = original.length or 0
+        if original.state is FileState.OPEN or found.size <= length:
+            return
+        handle = self._open(found, index)
+        if handle is None:
+            return
+        point = original.last_point
+        if not self._has_copy(original):
+            mark = Mark(length, point.prefix_crc)
+            self._give_birth(found, index, handle, mark, point.marks, original, now)
+            return
+        new = self._give_birth(found, index, handle, Mark(0, 0), (), original, now)
+        if new is not None and length:
+            self._may_double(new, 0, length, original)
+
+    def _has_copy(self, original: TrackedFile) -> bool:
+        """Whether a copy of it was found before: this one may be of what came behind it."""
+        return any(
+            each.birth.predecessor == original.file and each.birth.key != original.birth.key
+            for each in self.files.values()
+        )
+
+    def _may_double(self, new: TrackedFile, first: int, end: int, old: TrackedFile) -> None:
+        reason = f"these bytes may have been delivered as those of file {old.file} too"
+        self.news.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
+
+    def is_copy(self, found: Found, base: str, *, of_truncated: bool = False) -> bool:
+        """Whether it has the bytes of the file at a path, or those that were truncated there."""
+        if self.knows(found.key) or not found.size:
+            return False
+        original = self._original_of(found, base)
+        return original is not None and of_truncated != (original.state is FileState.OPEN)
+
+    def _original_of(self, found: Found, base: str) -> TrackedFile | None:
+        """The file at a path, now or before it was truncated, whose bytes the found one has."""
+        there = self._host.look(base)
+        if there is None:
+            return None
+        known = [
+            each
+            for each in self.files.values()
+            if each.birth.key == there.key and each.birth.born_ns == there.born_ns
+        ]
+        known.sort(key=lambda each: each.birth.serial, reverse=True)
+        for each in known[:COPIES_MAX]:
+            if begins_like(self._host, found.real_path, each):
+                return each
+        return None
 
     def _is_unchanged(self, tracked: TrackedFile, found: Found) -> bool:
         """A finished file as it was left."""
@@ -300,25 +381,30 @@ class Tracker:
         new = self._give_birth(found, index, handle, Mark(0, 0), (), old, now)
         end = min(found.size, old.length or 0)
         if new is not None and answer is Answer.UNKNOWN and end:
-            reason = f"these bytes may have been delivered as those of file {old.file} too"
-            self.news.set_apart.append(SetApart(new, 0, end, Certainty.UNCERTAIN, reason))
+            self._may_double(new, 0, end, old)
 
     def _see_open(self, tracked: TrackedFile, found: Found, index: int, now: float) -> None:
         is_first, tracked.source, tracked.is_seen = not tracked.is_seen, index, True
-        if tracked.location != found.real_path:
-            tracked.location = found.real_path
+        meant = found.path if is_meant(found.path, self.sources) else ""
+        if (tracked.location, tracked.meant) != (found.real_path, meant):
+            tracked.location, tracked.meant = found.real_path, meant
             self.note(tracked)
         born_at = tracked.birth.path
         self._set_rotated(tracked, found.path != born_at and shown(found.path) != born_at)
+        is_changed = found.size != tracked.size or tracked.changed_ns != found.changed_ns
         if found.size < tracked.size:
             reason = f"it was cut to {found.size} bytes, {tracked.size} were there"
             self.replace(tracked, reason, now)
-        elif (
-            is_first
-            or found.size > tracked.read_position
-            or tracked.changed_ns != found.changed_ns
-        ):
+        elif is_changed and not self._has_its_bytes(tracked, found):
+            self.replace(tracked, CHANGED, now)
+        elif is_first or is_changed or found.size > tracked.read_position:
             self.grew(tracked, found.size, found.changed_ns, now)
+
+    def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
+        """A file that is held open is looked at when it is read."""
+        if self._handles.held(tracked.file) is not None:
+            return True
+        return begins_like(self._host, found.real_path, tracked)
 
     def grew(self, tracked: TrackedFile, size: int, changed_ns: int, now: float) -> None:
         """Notes a size and a time of change; a change without growth asks for a closer look."""
@@ -357,7 +443,8 @@ class Tracker:
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
         """The file is another one now: its id ends, what it had unread is lost, its end unseen."""
         if self._handles.held(tracked.file) is None:
-            self._replaced[tracked.location] = tracked
+            self._replaced[tracked.meant or tracked.location] = tracked
+        self._truncated.add(tracked.meant)
         self._lose(tracked, reason)
         index = tracked.source
         try:
@@ -369,7 +456,7 @@ class Tracker:
         self._handles.drop(tracked.file)
         if index is None or not status.size:
             return
-        found = self._host.look(tracked.location)
+        found = self._host.look(tracked.meant or tracked.location)
         if found is None or found.key != tracked.birth.key:
             return  # the next look finds out where it went
         opened = self._open(found, index)
@@ -392,10 +479,7 @@ class Tracker:
         new = self._give_birth(found, index, handle, mark, kept, old, now)
         end = min(found.size, old.length or 0)
         if new is not None and proven.same_beginning and mark.position < end:
-            reason = f"these bytes may have been delivered as those of file {old.file} too"
-            self.news.set_apart.append(
-                SetApart(new, mark.position, end, Certainty.UNCERTAIN, reason)
-            )
+            self._may_double(new, mark.position, end, old)
 
     def _give_birth(
         self,
@@ -434,6 +518,7 @@ class Tracker:
             birth=birth,
             checkpoint=Checkpoint(begin.position, begin.crc, guard, marks),
             location=found.real_path,
+            meant=found.path if is_meant(found.path, self.sources) else "",
             read_position=begin.position,
             read_crc=begin.crc,
             promised=begin.position,
@@ -452,7 +537,7 @@ class Tracker:
 
     def _miss(self, tracked: TrackedFile, now: float) -> None:
         """No pattern leads to it any more."""
-        if self._is_hidden(tracked.location):
+        if self._is_hidden(tracked.meant or tracked.location):
             return
         status = self._status_if_held(tracked)
         try:
@@ -460,8 +545,8 @@ class Tracker:
         except OSError as error:
             self.cannot_read(tracked, error)
             return
-        if path is not None and path != tracked.location:
-            tracked.location = path
+        if path is not None and (path, "") != (tracked.location, tracked.meant):
+            tracked.location, tracked.meant = path, ""
             self.note(tracked)
         if tracked.is_replaying:
             found = None if path is None else self._host.look(path)
@@ -479,6 +564,8 @@ class Tracker:
         """Where it lies; before it is given up, its directory is read once more."""
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
+        if path is None:
+            path = self.where(tracked.birth.key) or None
         if path is None and not is_held:
             path = self._host.find(directory, tracked.birth.key)
         return path
@@ -664,13 +751,22 @@ class Tracker:
     def cannot_read(self, tracked: TrackedFile, error: OSError) -> None:
         """Names a file whose bytes could not be had; it holds back its topic's seal."""
         reasons = self.unreadable.setdefault(tracked.birth.topic, {})
-        reasons[tracked.location] = error.strerror or str(error)
+        reasons[tracked.meant or tracked.location] = error.strerror or str(error)
 
-    def _is_known(self, key: FileKey) -> bool:
+    def knows(self, key: FileKey) -> bool:
+        """Whether a file that was not deleted has this key."""
         tracked = self._by_key.get(key)
         return tracked is not None and not tracked.is_deleted
 
-    def _is_another(self, found: Found, beside: Sequence[str]) -> bool:
+    def where(self, key: FileKey) -> str:
+        """Where a file lies that is held open, though it may be in another directory by now."""
+        tracked = self._by_key.get(key)
+        handle = None if tracked is None else self._handles.held(tracked.file)
+        path = "" if handle is None else handle.where()
+        found = self._host.look(path) if path else None
+        return path if found is not None and found.key == key else ""
+
+    def is_another(self, found: Found, beside: Sequence[str]) -> bool:
         """Whether another file lies there under the inode of a deleted one: no truncation.
 
         The kernel gives a deleted file's inode to the next one. A file that is held open cannot be
@@ -685,8 +781,8 @@ class Tracker:
                 return False
         return bool(old.position) and not any(begins_like(self._host, path, old) for path in beside)
 
-    def _changed_times(self, directory: str) -> set[int]:
-        """When the known files of a directory changed last, as far as anybody looked."""
+    def changed_times(self, directory: str) -> set[int]:
+        """When the known files of a directory changed last, as far as anybody looked, ns."""
         times = set()
         for tracked in self.files.values():
             if os.path.dirname(tracked.location or tracked.birth.path) == directory:

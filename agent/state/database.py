@@ -300,8 +300,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 def _tracked(values: list[Any]) -> TrackedFile:
     (
         file, serial, topic, topic_id, host, path, device, inode, fingerprint_length, fingerprint,
-        begin, predecessor, predecessor_position, born_ns, location, state, length, changed_ns,
-        announced, announced_ms, position, prefix_crc, guard_length, guard_crc, marks, *tally,
+        begin, predecessor, predecessor_position, born_ns, location, meant, state, length,
+        changed_ns, announced, announced_ms, position, prefix_crc, guard_length, guard_crc, marks, *tally,
     ) = values  # fmt: skip
     birth = Birth(
         file=file,
@@ -322,6 +322,7 @@ def _tracked(values: list[Any]) -> TrackedFile:
         birth=birth,
         checkpoint=point,
         location=os.fsdecode(location),
+        meant=os.fsdecode(meant),
         tally=Tally(*tally),
         state=FileState(state),
         announced=bool(announced),

@@ -28,7 +28,7 @@ CREATE TABLE files ( -- one row per file id; crc over the columns before it
     device INTEGER NOT NULL, inode INTEGER NOT NULL,
     fingerprint_length INTEGER NOT NULL, fingerprint BLOB NOT NULL,
     begin INTEGER NOT NULL, predecessor INTEGER, predecessor_position INTEGER,
-    born_ns INTEGER, location BLOB NOT NULL, state TEXT NOT NULL, length INTEGER,
+    born_ns INTEGER, location BLOB NOT NULL, meant BLOB NOT NULL, state TEXT NOT NULL, length INTEGER,
     changed_ns INTEGER, announced INTEGER NOT NULL, announced_ms INTEGER NOT NULL,
     position INTEGER NOT NULL, prefix_crc INTEGER NOT NULL,
     guard_length INTEGER NOT NULL, guard_crc INTEGER NOT NULL, marks BLOB NOT NULL,

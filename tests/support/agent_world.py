@@ -78,6 +78,7 @@ class Files:
 
     def __init__(self, clock: ManualClock) -> None:
         self.by_path: dict[str, MemoryFile] = {}
+        self.links: dict[str, str] = {}
         self.device = 1
         self.knows_births = True
         self.open_count = 0
@@ -112,6 +113,11 @@ class Files:
             file.names.discard(path)
             self._moved(path)
 
+    def link(self, path: str, target: str) -> None:
+        """The path is a link to the target from now on."""
+        self.links[path] = target
+        self._moved(path)
+
     def reuse_last_inode(self) -> None:
         """The next new file gets the inode of the last one, which was deleted."""
         self._inode -= 1
@@ -144,7 +150,7 @@ class Files:
     # what the agent asks
 
     def open(self, path: str) -> MemoryHandle:
-        file = self.by_path.get(path)
+        file = self.by_path.get(self.links.get(path, path))
         if file is None:
             raise FileNotFoundError(2, "No such file or directory", path)
         if file.unreadable:
@@ -155,17 +161,23 @@ class Files:
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
         found = [
             self.look(path)
-            for path in sorted(self.by_path)
+            for path in sorted([*self.by_path, *self.links])
             if any(pattern.means(path) for pattern in patterns)
         ]
-        return Scan([each for each in found if each is not None], [])
+        dead = [
+            (path, "it is a link that leads nowhere")
+            for path, target in self.links.items()
+            if target not in self.by_path and any(pattern.means(path) for pattern in patterns)
+        ]
+        return Scan([each for each in found if each is not None], dead)
 
     def look(self, path: str) -> Found | None:
-        file = self.by_path.get(path)
+        real_path = self.links.get(path, path)
+        file = self.by_path.get(real_path)
         if file is None:
             return None
         key = FileKey(self.device, file.inode)
-        return Found(path, key, len(file.data), file.changed_ns, file.born_ns, path)
+        return Found(path, key, len(file.data), file.changed_ns, file.born_ns, real_path)
 
     def resolve(self, directory: str) -> str:
         return directory

@@ -18,10 +18,30 @@ from agent.files.generations import generation
         ("app-20261120.log", "app.log"),
         ("app.2026-11-20.log", "app.log"),
         ("app.log.1.log.2", "app.log.1.log"),
+        ("app-11-02-2026-1.log", "app.log"),
+        ("app.log.bak1", "app.log"),
+        ("app.log20261120", "app.log"),
+        ("app20261120_001.log", "app.log"),
+        ("app-2.log", "app.log"),
+        ("app1.log", "app.log"),
+        ("app_1.log", "app.log"),
+        ("app.log.20-11-2026", "app.log"),
+        ("app.log.2026-Nov-20", "app.log"),
+        ("app.log.2026-11-20T13:04:05Z", "app.log"),
+        ("app.log.bak", "app.log"),
+        ("app.log.save", "app.log"),
+        ("app.log.backup", "app.log"),
+        ("app.log.orig", "app.log"),
+        ("app.log~", "app.log"),
+        ("app (2).log", "app.log"),
+        ("app - Copy.log", "app.log"),
+        ("0.log.20261121-070000", "0.log"),
+        ("abc-json.log.1", "abc-json.log"),
+        ("access.log.1763643325", "access.log"),
     ],
 )
 def test_names_that_rotation_gives(name: str, base: str) -> None:
-    """Numbers, dates and a few words, behind the name or before its ending."""
+    """Numbers, dates and words, behind the name or before its ending, with or without a mark."""
     found = generation(name)
     assert found is not None
     assert base in found.bases
@@ -29,10 +49,11 @@ def test_names_that_rotation_gives(name: str, base: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["app.log", "mail.err", "app-2.log", "app.log.bak", "app.log.swp", "1", ".1", "app.gz"]
+    "name",
+    ["app.log", "mail.err", "app.log.swp", "1", ".1", "worker.log", "mailold.log", "archive.log"],
 )
 def test_names_of_strangers(name: str) -> None:
-    """Another log, a copy, an editor's file: nothing that is read unasked."""
+    """Another log, an editor's file: nothing that is read unasked."""
     assert generation(name) is None
 
 
@@ -40,4 +61,5 @@ def test_a_compressed_generation_says_so() -> None:
     """With the name that it had before."""
     found = generation("app.log.1.gz")
     assert found is not None
-    assert (found.bases, found.plain) == (("app.log",), "app.log.1")
+    assert (found.bases, found.plain) == (("app.log", "app.log.1"), "app.log.1")
+    assert generation("app.log.gz") == (("app.log",), "app.log")

@@ -25,18 +25,19 @@ SOURCE = Source("main", "c", "logs", "id")
 def a_file(file: int = 7) -> TrackedFile:
     birth = Birth(
         file, 3, "logs", "id", "host", "/log/a", FileKey(-5, 2**62), Fingerprint(4, b"\x01" * 32),
-        10, 6, 12,
+        10, 6, 12, 2**61,
     )  # fmt: skip
     point = Checkpoint(100, 77, Guard(50, 2**32 - 1), (Mark(20, 1), Mark(2**40, 2**32 - 1)))
     return TrackedFile(
-        birth, point, "/log/\udcff", Tally(1, 2, 3, 4, 5), FileState.ENDED, True, 9, 100
-    )
+        birth, point, "/log/\udcff", "/link/\udcff", Tally(1, 2, 3, 4, 5), FileState.ENDED, True, 9,
+        100, 2**60,
+    )  # fmt: skip
 
 
 def durable(tracked: TrackedFile) -> tuple:
     return (
-        tracked.birth, tracked.checkpoint, tracked.location, tracked.tally, tracked.state,
-        tracked.announced, tracked.announced_ms, tracked.length,
+        tracked.birth, tracked.checkpoint, tracked.location, tracked.meant, tracked.tally,
+        tracked.state, tracked.announced, tracked.announced_ms, tracked.length, tracked.changed_ns,
     )  # fmt: skip
 
 

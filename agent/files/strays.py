@@ -1,0 +1,30 @@
+"""Generations under names that rotation is not known to give. Pure.
+
+Where a known file lies under such a name, the program that rotates it has a way of its own. Files
+made since, which share the name of the path, are taken for generations; of others nobody can say.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from agent.files.kin import means
+from agent.files.tracked import TailedSource
+
+_UNFINISHED: Final = (".swp", ".swx", ".tmp", ".part", ".lck", ".lock", ".pid", ".filepart")
+"""What editors and programs leave beside a log for a while; never a generation."""
+
+
+def is_stray(path: str, base: str, source: TailedSource) -> bool:
+    """Whether what lies at a path may be a generation of another: nothing speaks against it."""
+    name = os.path.basename(path)
+    if path == base or name.endswith(_UNFINISHED) or means(source, path):
+        return False
+    return not any(pattern.excludes(path) for pattern in source.patterns)
+
+
+def shares_name(name: str, base: str) -> bool:
+    """Whether a name holds that of the path, or what stands before its ending."""
+    stem = base.rpartition(".")[0] or base
+    return stem in name
