@@ -284,6 +284,7 @@ class RunningAgent:
         self._publisher.poll(0)
         paths, everything, events = self._watch.inbox.take()
         everything |= self._watch.mind(events, self._clock.monotonic())
+        self._watch.follow(self._loop.tracker.linked_directories)
         if paths or everything:
             self._loop.touch(paths, everything=everything)
         self._loop.turn(deliveries)

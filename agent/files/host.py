@@ -229,9 +229,7 @@ def _found(
         unreadable.append((path, error.strerror or str(error)))
         return None
     born_ns = born_at(path, status.st_ino)
-    return Found(
-        path, _key(status), status.st_size, status.st_mtime_ns, born_ns, real_path
-    )
+    return Found(path, _key(status), status.st_size, status.st_mtime_ns, born_ns, real_path)
 
 
 def _real_path(path: str, is_link: bool, resolved: dict[str, str]) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from agent.files.generations import generation
 from agent.files.host import Found
-from agent.files.tracked import Birth, TailedSource
+from agent.files.tracked import TailedSource, TrackedFile
 
 
 class Member(NamedTuple):
@@ -78,14 +78,11 @@ def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
     return next((index for index, each in enumerate(sources) if means(each, path)), None)
 
 
-def source_of(birth: Birth, sources: Sequence[TailedSource]) -> int | None:
-    """The source that means a file which no pattern leads to, by the name it was born with."""
+def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | None:
+    """The source that means a file, or the path that it was rotated from."""
     for index, source in enumerate(sources):
-        if source.topic == birth.topic and means(source, birth.path):
+        if source.topic == tracked.birth.topic and means(source, tracked.meant):
             return index
-    kin = kin_of(birth.path, sources)
-    if kin is not None and sources[kin.source].topic == birth.topic:
-        return kin.source
     return None
 
 

@@ -395,9 +395,7 @@ class Rotations:
         if unseen not in look.moment.findings.unseen:
             look.moment.findings.unseen.append(unseen)
 
-    def _is_left_alone(
-        self, look: _Look, base: str, index: int, name: str, found: Found
-    ) -> bool:
+    def _is_left_alone(self, look: _Look, base: str, index: int, name: str, found: Found) -> bool:
         """Whether it is history, a stranger, or a copy of what is read where it lies.
 
         A truncation may be noticed later than the copy that was made before it.

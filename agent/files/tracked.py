@@ -124,7 +124,7 @@ class TrackedFile:
     birth: Birth
     checkpoint: Checkpoint
     location: str  # where it lies, links followed; empty once it was deleted
-    meant: str = ""  # the path by which a pattern led to it last; empty where none does any more
+    meant: str = ""  # the path by which a pattern leads to it, or that it was rotated from
     tally: Tally = field(default_factory=Tally)
     state: FileState = FileState.OPEN
     announced: bool = False

@@ -26,10 +26,11 @@ from dataclasses import dataclass, field, replace
 
 from agent import identity
 from agent.files.directories import Directories
+from agent.files.generations import generation
 from agent.files.handles import Handles, Moved
 from agent.files.host import FileKey, Found, Handle, Host, Status
-from agent.files.kin import is_meant, kin_of, source_of
-from agent.files.likeness import begins_like, compare, open_at, renumbered
+from agent.files.kin import is_meant, source_of
+from agent.files.likeness import begins_like, compare, has_bytes_of, open_at, renumbered
 from agent.files.rotations import Rotations, Unseen
 from agent.files.same_file import Answer
 from agent.files.tracked import (
@@ -133,7 +134,7 @@ class Tracker:
             self._serial = max(self._serial, tracked.birth.serial)
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
-            tracked.source = source_of(tracked.birth, self.sources)
+            tracked.source = source_of(tracked, self.sources)
             if (key := renumbered(self._host, tracked)) is not None:
                 tracked.birth = replace(tracked.birth, key=key)
                 self.note(tracked)
@@ -149,15 +150,23 @@ class Tracker:
         lay: list[Found] = []
         rotated: list[tuple[str, Found]] = []
         for tracked in self.files.values():
-            place, birth = tracked.location, tracked.birth
-            path = tracked.meant or place
+            birth, path, place = tracked.birth, tracked.meant, tracked.location
+            if not place or not is_meant(path, self.sources):
+                continue
             found = Found(path, birth.key, tracked.size, -1, birth.born_ns, place)
-            if tracked.meant:
-                if tracked.state is FileState.OPEN and is_meant(path, self.sources):
-                    lay.append(found)
-            elif kin := kin_of(place, self.sources):
-                rotated.append((kin.base, found))
+            if place != self._place_of(path):
+                rotated.append((path, found))
+            elif tracked.state is FileState.OPEN:
+                lay.append(found)
         return lay, rotated
+
+    def _place_of(self, path: str) -> str:
+        """Where a meant path leads."""
+        found = self._host.look(path)
+        if found is not None:
+            return found.real_path
+        above, name = os.path.split(path)
+        return os.path.join(self._host.resolve(above), name)
 
     @property
     def linked_directories(self) -> set[str]:
@@ -167,6 +176,7 @@ class Tracker:
     def take_news(self) -> News:
         """What has changed since the last call."""
         news, self.news = self.news, News()
+        news.set_apart = _together(news.set_apart)
         return news
 
     def note(self, tracked: TrackedFile) -> None:
@@ -247,46 +257,48 @@ class Tracker:
 
     # --- one file -----------------------------------------------------------------------------
 
-    def _see(self, found: Found, index: int, now: float) -> None:
+    def _see(self, found: Found, index: int, now: float, base: str | None = None) -> None:
+        """base: the meant path that it was rotated from, if no pattern leads to it."""
         tracked = self._by_key.get(found.key)
         if tracked is None:
-            if found.size:
-                self._begin(found, index, now)
+            handle = self._open(found, index) if found.size else None
+            if handle is not None:
+                self._give_birth(found, index, handle, Mark(0, 0), (), None, now, base)
             return
         if tracked.state is not FileState.OPEN and self._is_unchanged(tracked, found):
             return
-        answer = self._compare(tracked, found, index)
+        answer = self._compare(tracked, found, index, base)
         if answer is None or (tracked.state is not FileState.OPEN and not found.size):
             return
         if answer is not Answer.SAME and not tracked.is_replaying:
-            self._see_another(tracked, found, index, answer, now)
+            self._see_another(tracked, found, index, answer, now, base)
         elif tracked.is_replaying:
             # What was promised is looked at first: it proves bytes that the marks do not yet.
             tracked.location, tracked.source = found.real_path, index
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
-            self._see_ended(tracked, found, index, now)
+            self._see_ended(tracked, found, index, now, base)
         elif (tracked.birth.topic, tracked.birth.topic_id) != self._topic(index):
             self._end(tracked)
-            self._see_ended(tracked, found, index, now)
+            self._see_ended(tracked, found, index, now, base)
         else:
-            self._see_open(tracked, found, index, now)
+            self._see_open(tracked, found, index, now, base)
 
     def _see_generation(self, found: Found, index: int, base: str, now: float) -> None:
         """One that no pattern leads to; it may be a copy of bytes that were truncated since."""
         if self.knows(found.key):
-            self._see(found, index, now)
+            self._see(found, index, now, base)
             return
         original = self._original_of(found, base) if found.size else None
         if original is None:
-            self._see(found, index, now)
+            self._see(found, index, now, base)
         else:
-            self._go_on_in_copy(original, found, index, now)
+            self._go_on_in_copy(original, found, index, now, base)
         if not self.knows(found.key) and (original is None or found.size > original.position):
             self._rotations.wait_for(found, index, base, now)
 
     def _go_on_in_copy(
-        self, original: TrackedFile, found: Found, index: int, now: float
+        self, original: TrackedFile, found: Found, index: int, now: float, base: str
     ) -> None:
         """What the truncated file had unread is read from its copy."""
         length = original.length or 0
@@ -298,9 +310,9 @@ class Tracker:
         point = original.last_point
         if not self._has_copy(original):
             mark = Mark(length, point.prefix_crc)
-            self._give_birth(found, index, handle, mark, point.marks, original, now)
+            self._give_birth(found, index, handle, mark, point.marks, original, now, base)
             return
-        new = self._give_birth(found, index, handle, Mark(0, 0), (), original, now)
+        new = self._give_birth(found, index, handle, Mark(0, 0), (), original, now, base)
         if new is not None and length:
             self._may_double(new, 0, length, original)
 
@@ -334,8 +346,11 @@ class Tracker:
         ]
         known.sort(key=lambda each: each.birth.serial, reverse=True)
         for each in known[:COPIES_MAX]:
-            if begins_like(self._host, found.real_path, each):
-                return each
+            try:
+                if has_bytes_of(self._host, found.real_path, each):
+                    return each
+            except OSError:
+                return None  # nobody can know; it is named when it is opened
         return None
 
     def _is_unchanged(self, tracked: TrackedFile, found: Found) -> bool:
@@ -346,9 +361,11 @@ class Tracker:
             and not tracked.is_deleted
         )
 
-    def _compare(self, tracked: TrackedFile, found: Found, index: int) -> Answer | None:
+    def _compare(
+        self, tracked: TrackedFile, found: Found, index: int, base: str | None
+    ) -> Answer | None:
         """Whether what has its inode is the known file; None where it cannot be read now."""
-        same_place = tracked.location == found.real_path or self._is_kin(tracked, found)
+        same_place = tracked.location == found.real_path or self._is_kin(tracked, found, base)
         is_held = self._handles.held(tracked.file) is not None
         as_before = (tracked.size, tracked.changed_ns) == (found.size, found.changed_ns)
         is_known = tracked.is_seen and as_before and tracked.location == found.real_path
@@ -363,13 +380,25 @@ class Tracker:
             return Answer.SAME  # rewritten, or another one: its marks tell which bytes are new
         return answer
 
-    def _is_kin(self, tracked: TrackedFile, found: Found) -> bool:
+    def _is_kin(self, tracked: TrackedFile, found: Found, base: str | None) -> bool:
         """Whether rotation renames a file so."""
-        kin = kin_of(found.real_path, self.sources)
-        return kin is not None and shown(kin.base) == tracked.birth.path
+        if base is not None:
+            return base == tracked.meant
+        above, name = os.path.split(tracked.meant)
+        now_above, now_name = os.path.split(found.path)
+        said = generation(now_name)
+        if said is None or name not in said.bases or above != now_above:
+            return False
+        return now_name[len(os.path.splitext(name)[0])] in "-_."  # `run2.log` is another run
 
     def _see_another(
-        self, old: TrackedFile, found: Found, index: int, answer: Answer, now: float
+        self,
+        old: TrackedFile,
+        found: Found,
+        index: int,
+        answer: Answer,
+        now: float,
+        base: str | None,
     ) -> None:
         """Its inode is another file's now, or nobody knows: that one is read from its start."""
         if old.state is FileState.OPEN:
@@ -378,14 +407,16 @@ class Tracker:
         handle = self._open(found, index) if found.size else None
         if handle is None:
             return
-        new = self._give_birth(found, index, handle, Mark(0, 0), (), old, now)
+        new = self._give_birth(found, index, handle, Mark(0, 0), (), old, now, base)
         end = min(found.size, old.length or 0)
         if new is not None and answer is Answer.UNKNOWN and end:
             self._may_double(new, 0, end, old)
 
-    def _see_open(self, tracked: TrackedFile, found: Found, index: int, now: float) -> None:
+    def _see_open(
+        self, tracked: TrackedFile, found: Found, index: int, now: float, base: str | None
+    ) -> None:
         is_first, tracked.source, tracked.is_seen = not tracked.is_seen, index, True
-        meant = found.path if is_meant(found.path, self.sources) else ""
+        meant = base or found.path
         if (tracked.location, tracked.meant) != (found.real_path, meant):
             tracked.location, tracked.meant = found.real_path, meant
             self.note(tracked)
@@ -415,7 +446,9 @@ class Tracker:
         tracked.size, tracked.changed_ns = max(size, tracked.size), changed_ns
         self.on_growth(tracked)
 
-    def _see_ended(self, tracked: TrackedFile, found: Found, index: int, now: float) -> None:
+    def _see_ended(
+        self, tracked: TrackedFile, found: Found, index: int, now: float, base: str | None
+    ) -> None:
         """The same file lies where a finished id was: the same bytes, more, or others."""
         assert tracked.length is not None
         handle = self._open(found, index)
@@ -428,17 +461,12 @@ class Tracker:
         tracked.changed_ns = found.changed_ns
         if doubt is not None:
             self._reborn.add(found.path)
-            self._succeed(tracked, found, index, handle, now)
+            self._succeed(tracked, found, index, handle, now, base)
         elif found.size > tracked.length:
             mark = Mark(tracked.length, point.prefix_crc)
-            self._give_birth(found, index, handle, mark, (*point.marks,), tracked, now)
+            self._give_birth(found, index, handle, mark, point.marks, tracked, now, base)
         else:
             handle.close()
-
-    def _begin(self, found: Found, index: int, now: float) -> None:
-        handle = self._open(found, index)
-        if handle is not None:
-            self._give_birth(found, index, handle, Mark(0, 0), (), None, now)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
         """The file is another one now: its id ends, what it had unread is lost, its end unseen."""
@@ -456,12 +484,15 @@ class Tracker:
         self._handles.drop(tracked.file)
         if index is None or not status.size:
             return
-        found = self._host.look(tracked.meant or tracked.location)
+        found = self._host.look(tracked.meant)
+        base = None
+        if found is None or found.key != tracked.birth.key:
+            found, base = self._host.look(tracked.location), tracked.meant
         if found is None or found.key != tracked.birth.key:
             return  # the next look finds out where it went
         opened = self._open(found, index)
         if opened is not None:
-            self._succeed(tracked, found, index, opened, now)
+            self._succeed(tracked, found, index, opened, now, base)
 
     def _succeed(
         self,
@@ -470,13 +501,14 @@ class Tracker:
         index: int,
         handle: Handle,
         now: float,
+        base: str | None,
     ) -> None:
         """A new id from the highest position whose prefix is proven to be what was read."""
         marks = old.last_point.marks
         proven = prove(handle.read, found.size, old.birth.fingerprint, marks)
         mark = Mark(proven.position, proven.crc)
         kept = tuple(each for each in marks if each.position <= mark.position)
-        new = self._give_birth(found, index, handle, mark, kept, old, now)
+        new = self._give_birth(found, index, handle, mark, kept, old, now, base)
         end = min(found.size, old.length or 0)
         if new is not None and proven.same_beginning and mark.position < end:
             self._may_double(new, mark.position, end, old)
@@ -490,6 +522,7 @@ class Tracker:
         marks: tuple[Mark, ...],
         predecessor: TrackedFile | None,
         now: float,
+        base: str | None,
     ) -> TrackedFile | None:
         try:
             fingerprint = fingerprint_of(handle.read, found.size)
@@ -518,7 +551,7 @@ class Tracker:
             birth=birth,
             checkpoint=Checkpoint(begin.position, begin.crc, guard, marks),
             location=found.real_path,
-            meant=found.path if is_meant(found.path, self.sources) else "",
+            meant=base or found.path,
             read_position=begin.position,
             read_crc=begin.crc,
             promised=begin.position,
@@ -545,8 +578,8 @@ class Tracker:
         except OSError as error:
             self.cannot_read(tracked, error)
             return
-        if path is not None and (path, "") != (tracked.location, tracked.meant):
-            tracked.location, tracked.meant = path, ""
+        if path is not None and path != tracked.location:
+            tracked.location = path
             self.note(tracked)
         if tracked.is_replaying:
             found = None if path is None else self._host.look(path)
@@ -554,7 +587,7 @@ class Tracker:
             return  # what was promised is looked at first
         if path is None and status is None:
             self._vanish(tracked, VANISHED)
-        elif not self._is_rotated(tracked, path):
+        elif tracked.source is None:
             self._disown(tracked, path)
         else:
             self._set_rotated(tracked, True)
@@ -569,14 +602,6 @@ class Tracker:
         if path is None and not is_held:
             path = self._host.find(directory, tracked.birth.key)
         return path
-
-    def _is_rotated(self, tracked: TrackedFile, path: str | None) -> bool:
-        """Whether its source means it, though no pattern leads to where it lies."""
-        if tracked.source is None:
-            return False
-        if path is None or shown(path) != tracked.birth.path:
-            return True
-        return kin_of(path, self.sources) is not None
 
     def _is_hidden(self, location: str) -> bool:
         """Whether it lies in a directory that could not be looked into."""
@@ -698,7 +723,7 @@ class Tracker:
             self.note(tracked)
             there = self._host.look(path)
         if there is not None and there.key == tracked.birth.key and there.size != tracked.length:
-            self._see_ended(tracked, there, tracked.source, now)
+            self._see(there, tracked.source, now, tracked.meant)
 
     def _forget(self, found: set[FileKey], now: float) -> None:
         """Closed file ids whose bytes are gone from the host."""
@@ -795,6 +820,25 @@ class Tracker:
 
     def _topic(self, index: int) -> tuple[str, str]:
         return self.sources[index].topic, self.sources[index].topic_id
+
+
+def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
+    """Files of a topic that went at the same time for the same reason are one loss."""
+    alike: dict[tuple[str, str, str], list[SetApart]] = {}
+    found = []
+    for each in ranges:
+        if each.end is not None or each.certainty is not Certainty.LOST:
+            found.append(each)
+            continue
+        birth = each.tracked.birth
+        alike.setdefault((birth.topic, birth.topic_id, each.reason), []).append(each)
+    for first, *others in alike.values():
+        if others:
+            files = "file" if len(others) == 1 else "files"
+            reason = f"{first.reason}; {len(others):,} more {files} likewise"
+            first = replace(first, reason=reason)
+        found.append(first)
+    return found
 
 
 def shown(path: str) -> str:

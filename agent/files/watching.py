@@ -25,6 +25,7 @@ from watchdog.events import (
     FileSystemEventHandler,
 )
 from watchdog.observers import Observer
+from watchdog.observers.api import ObservedWatch
 
 from agent.files.patterns import Pattern
 from skidway import log
@@ -97,15 +98,17 @@ class Inbox(FileSystemEventHandler):
 
 
 class Watch:
-    """Watches the directories of some patterns; rests when events come too fast."""
+    """Watches the directories of some patterns, and those that links lead to; rests when events
+    come too fast."""
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
         self.inbox = Inbox()
         self._roots: dict[str, bool] = {}
         for pattern in patterns:
             self._roots[pattern.root] = self._roots.get(pattern.root, False) or pattern.is_deep
+        self._linked: set[str] = set()
         self._observer = Observer()
-        self._watched: set[str] = set()
+        self._watched: dict[str, ObservedWatch] = {}
         self._window_end = 0.0
         self._window_count = 0
         self._rest_until = 0.0
@@ -121,6 +124,19 @@ class Watch:
         self._observer.stop()
         self._observer.join(5)
         self.inbox.close()
+
+    def follow(self, directories: set[str]) -> None:
+        """Links lead to files in these directories now; a root's own directory is watched anyhow."""
+        directories = directories - self._roots.keys()
+        if directories == self._linked:
+            return
+        for gone in self._linked - directories:
+            if (watch := self._watched.pop(gone, None)) is not None:
+                self._observer.unschedule(watch)
+        self._linked = directories
+        self._failed &= directories | self._roots.keys()
+        if not self._rest_until:
+            self._watch_all()
 
     def mind(self, events: int, now: float) -> bool:
         """Counts events, rests and begins again; called by the loop every turn.
@@ -143,21 +159,23 @@ class Watch:
             self._observer.unschedule_all()
             self._watched.clear()
             self._rest_until = now + REST_S
-        elif len(self._watched) + len(self._failed) < len(self._roots):
+        elif len(self._watched) + len(self._failed) < len(self._roots) + len(self._linked):
             self._watch_all()
         self._window_end, self._window_count = now + RATE_WINDOW_S, 0
 
     def _watch_all(self) -> None:
-        for root, deep in self._roots.items():
+        for root, deep in {**dict.fromkeys(self._linked, False), **self._roots}.items():
             if root in self._watched or not os.path.isdir(root):
                 continue
             try:
-                self._observer.schedule(self.inbox, root, recursive=deep, event_filter=_EVENTS)
+                watch = self._observer.schedule(
+                    self.inbox, root, recursive=deep, event_filter=_EVENTS
+                )
             except OSError as error:
                 if root not in self._failed:
                     self._failed.add(root)
                     reason = error.strerror or str(error)
                     _log.warning("watch_refused", directory=root, reason=reason)
                 continue
-            self._watched.add(root)
+            self._watched[root] = watch
             self._failed.discard(root)

@@ -301,7 +301,8 @@ def _tracked(values: list[Any]) -> TrackedFile:
     (
         file, serial, topic, topic_id, host, path, device, inode, fingerprint_length, fingerprint,
         begin, predecessor, predecessor_position, born_ns, location, meant, state, length,
-        changed_ns, announced, announced_ms, position, prefix_crc, guard_length, guard_crc, marks, *tally,
+        changed_ns, announced, announced_ms, position, prefix_crc, guard_length, guard_crc,
+        marks, *tally,
     ) = values  # fmt: skip
     birth = Birth(
         file=file,

@@ -41,12 +41,27 @@ def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
     """Events cost more than the lines that cause them; after a while it watches again."""
     watch = Watch([Pattern(f"{tmp_path}/*.log"), Pattern("/nowhere/at/all/*.log")])
     watch.start()
-    assert watch._watched == {str(tmp_path)}
+    assert watch._watched.keys() == {str(tmp_path)}
     watch.mind(0, now=0.0)
     watch.mind(int(RATE_MAX) * 3, now=1.1)
-    assert watch._watched == set()
+    assert watch._watched == {}
     watch.mind(0, now=2.0)
-    assert watch._watched == set()
+    assert watch._watched == {}
     watch.mind(0, now=1.2 + REST_S)
-    assert watch._watched == {str(tmp_path)}
+    assert watch._watched.keys() == {str(tmp_path)}
+    watch.stop()
+
+
+def test_directories_that_links_lead_to_are_watched(tmp_path: Path) -> None:
+    """Writes to the target are events there alone; what no link leads to any more is let go."""
+    (tmp_path / "links").mkdir()
+    (tmp_path / "pods").mkdir()
+    watch = Watch([Pattern(f"{tmp_path}/links/*.log")])
+    watch.start()
+    watch.follow({f"{tmp_path}/pods", f"{tmp_path}/links"})
+    (tmp_path / "pods" / "0.log").write_text("x\n")
+    assert select.select([watch.inbox], [], [], 30)[0]
+    assert f"{tmp_path}/pods/0.log" in watch.inbox.take()[0]
+    watch.follow(set())
+    assert watch._watched.keys() == {f"{tmp_path}/links"}
     watch.stop()

@@ -1,0 +1,179 @@
+"""Whether a file is a known one: evidence, and what the agent does with each answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.files.host import FileKey
+from agent.files.same_file import Answer, Evidence, same_file
+from audit.messages import Certainty, Delta, Loss, Seal
+from support.agent_world import World, raw, settings
+
+HERE, THERE, ELSEWHERE = FileKey(1, 7), FileKey(1, 8), FileKey(2, 7)
+RUN, RUN2 = "/log/run.log", "/log/run2.log"  # a name that may be one of rotation
+JOB = b"Starting job\ndone\n"
+
+EVIDENCE = Evidence((HERE, HERE), (None, None), False, False, True, True)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "answer"),
+    [
+        (EVIDENCE, Answer.SAME),
+        (EVIDENCE._replace(keys=(HERE, THERE)), Answer.OTHER),
+        (EVIDENCE._replace(was_deleted=True, births=(5, 5)), Answer.OTHER),
+        (EVIDENCE._replace(births=(5, 6), is_held=True), Answer.OTHER),
+        (EVIDENCE._replace(births=(5, 5), same_bytes=False), Answer.SAME),
+        (EVIDENCE._replace(births=(5, 5), same_place=False), Answer.SAME),
+        (EVIDENCE._replace(births=(5, None), same_place=False), Answer.UNKNOWN),
+        (EVIDENCE._replace(same_bytes=False), Answer.UNKNOWN),
+        (EVIDENCE._replace(same_place=False), Answer.UNKNOWN),
+        (EVIDENCE._replace(same_place=False, is_held=True), Answer.SAME),
+        (EVIDENCE._replace(keys=(HERE, ELSEWHERE)), Answer.SAME),
+        (EVIDENCE._replace(keys=(HERE, ELSEWHERE), same_place=False), Answer.OTHER),
+        (EVIDENCE._replace(keys=(HERE, ELSEWHERE), same_bytes=None), Answer.OTHER),
+        (EVIDENCE._replace(keys=(HERE, ELSEWHERE), births=(5, 6)), Answer.OTHER),
+    ],
+)
+def test_what_the_evidence_says(evidence: Evidence, answer: Answer) -> None:
+    """The strongest evidence decides; where none is left, nobody knows."""
+    assert same_file(evidence) is answer
+
+
+def made(*, knows_births: bool) -> World:
+    world = World(settings(raw()))
+    world.files.knows_births = knows_births
+    world.files.append(RUN, JOB)
+    world.start()
+    world.settle()
+    return world
+
+
+def losses(world: World) -> list[Loss]:
+    return [loss for delta in world.of(Delta) for loss in delta.losses]
+
+
+def take_inode(world: World, path: str, data: bytes) -> None:
+    """run.log is deleted, and the next file gets its inode."""
+    inode = world.files.by_path[RUN].inode
+    world.files.delete(RUN)
+    world.files.append(path, b"").inode = inode
+    world.files.append(path, data)
+
+
+@pytest.mark.parametrize("path", [RUN, RUN2])
+def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
+    """Logs without times begin alike: the next run's is read from its start, under either name."""
+    world = made(knows_births=True)
+    world.kill()
+    take_inode(world, path, JOB + b"done again\n")
+    world.clock.advance(1)
+    world.start()
+    world.settle()
+    lines = ["Starting job", "done"]
+    assert world.values() == [*lines, *lines, "done again"]
+    assert {loss.certainty for loss in losses(world)} <= {Certainty.LOST}
+    assert max(s.sealed_until for x in world.of(Seal) for s in x.topics) > 0
+
+
+def test_an_inode_taken_again_where_no_birth_is_known() -> None:
+    """Another name, the same bytes: it is read from its start, and what may be double is said."""
+    world = made(knows_births=False)
+    world.kill()
+    take_inode(world, RUN2, JOB + b"done again\n")
+    world.start()
+    world.settle()
+    lines = ["Starting job", "done"]
+    assert world.values() == [*lines, *lines, "done again"]
+    (doubt,) = (each for each in losses(world) if each.certainty is Certainty.UNCERTAIN)
+    assert (doubt.first, doubt.end) == (0, len(JOB))
+
+
+def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
+    """A file that is not held open can be deleted between two looks; its unread bytes are lost."""
+    world = World(settings(raw(), max_open_files=1))
+    world.files.append(RUN, JOB)
+    world.files.append("/log/other.log", b"x\n")
+    world.start()
+    world.settle()
+    world.files.append("/log/other.log", b"y\n")
+    world.settle()
+    take_inode(world, RUN2, JOB + b"done again\n")
+    world.settle()
+    assert sorted(world.values()) == sorted(["x", "y", *["Starting job", "done"] * 2, "done again"])
+
+
+def test_unread_bytes_of_a_file_whose_inode_was_taken_are_lost() -> None:
+    """The next file's bytes are never sent as those of the deleted one."""
+    world = World(settings(raw(), max_open_files=1))
+    world.files.append(RUN, JOB)
+    world.start()
+    world.tick()
+    world.kill()
+    take_inode(world, RUN2, JOB + b"done again\n")
+    world.start()
+    world.settle()
+    assert world.values().count("done again") == 1
+    assert world.values().count("Starting job") == 1 + world.values().count("done") - 1
+    assert losses(world)
+
+
+# --- deleted at rest ----------------------------------------------------------------------------
+
+
+def at_rest(still_s: float, **others: int) -> World:
+    world = made(knows_births=True)
+    world.kill()
+    world.settings = settings(raw(), max_open_files=1, **others)
+    world.start()
+    world.clock.advance(still_s)
+    world.files.append("/log/other.log", b"x\n")
+    world.settle()
+    return world
+
+
+def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
+    """It stood still at its acknowledged end for longer than anybody looked away."""
+    world = at_rest(600)
+    world.files.delete(RUN)
+    world.settle()
+    assert losses(world) == []
+    assert sorted(world.values()) == ["Starting job", "done", "x"]
+
+
+def test_deleting_what_was_written_just_now_is_a_loss() -> None:
+    """Nobody knows whether something came to it before."""
+    world = at_rest(0.1)
+    world.files.delete(RUN)
+    world.settle()
+    assert [loss.end for loss in losses(world)] == [None]
+
+
+@pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
+def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
+    """At rest for ten minutes says much about one minute without an agent, and little about an
+    hour."""
+    world = at_rest(900)
+    world.kill()
+    world.clock.advance(away_s)
+    world.files.delete(RUN)
+    world.start()
+    world.settle()
+    assert len(losses(world)) == count
+
+
+def test_one_look_declares_one_loss() -> None:
+    """Whatever the number of files that went: their loss names one, and says how many."""
+    world = World(settings(raw(), max_open_files=1))
+    for number in range(50):
+        world.files.append(f"/log/{number}.log", b"%d\n" % number)
+    world.start()
+    world.settle()
+    world.files.append("/log/kept.log", b"x\n")  # is held open in their stead
+    world.settle()
+    for number in range(40):
+        world.files.delete(f"/log/{number}.log")
+    world.settle()
+    (loss,) = losses(world)
+    assert loss.end is None
+    assert loss.reason.endswith("more files likewise")

@@ -1,0 +1,150 @@
+"""Generations under names that nobody expects, in directories that nobody expects, and copies."""
+
+from __future__ import annotations
+
+import pytest
+
+from audit.messages import Delta, Loss, Seal
+from support.agent_world import World, raw, settings
+
+APP = "/log/app.log"
+
+
+@pytest.fixture
+def world() -> World:
+    made = World(settings(raw("logs", APP)))
+    made.files.append(APP, b"seen\n")
+    made.start()
+    made.settle()
+    assert losses(made) == []
+    return made
+
+
+def losses(world: World) -> list[Loss]:
+    return [loss for delta in world.of(Delta) for loss in delta.losses]
+
+
+def rotate(world: World, *paths: str) -> list[str]:
+    """app.log gets each of these names, one after the other."""
+    lines = []
+    for number, path in enumerate(paths):
+        world.files.rename(APP, path)
+        lines.append(f"line {number}")
+        world.files.append(APP, f"{lines[-1]}\n".encode())
+    return lines
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("app-11-02-2026-1.log", "app-11-02-2026-2.log"),
+        ("app.log.bak1", "app.log.bak2"),
+        ("app.log.first", "app.log.second"),
+        ("closed-app-a", "closed-app-b"),
+    ],
+)
+def test_generations_under_any_name_that_shares_the_paths(
+    world: World, names: tuple[str, str], is_down: bool
+) -> None:
+    """Two rotations that nobody saw: each line once, whatever the names."""
+    if is_down:
+        world.kill()
+    lines = rotate(world, *(f"/log/{name}" for name in names))
+    if is_down:
+        world.clock.advance(60)
+        world.start()
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines])
+    assert losses(world) == []
+
+
+def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
+    """Nobody knows whether the other file made since is a generation, too."""
+    rotate(world, "/log/first", "/log/second")
+    world.settle()
+    (loss,) = losses(world)
+    assert loss.end is None
+    assert "not known as one of rotation" in loss.reason
+    assert world.values() == ["seen", "line 1"]
+
+
+def test_generations_in_another_directory(world: World) -> None:
+    """logrotate's olddir: the open file tells where it went, and what lies beside it is read."""
+    lines = rotate(world, "/old/app.log.2", "/old/app.log.1")
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines])
+    assert losses(world) == []
+    world.files.append("/old/app.log.2", b"late\n")
+    world.settle(rounds=3)
+    assert "late" in world.values()
+
+
+def test_strangers_that_were_there_are_left_alone(world: World) -> None:
+    """Another log of a like name, written to all the time, also after a start."""
+    world.files.append("/log/app-2.log", b"a worker's\n")
+    world.clock.advance(60)
+    world.settle()
+    world.kill()
+    rotate(world, "/log/app.log.1")
+    world.files.append("/log/app-2.log", b"and more\n")
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == ["line 0", "seen"]
+    assert losses(world) == []
+
+
+def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
+    """Found by an event, copied and truncated before the first whole look: no line twice."""
+    made = World(settings(raw("logs", APP)))
+    made.start()
+    made.files.append(APP, b"one\ntwo\n")
+    made.agent.touch([APP])
+    for _ in range(3):
+        made.publish()
+        made.turn(made.producer.deliver_all())
+    made.files.append(f"{APP}.5", b"one\ntwo\n")
+    made.files.truncate(APP)
+    made.files.append(APP, b"three\n")
+    made.settle()
+    assert sorted(made.values()) == ["one", "three", "two"]
+
+
+def test_a_copy_of_a_file_that_is_read_where_it_lies() -> None:
+    """`cp app.log app.log.bak`, before the first whole look at it: no line twice."""
+    made = World(settings(raw("logs", APP)))
+    made.start()
+    made.settle()
+    made.files.append(APP, b"one\ntwo\n")
+    made.agent.touch([APP])
+    made.files.append(f"{APP}.bak", b"one\ntwo\n")
+    made.settle()
+    assert made.values() == ["one", "two"]
+    assert losses(made) == []
+
+
+def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
+    """copytruncate between two looks: the unread rest is read from the copy, and nothing twice."""
+    world.files.append(APP, b"unread\n")
+    world.files.append(f"{APP}.1", b"seen\nunread\n")
+    world.files.truncate(APP)
+    world.files.append(APP, b"after\n")
+    world.settle()
+    assert sorted(world.values()) == ["after", "seen", "unread"]
+
+
+def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
+    """By name, as long as it is there: its seal is held, and it is read once that is possible."""
+    world.files.append(APP, b"rest\n")
+    rotate(world, f"{APP}.2", f"{APP}.1")
+    world.files.by_path[f"{APP}.1"].unreadable = True
+    world.settle()
+    seals = len(world.of(Seal))
+    assert f"{APP}.1" in world.agent.tracker.unreadable["logs"]
+    world.settle()
+    assert len(world.of(Seal)) == seals
+    world.files.by_path[f"{APP}.1"].unreadable = False
+    world.settle()
+    assert sorted(world.values()) == ["line 0", "line 1", "rest", "seen"]
+    assert len(world.of(Seal)) > seals
+    assert losses(world) == []
