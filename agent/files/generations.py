@@ -70,10 +70,9 @@ def _stems(name: str) -> Iterator[str]:
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]
-        is_split = (before.isdigit() and behind.isdigit()) or (
-            before.isalpha() and behind.isalpha()
-        )
-        if is_split or before in _BREAKS:
+        is_in_number = before.isdigit() and behind.isdigit()
+        is_in_word = before.isalpha() and behind.isalpha()
+        if is_in_number or is_in_word or before in _BREAKS:
             continue
         if _PARTS.match(name, at) and _SAYS.search(name, at):
             yield name[:at]

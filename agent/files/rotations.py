@@ -378,16 +378,20 @@ class Rotations:
         before = look.before.get(base)
         if before is not None and base not in look.moment.reborn | look.moment.truncated:
             fresh += self._strays(look, base, index, before)
-        if before is None:
-            is_broken = bool(fresh)
-        elif base in look.moment.truncated:
-            is_broken = False
-        else:
-            is_there = self._is_there(look, before, names)
-            is_broken = bool(names) and (base in look.moment.reborn or not is_there)
-        if is_broken:
+        if self._is_broken(look, base, names, bool(fresh)):
             self._miss(look, index, base, REPEATED)
         return max(fresh, key=lambda found: found.changed_ns, default=None)
+
+    def _is_broken(
+        self, look: _Look, base: str, names: Mapping[str, Member], has_fresh: bool
+    ) -> bool:
+        """Whether younger files than the newest known one may be gone."""
+        before = look.before.get(base)
+        if before is None:
+            return has_fresh
+        if base in look.moment.truncated or not names:
+            return False
+        return base in look.moment.reborn or not self._is_there(look, before, names)
 
     def _miss(self, look: _Look, index: int, path: str, reason: str) -> None:
         source = look.moment.sources[index]

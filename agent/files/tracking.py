@@ -49,8 +49,8 @@ CHANGED = "the bytes before the position are others than were read"
 
 STILL_S = 60.0
 STILL_FACTOR = 10
-"""A file that vanished unseen has lost nothing if all of it was acknowledged, and it had stood still
-for so long, and so many times longer than the time in which nobody looked."""
+"""A file that vanished unseen has lost nothing if all of it was acknowledged, and it had stood
+still for so long, and so many times longer than the time in which nobody looked."""
 
 COPIES_MAX = 16
 """File ids of one file whose bytes a copy is compared with."""

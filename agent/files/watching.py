@@ -126,7 +126,7 @@ class Watch:
         self.inbox.close()
 
     def follow(self, directories: set[str]) -> None:
-        """Links lead to files in these directories now; a root's own directory is watched anyhow."""
+        """Links lead to files in these directories now."""
         directories = directories - self._roots.keys()
         if directories == self._linked:
             return
