@@ -10,7 +10,9 @@ from agent.delivery.recipe import Recipe, Schema, Topic, from_json, recipe_of
 from agent.parsing.derived import raw_schema, regex_schema
 from agent.parsing.lines import repaired
 from agent.settings import ParserSettings, SourceSettings
+from schemas.avro_schema import parse
 from schemas.codec import Codec
+from schemas.compatibility import Level, check
 from schemas.single_object import schema_text
 from skidway.errors import ConfigurationRefused
 from support.agent_press import press, reading, recipe, records, regex, rejected
@@ -143,6 +145,13 @@ def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
         with pytest.raises(ConfigurationRefused) as refused:
             Press(made)
         assert str(refused.value) == words
+
+
+def test_derived_schemas_with_and_without_the_mark_may_follow_each_other() -> None:
+    """The setting can be changed, and changed back, whatever level the subject has."""
+    without, marked = parse(raw_schema("logs")), parse(raw_schema("logs", with_mark=True))
+    assert check(marked, [(1, without)], Level.FULL_TRANSITIVE) is None
+    assert check(without, [(1, without), (2, marked)], Level.FULL_TRANSITIVE) is None
 
 
 def test_a_group_cannot_take_the_marks_name() -> None:
