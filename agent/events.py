@@ -1,11 +1,13 @@
 """What the agent tells Prometheus and its log. Logic says what happened, here it is counted.
 
 Nothing is logged per record or per batch: the agent's own log may be one of the files it tails.
+Labels say `topic`, always the data topic: that of rejected lines, too, is not `<topic>.rejected`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter as Tally
+from collections.abc import Callable, Sequence
 
 from prometheus_client import Counter, Gauge, Histogram
 
@@ -22,15 +24,35 @@ NAMES_MAX = 5
 _log = log.get(__name__)
 
 _RECORDS = Counter("skidway_agent_records_total", "Records made of lines, rejects not among them.")
-_REJECTED = Counter("skidway_agent_rejected_lines_total", "Lines set apart.", ["reason"])
+_REJECTED_LINES = Counter(
+    "skidway_agent_rejected_lines_total", "Lines for <topic>.rejected.", ["topic", "reason"]
+)
+_REJECTED_BYTES = Counter(
+    "skidway_agent_rejected_bytes_total", "Their bytes in the files.", ["topic", "reason"]
+)
+_REPLACED = Counter(
+    "skidway_agent_replaced_lines_total",
+    "Lines delivered with U+FFFD in place of what is not UTF-8 (on_error: replace).",
+    ["topic"],
+)
 _UNBELIEVED = Counter(
     "skidway_agent_unbelieved_times_total",
     "Records whose own time was over an hour ahead, or before 1970; they got the time of reading.",
 )
 _BATCHES = Counter("skidway_agent_acknowledged_batches_total", "Batches acknowledged.")
 _SETTLED = Counter("skidway_agent_settled_bytes_total", "Bytes of files passed by the checkpoint.")
-_SET_APART = Counter(
-    "skidway_agent_set_apart_ranges_total", "Ranges lost or uncertain.", ["certainty"]
+_SET_APART_RANGES = Counter(
+    "skidway_agent_set_apart_ranges_total", "Ranges lost or uncertain.", ["topic", "certainty"]
+)
+_SET_APART_BYTES = Counter(
+    "skidway_agent_set_apart_bytes_total",
+    "Their bytes; of a range whose end nobody saw, as many as were seen.",
+    ["topic", "certainty"],
+)
+_SET_APART_LINES = Counter(
+    "skidway_agent_set_apart_lines_total",
+    "Lines of ranges of which it is known: records that a broker refused.",
+    ["topic", "certainty"],
 )
 _PENDING = Gauge("skidway_agent_pending_bytes", "Bytes of files that are not settled yet.")
 _FILES = Gauge("skidway_agent_open_file_ids", "File ids that may still be read.")
@@ -45,11 +67,18 @@ _COMMIT = Histogram(
 _FULL = Counter("skidway_agent_state_full_total", "Transactions for which the disk had no room.")
 
 
-def pressed(result: Pressed) -> None:
-    """Batches were made."""
+def pressed(topic: str, result: Pressed) -> None:
+    """Batches were made of lines for a topic."""
     _RECORDS.inc(result.records)
+    lines, sizes = Tally[str](), Tally[str]()
     for line in result.rejected:
-        _REJECTED.labels(line.reason).inc()
+        lines[line.reason] += 1
+        sizes[line.reason] += line.length
+    for reason, count in lines.items():
+        _REJECTED_LINES.labels(topic, reason).inc(count)
+        _REJECTED_BYTES.labels(topic, reason).inc(sizes[reason])
+    if result.replaced:
+        _REPLACED.labels(topic).inc(result.replaced)
     if result.unbelieved_times:
         _UNBELIEVED.inc(result.unbelieved_times)
 
@@ -76,9 +105,13 @@ def settled(count: int) -> None:
     _SETTLED.inc(count)
 
 
-def set_apart(range_: SetApart) -> None:
-    """Bytes that will not be delivered, or not surely once."""
-    _SET_APART.labels(range_.certainty.value.lower()).inc()
+def set_apart(range_: SetApart, lines: int | None = None) -> None:
+    """Bytes that will not be delivered, or not surely once. lines: how many, where it is known."""
+    labels = range_.tracked.birth.topic, range_.certainty.value.lower()
+    _SET_APART_RANGES.labels(*labels).inc()
+    _SET_APART_BYTES.labels(*labels).inc(_bytes_known(range_))
+    if lines is not None:
+        _SET_APART_LINES.labels(*labels).inc(lines)
     write = _log.error if range_.certainty is Certainty.LOST else _log.warning
     write(
         "bytes_set_apart",
@@ -91,9 +124,16 @@ def set_apart(range_: SetApart) -> None:
     )
 
 
+def _bytes_known(range_: SetApart) -> int:
+    """A file is lost without an end at most once, so its tally has what was seen of that."""
+    if range_.end is None:
+        return range_.tracked.tally.lost
+    return range_.end - range_.first
+
+
 def unseen(what: Unseen) -> None:
-    """Rotated files that nobody read, or may not have read."""
-    _SET_APART.labels(Certainty.LOST.value.lower()).inc()
+    """Rotated files that nobody read, or may not have read; nobody knows their bytes."""
+    _SET_APART_RANGES.labels(what.topic, Certainty.LOST.value.lower()).inc()
     _log.error("generations_unseen", topic=what.topic, path=what.path, reason=what.reason)
 
 
@@ -122,10 +162,14 @@ def brokers_silent(partitions: Sequence[str]) -> None:
         _log.info("brokers_answer_again")
 
 
-def sizes(files: int, pending: int, unreadable: int) -> None:
-    """How much there is to do."""
+def pending_from(ask: Callable[[], int]) -> None:
+    """From where the bytes pending are had: with each scrape, on the thread that answers it."""
+    _PENDING.set_function(ask)
+
+
+def sizes(files: int, unreadable: int) -> None:
+    """How much a look through the patterns found."""
     _FILES.set(files)
-    _PENDING.set(pending)
     _UNREADABLE.set(unreadable)
 
 

@@ -128,7 +128,7 @@ class Loop:
         self.update(destinations)
         self._looks = Schedule(settings.reconcile_interval_ms / 1000)
         self._checkpoint_at = self._look_at = self._read_at = 0.0
-        self.pending_bytes = 0
+        self._refused: list[SetApart] = []  # single records that a broker does not take
         self._known_unreadable: set[tuple[str, str]] = set()
         self.is_stopping = False
         self.full_reason: str | None = None
@@ -216,6 +216,14 @@ class Loop:
             and not self.tracker.flying
         )
 
+    @property
+    def pending_bytes(self) -> int:
+        """Bytes of all files that are not settled, as it is now. Any thread may ask.
+
+        Nothing is locked: of a file in the middle of a step it may be off by one reading.
+        """
+        return sum(tracked.pending for tracked in list(self.tracker.files.values()))
+
     def close(self) -> None:
         """Gives descriptors back."""
         self._handles.close()
@@ -228,7 +236,7 @@ class Loop:
         events.acknowledged(settled.acknowledged)
         for refusal in settled.refusals:
             intent = refusal.flight.intent
-            self.tracker.news.set_apart.append(
+            self._refused.append(
                 SetApart(
                     self.tracker.files[intent.file],
                     refusal.first,
@@ -326,10 +334,9 @@ class Loop:
         self._name_unreadable()
         if noted is not None:
             self._books.note_sizes(*noted, self._sealed, self.tracker, self.reader)
-        self.pending_bytes = sum(t.pending for t in self.tracker.files.values())
         open_ids = sum(t.state is FileState.OPEN for t in self.tracker.files.values())
         unreadable = sum(len(paths) for paths in self.tracker.unreadable.values())
-        events.sizes(open_ids, self.pending_bytes, unreadable)
+        events.sizes(open_ids, unreadable)
         self._looks.took(now, self._clock.monotonic())
 
     def _name_unreadable(self) -> None:
@@ -352,6 +359,9 @@ class Loop:
             self._register.announce(tracked, now_ms)
         for range_ in news.set_apart:
             self._books.lose(range_, now_ms, changes)
+        refused, self._refused = self._refused, []
+        for record in refused:
+            self._books.lose(record, now_ms, changes, lines=1)
         for unseen in news.unseen:
             self._books.lose_unseen(unseen, now_ms, changes)
         self._books.forget(set(news.forgotten), changes)

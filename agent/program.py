@@ -12,7 +12,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -66,9 +66,20 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Status:
-    """What /health says; replaced as a whole, read by another thread."""
+    """What /health says; its parts are replaced as a whole, and read by another thread.
+
+    pending: asks how many bytes are not settled, once there is something that knows it.
+    """
 
     health: Health
+    pending: Callable[[], int] | None = None
+
+    def answer(self) -> Health:
+        """What is said now, with the bytes that are pending now."""
+        health, pending = self.health, self.pending
+        if pending is None:
+            return health
+        return replace(health, detail={**health.detail, "pending_bytes": pending()})
 
 
 def run(settings: AgentSettings, shutdown: Shutdown) -> int:
@@ -78,7 +89,7 @@ def run(settings: AgentSettings, shutdown: Shutdown) -> int:
     clock = SystemClock()
     with ExitStack() as stack:
         state = stack.enter_context(opened(settings))
-        telemetry = TelemetryServer(settings.metrics_listener, lambda: status.health)
+        telemetry = TelemetryServer(settings.metrics_listener, status.answer)
         telemetry.start()
         stack.callback(telemetry.stop)
         clients = stack.enter_context(connected(settings))
@@ -224,6 +235,8 @@ class RunningAgent:
             settings, state, self._host, clock, self._producer, found.cluster, found.destinations,
             host_name,
         )  # fmt: skip
+        status.pending = self._pending
+        events.pending_from(self._pending)
         self._publisher = Publisher(Producer(client), self._loop.mail, found.audit_partition, clock)
         patterns = [
             Pattern(path, tuple(source.exclude))
@@ -265,6 +278,10 @@ class RunningAgent:
         return Drained(
             loop.last_words, loop.unsaid, loop.obstacles(), loop.is_settled, loop.full_reason
         )
+
+    def _pending(self) -> int:
+        """For the thread that answers scrapes; many files make the sum too long for each turn."""
+        return self._loop.pending_bytes
 
     def _settle(self) -> None:
         """Nothing more is read; what was promised is settled, counted and said, for a while."""
@@ -319,7 +336,6 @@ class RunningAgent:
             events.brokers_silent(sorted(map(str, silent)))
         detail: dict[str, Any] = {
             "status": "running",
-            "pending_bytes": self._loop.pending_bytes,
             "unreadable": self._loop.tracker.unreadable,
             "troubles": troubles,
         }

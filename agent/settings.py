@@ -91,6 +91,15 @@ class SourceSettings:
         at_least=64,
         at_most=LINE_BYTES_MAX,
     )
+    encoding: Literal["utf-8"] = setting(
+        "encoding", "utf-8", help="How the lines are encoded; there is no other yet."
+    )
+    on_error: Literal["reject", "replace"] = setting(
+        "on_error",
+        "reject",
+        help="A line that is not of that encoding: reject sends it to <topic>.rejected; replace "
+        "delivers it with U+FFFD for what is not, marked in the field encoding_replaced.",
+    )
 
     def check(self) -> None:
         """Names and patterns that cannot work are refused before anything is read."""

@@ -44,6 +44,7 @@ class Trial:
     """What was found of a source.
 
     files: how many its paths lead to; tried: of how many lines were read, the newest of them.
+    replaced: lines that fit once what is not UTF-8 was replaced in them.
     untried: why lines were not looked at; None if they were.
     """
 
@@ -51,6 +52,7 @@ class Trial:
     files: int
     tried: int = 0
     lines: int = 0
+    replaced: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     examples: list[Misfit] = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
@@ -133,6 +135,7 @@ def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Tr
     sources = Source("", "", topics[0], ""), Source("", "", topics[1], "")
     pressed = press.press(0, [Reading(intent, data, "", path)], sources, BUCKET_MS)
     trial.lines += pressed.records + len(pressed.rejected)
+    trial.replaced += pressed.replaced
     for reason, count in Counter(line.reason for line in pressed.rejected).items():
         trial.reasons[reason] = trial.reasons.get(reason, 0) + count
     room = EXAMPLES_MAX - len(trial.examples)

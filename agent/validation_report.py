@@ -58,10 +58,11 @@ def _sum(each: Trial) -> str:
         return f"{files}; no line was tried, {each.untried}"
     if each.tried < each.files:
         files += f", {each.tried:,} of them tried"
+    replaced = f"; in {each.replaced:,} something is not UTF-8, replaced" if each.replaced else ""
     if not each.rejected:
-        return f"{files}; all of {each.lines:,} lines fit"
+        return f"{files}; all of {each.lines:,} lines fit{replaced}"
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(each.reasons.items()))
     return (
         f"{files}; {each.rejected:,} of {each.lines:,} lines ({each.share:.1%}) do not fit: "
-        f"{reasons}"
+        f"{reasons}{replaced}"
     )

@@ -78,13 +78,18 @@ class Books:
 
     # --- losses ---------------------------------------------------------------------------------
 
-    def lose(self, range_: SetApart, now_ms: int, changes: Changes) -> None:
-        """Bytes that will not be delivered, or not surely once; each range is declared once."""
+    def lose(
+        self, range_: SetApart, now_ms: int, changes: Changes, lines: int | None = None
+    ) -> None:
+        """Bytes that will not be delivered, or not surely once; each range is declared once.
+
+        lines: how many there are in it, where it is known.
+        """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
             return  # before a start that came in between
         self._declared.add(declared)
-        events.set_apart(range_)
+        events.set_apart(range_, lines)
         loss = Loss(
             source=self._topics.source_of(range_.tracked),
             agent=self._agent,

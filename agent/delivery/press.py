@@ -25,6 +25,7 @@ from agent.delivery.rejected import RejectedLine
 from agent.framing import Frames, frame
 from agent.parsing import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Parsed, Reject
 from agent.parsing import lines as line_columns
+from agent.parsing.replacing import MARK
 from audit.counts import Counts
 from schemas.codec import NOT_UTF8, Codec
 from schemas.wire import add_prefix
@@ -67,7 +68,8 @@ class Pressed:
     """batches: in the order in which they must be sent. outcomes: one per reading.
 
     rejected: the lines set apart. unbelieved_times: records with an event time too far ahead (or
-    before 1970), which got the moment of reading instead.
+    before 1970), which got the moment of reading instead. replaced: records with U+FFFD in place
+    of bytes that are not UTF-8.
     """
 
     batches: list[PressedBatch]
@@ -75,6 +77,7 @@ class Pressed:
     records: int
     rejected: list[RejectedLine]
     unbelieved_times: int
+    replaced: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,16 @@ class _Records:
 
     def __len__(self) -> int:
         return len(self.owner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """What became of the lines of some readings; of each reject the reading that it is from."""
+
+    refused: list[tuple[int, RejectedLine]]
+    records: _Records | None = None
+    unbelieved: int = 0
+    replaced: int = 0
 
 
 class _Lines:
@@ -154,14 +167,14 @@ class Press:
         """
         read_ms = readings[0].intent.read_ms
         if readings[0].is_overlong:
-            refused, records, unbelieved = [_overlong(readings[0])], None, 0
+            parsed = _Parsed([_overlong(readings[0])])
         else:
-            refused, records, unbelieved = self._parse(_Lines(readings), read_ms)
-        streams = []
+            parsed = self._parse(_Lines(readings), read_ms)
+        records, streams = parsed.records, []
         if records is not None and len(records):
             data = self.recipe.data
             streams.append((sources[0], data, records, self._partitions(records)))
-        set_apart = self._set_apart(agent, refused, read_ms)
+        set_apart = self._set_apart(agent, parsed.refused, read_ms)
         if set_apart is not None:
             topic = self.recipe.rejected
             streams.append((sources[1], topic, set_apart, _file_partitions(set_apart, topic)))
@@ -175,13 +188,12 @@ class Press:
             batches=batches,
             outcomes=_outcomes(agent, len(readings), counted, sources[1], bucket_ms),
             records=0 if records is None else len(records),
-            rejected=[line for _, line in refused],
-            unbelieved_times=unbelieved,
+            rejected=[line for _, line in parsed.refused],
+            unbelieved_times=parsed.unbelieved,
+            replaced=parsed.replaced,
         )
 
-    def _parse(
-        self, lines: _Lines, read_ms: int
-    ) -> tuple[list[tuple[int, RejectedLine]], _Records, int]:
+    def _parse(self, lines: _Lines, read_ms: int) -> _Parsed:
         too_long = np.flatnonzero(line_columns.sizes(lines.values) > self.recipe.line_bytes)
         rejects = [Reject(int(row), TOO_LONG, "longer than max.line.bytes") for row in too_long]
         if len(too_long):
@@ -194,7 +206,15 @@ class Press:
         times, unbelieved = _times(parsed.event_ms[kept], read_ms)
         records = lines.records(parsed.rows[kept], times, values, keys)
         rejects = sorted(rejects + parsed.rejects, key=lambda reject: reject.row)
-        return [lines.rejected(reject) for reject in rejects], records, unbelieved
+        refused = [lines.rejected(reject) for reject in rejects]
+        return _Parsed(refused, records, unbelieved, self._replaced(parsed, kept))
+
+    def _replaced(self, parsed: Parsed, kept: Int64s) -> int:
+        """How many of the records that are kept have the mark."""
+        if self.recipe.on_error != "replace":
+            return 0
+        marks = np.asarray(parsed.batch.column(MARK))
+        return int(np.count_nonzero(marks[kept]))
 
     def _encode(
         self, parsed: Parsed, rejects: list[Reject]

@@ -64,7 +64,7 @@ class Presses:
             )
             readings = [one.reading for one in group]
             pressed = press.press(self._agent, readings, sources, self._bucket_ms)
-            events.pressed(pressed)
+            events.pressed(recipe.data.name, pressed)
             self._rejections.saw(recipe.data.name, pressed.records, pressed.rejected, now)
             outbound.add(pressed, [one.flight for one in group], sources)
 

@@ -11,16 +11,19 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from importlib.metadata import version
 from typing import Any
+
+import pyarrow as pa
 
 from agent.framing import FRAMING_VERSION
 from agent.parsing import Parser, derived
 from agent.parsing.json_lines import JsonParser
 from agent.parsing.raw import RawParser
 from agent.parsing.regex import RegexParser, groups_of
+from agent.parsing.replacing import ReplacingParser, check_groups, without_mark
 from agent.parsing.timestamps import TimeFormat
 from agent.settings import SourceSettings
 from schemas.codec import Codec
@@ -67,10 +70,20 @@ class Recipe:
     partitioning: str
     line_bytes: int
     batch_bytes: int
+    encoding: str = "utf-8"
+    on_error: str = "reject"
 
     def to_json(self) -> str:
-        """Canonical: equal recipes give equal text."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
+        """Canonical: equal recipes give equal text.
+
+        Defaults are left out. Only fields that recipes did not always have have one: so the text,
+        and with it the fingerprint, of a recipe that an older program wrote down stays what it is.
+        """
+        content = asdict(self)
+        for each in fields(self):
+            if content[each.name] == each.default:
+                del content[each.name]
+        return json.dumps(content, sort_keys=True, separators=(",", ":"))
 
     @property
     def fingerprint(self) -> bytes:
@@ -85,13 +98,13 @@ class Recipe:
 
 def from_json(text: str) -> Recipe:
     """The inverse of `Recipe.to_json`."""
-    fields: dict[str, Any] = json.loads(text)
+    content: dict[str, Any] = json.loads(text)
     for name in ("data", "rejected"):
-        fields[name] = Topic(**fields[name])
+        content[name] = Topic(**content[name])
     for name in ("schema", "rejected_schema"):
-        fields[name] = Schema(**fields[name])
-    fields["time_fields"] = tuple(fields["time_fields"])
-    return Recipe(**fields)
+        content[name] = Schema(**content[name])
+    content["time_fields"] = tuple(content["time_fields"])
+    return Recipe(**content)
 
 
 @cache
@@ -128,22 +141,29 @@ def recipe_of(
         partitioning=source.partitioning or ("file" if source.key is None else "key"),
         line_bytes=source.max_line_bytes,
         batch_bytes=batch_bytes,
+        encoding=source.encoding,
+        on_error=source.on_error,
     )
 
 
 def derived_schema(source: SourceSettings) -> str:
     """The schema of a source that names none. Raises ConfigurationRefused."""
+    with_mark = source.on_error == "replace"
     if source.parser.type == "raw":
-        return derived.raw_schema(source.topic)
+        return derived.raw_schema(source.topic, with_mark=with_mark)
     assert source.parser.pattern is not None  # of a regex source; json needs a schema
     groups = groups_of(source.parser.pattern)
-    return derived.regex_schema(source.topic, groups, with_time=source.timestamp is not None)
+    with_time = source.timestamp is not None
+    return derived.regex_schema(source.topic, groups, with_time=with_time, with_mark=with_mark)
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
     """The recipe's parser. Raises ConfigurationRefused where it and the schema disagree."""
     try:
-        return _BUILDERS[recipe.parser](recipe, codec)
+        build = _BUILDERS[recipe.parser]
+        if recipe.on_error == "replace":
+            return ReplacingParser(build(recipe, without_mark(codec.arrow_schema)))
+        return build(recipe, codec.arrow_schema)
     except ConfigurationRefused as error:
         raise ConfigurationRefused(f"source of topic {recipe.data.name}: {error}") from error
 
@@ -161,28 +181,28 @@ def _defaults(recipe: Recipe) -> dict[str, Any]:
     return {each["name"]: each["default"] for each in document["fields"] if "default" in each}
 
 
-def _raw(recipe: Recipe, codec: Codec) -> Parser:
-    return RawParser(codec.arrow_schema, frozenset(_defaults(recipe)))
+def _raw(recipe: Recipe, schema: pa.Schema) -> Parser:
+    return RawParser(schema, frozenset(_defaults(recipe)))
 
 
-def _regex(recipe: Recipe, codec: Codec) -> Parser:
+def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
     assert recipe.pattern is not None
+    if recipe.on_error == "replace":
+        check_groups(groups_of(recipe.pattern))
     return RegexParser(
         recipe.pattern,
-        codec.arrow_schema,
+        schema,
         frozenset(_defaults(recipe)),
         recipe.time_fields,
         _time_format(recipe),
     )
 
 
-def _json(recipe: Recipe, codec: Codec) -> Parser:
-    return JsonParser(
-        codec.arrow_schema, _defaults(recipe), recipe.time_fields, _time_format(recipe)
-    )
+def _json(recipe: Recipe, schema: pa.Schema) -> Parser:
+    return JsonParser(schema, _defaults(recipe), recipe.time_fields, _time_format(recipe))
 
 
-_BUILDERS: dict[str, Callable[[Recipe, Codec], Parser]] = {
+_BUILDERS: dict[str, Callable[[Recipe, pa.Schema], Parser]] = {
     "raw": _raw,
     "regex": _regex,
     "json": _json,

@@ -3,6 +3,9 @@
 raw     one string field `line`
 regex   each named group a string field, and with `timestamp` configured the parsed time as
         timestamp-millis in a field `timestamp` (`event_time` where a group has that name)
+
+Where what is not UTF-8 is replaced, both have the mark of it, a boolean that is false by default:
+so the schema may follow the one without it, and that one the other.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from agent.parsing.replacing import MARK, check_groups
 from skidway.errors import ConfigurationRefused
 
 LINE_FIELD: Final = "line"
@@ -28,17 +32,21 @@ def record_name(topic: str) -> str:
     return f"_{name}" if name[:1].isdigit() else name
 
 
-def raw_schema(topic: str) -> str:
+def raw_schema(topic: str, *, with_mark: bool = False) -> str:
     """Of a raw source."""
-    return _schema(topic, [(LINE_FIELD, _STRING)])
+    return _schema(topic, [(LINE_FIELD, _STRING)], with_mark=with_mark)
 
 
-def regex_schema(topic: str, groups: Sequence[str], *, with_time: bool) -> str:
+def regex_schema(
+    topic: str, groups: Sequence[str], *, with_time: bool, with_mark: bool = False
+) -> str:
     """Of a regex source."""
+    if with_mark:
+        check_groups(groups)
     fields: list[tuple[str, object]] = [(group, _STRING) for group in groups]
     if with_time:
         fields.append((time_field(groups), _TIMESTAMP))
-    return _schema(topic, fields)
+    return _schema(topic, fields, with_mark=with_mark)
 
 
 def time_field(groups: Sequence[str]) -> str:
@@ -52,10 +60,9 @@ def time_field(groups: Sequence[str]) -> str:
     )
 
 
-def _schema(topic: str, fields: Sequence[tuple[str, object]]) -> str:
-    document = {
-        "type": "record",
-        "name": record_name(topic),
-        "fields": [{"name": name, "type": kind} for name, kind in fields],
-    }
+def _schema(topic: str, fields: Sequence[tuple[str, object]], *, with_mark: bool) -> str:
+    members: list[dict[str, object]] = [{"name": name, "type": kind} for name, kind in fields]
+    if with_mark:
+        members.append({"name": MARK, "type": "boolean", "default": False})
+    document = {"type": "record", "name": record_name(topic), "fields": members}
     return json.dumps(document)

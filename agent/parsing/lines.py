@@ -52,6 +52,20 @@ def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
     return values.take(rows).cast(pa.string()), np.asarray(bad, np.int64)
 
 
+def repaired(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
+    """(the values, U+FFFD in place of what is not UTF-8, the rows in which something is replaced).
+
+    Each maximal part that is no character becomes one U+FFFD, as Unicode recommends.
+    """
+    _, bad = text(values)
+    if not len(bad):
+        return values, bad
+    repaired = values.to_pylist()
+    for row in bad.tolist():
+        repaired[row] = repaired[row].decode("utf-8", "replace").encode()
+    return pa.array(repaired, pa.binary()), bad
+
+
 def sizes(values: pa.BinaryArray) -> Int64s:
     """Bytes of each value of an array without nulls."""
     bounds = np.frombuffer(values.buffers()[1], np.int32)

@@ -58,6 +58,16 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
         ("topic: hdfs-logs", "topci: hdfs-logs", "topic"),
         ("http://127", "127", "schema.registry.url: '127.0.0.1:8081' is no URL"),
         ("(?P<level>", "(?P<level>[", r"missing \]"),
+        (
+            "topic: hdfs-logs",
+            "topic: hdfs-logs\n    encoding: latin-1",
+            r"sources\[0\].encoding must be one of utf-8, not 'latin-1'$",
+        ),
+        (
+            "topic: hdfs-logs",
+            "topic: hdfs-logs\n    on_error: ignore",
+            r"sources\[0\].on_error must be one of reject, replace, not 'ignore'$",
+        ),
     ],
 )
 def test_what_cannot_work_is_refused_before_it_runs(

@@ -1,0 +1,58 @@
+"""A parser of lines that need not be UTF-8: what is not is replaced, and the record says so.
+
+The mark is a boolean field of the schema, because fields come as far as HDFS, and headers do not.
+It is true where bytes were replaced, and false for a line that has U+FFFD by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types
+
+from agent.parsing import Parsed, Parser
+from agent.parsing import lines as line_columns
+from skidway.errors import ConfigurationRefused
+
+MARK: Final = "encoding_replaced"
+"""The field that says of each record whether bytes of its line were replaced."""
+
+
+class ReplacingParser:
+    """Hands another parser lines that are UTF-8; that one's schema is without the mark."""
+
+    def __init__(self, inner: Parser) -> None:
+        self._inner = inner
+
+    def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
+        """What the other parser makes of the lines, with the mark."""
+        repaired, rows = line_columns.repaired(lines)
+        parsed = self._inner.parse(repaired, now_ms)
+        marks = np.zeros(len(lines), np.bool_)
+        marks[rows] = True
+        batch = parsed.batch.append_column(MARK, pa.array(marks[parsed.rows]))
+        return replace(parsed, batch=batch)
+
+
+def without_mark(schema: pa.Schema) -> pa.Schema:
+    """The fields that a parser fills. Raises ConfigurationRefused if there is none for the mark."""
+    at = schema.get_field_index(MARK)
+    if at < 0 or not types.is_boolean(schema.field(at).type):
+        raise ConfigurationRefused(
+            f"on_error: replace marks each record in the schema's field {MARK!r}, and the schema "
+            f"has no boolean field of that name; add it, with the default false"
+        )
+    return schema.remove(at)
+
+
+def check_groups(groups: Sequence[str]) -> None:
+    """Raises ConfigurationRefused for a group that would be the mark."""
+    if MARK in groups:
+        raise ConfigurationRefused(
+            f"parser.pattern has a group {MARK!r}, which on_error: replace fills itself; "
+            "rename the group"
+        )

@@ -1,0 +1,55 @@
+"""Promises of over-long lines: looked through piece by piece, and kept to the byte."""
+
+import pytest
+
+from agent.framing import READ_BYTES
+from agent.state.database import State
+from audit.messages import Certainty, Delta
+from support.agent_press import rejected_rows
+from support.agent_world import World, raw, settings
+
+A = "/log/a.log"
+SIZE = READ_BYTES + 500_000
+
+
+@pytest.fixture
+def world() -> World:
+    """Killed while an over-long line is on its way."""
+    world = World(settings(raw()))
+    world.files.append(A, b"x" * (SIZE - 1) + b"\n")
+    world.start()
+    for _ in range(12):
+        world.clock.advance(0.3)
+        world.publish()
+        world.turn()
+    (intent,) = State(world.connection).intents()
+    assert (intent.first, intent.end) == (0, SIZE)
+    world.kill()
+    return world
+
+
+@pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
+def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
+    """One byte of another kind, in its head or behind it: the promise is uncertain by name, and
+    nothing is sent under the old origin."""
+    (old,) = (intent.file for intent in State(world.connection).intents())
+    world.files.overwrite(A, at, b"y")
+    world.start()
+    world.settle()
+    losses = [loss for delta in world.of(Delta) for loss in delta.losses]
+    assert (old, 0, SIZE, Certainty.UNCERTAIN) in [
+        (loss.file, loss.first, loss.end, loss.certainty) for loss in losses
+    ]
+    assert old not in [row["file"] for row in rejected_rows(world.brokers)]
+    assert old not in [record.file for record in world.brokers.records("logs")]
+
+
+def test_an_overlong_line_with_the_same_bytes_is_sent_again(world: World) -> None:
+    """Under the old origin, once, and nothing is uncertain."""
+    (old,) = (intent.file for intent in State(world.connection).intents())
+    world.start()
+    world.settle()
+    assert [(row["file"], row["first"], row["length"]) for row in rejected_rows(world.brokers)] == [
+        (old, 0, SIZE)
+    ]
+    assert [loss for delta in world.of(Delta) for loss in delta.losses] == []

@@ -1,0 +1,162 @@
+"""Lines that are not UTF-8 and are delivered nevertheless, with what is not replaced."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from agent.delivery.press import Press
+from agent.delivery.recipe import Recipe, Schema, Topic, from_json, recipe_of
+from agent.parsing.derived import raw_schema, regex_schema
+from agent.parsing.lines import repaired
+from agent.settings import ParserSettings, SourceSettings
+from schemas.avro_schema import parse
+from schemas.codec import Codec
+from schemas.compatibility import Level, check
+from schemas.single_object import schema_text
+from skidway.errors import ConfigurationRefused
+from support.agent_press import press, reading, recipe, records, regex, rejected
+from support.agent_world import pa_binary
+
+BROKEN = b"caf\xe9 \xf0\x9f\x98"
+MENDED = "caf\ufffd \ufffd"
+MARKED = {"name": "encoding_replaced", "type": "boolean", "default": False}
+
+
+def json_recipe(*fields: dict[str, object]) -> Recipe:
+    avro = {"type": "record", "name": "r", "fields": [{"name": "m", "type": "string"}, *fields]}
+    source = SourceSettings(
+        topic="logs", paths=["/l"], parser=ParserSettings(type="json"), schema="s",
+        on_error="replace",
+    )  # fmt: skip
+    return recipe_of(
+        source, Topic("logs", 1, 10**6), Topic("logs.rejected", 1, 10**6),
+        Schema(1, json.dumps(avro)), Schema(2, schema_text("Rejected")), 900_000,
+    )  # fmt: skip
+
+
+def rows(made: Recipe, data: bytes) -> list[dict[str, object]]:
+    values = [record.value[5:] for record in records(press(made, reading(data)))]
+    return Codec(made.schema.text).decode(pa_binary(values)).batch.to_pylist()
+
+
+def test_a_raw_line_is_delivered_with_what_is_not_text_replaced_and_marked() -> None:
+    """Its origin has the bytes of the file; a U+FFFD that the line has itself is no mark."""
+    made = recipe(on_error="replace")
+    data = b"good\n" + BROKEN + b"\n\xef\xbf\xbd\n"
+    pressed = press(made, reading(data))
+    assert rows(made, data) == [
+        {"line": "good", "encoding_replaced": False},
+        {"line": MENDED, "encoding_replaced": True},
+        {"line": "\ufffd", "encoding_replaced": False},
+    ]
+    assert [(r.first, r.length) for r in records(pressed)] == [(100, 5), (105, 9), (114, 4)]
+    assert (pressed.replaced, pressed.rejected) == (1, [])
+
+
+def test_a_regex_parser_matches_the_replaced_line() -> None:
+    """Groups hold the replaced text; what does not match is rejected as it lies in the file."""
+    made = recipe(**regex(r"(?P<level>[A-Z]+) (?P<text>.*)", on_error="replace"))
+    data = b"INFO " + BROKEN + b"\nno \xff\nWARN ok\n"
+    assert rows(made, data) == [
+        {"level": "INFO", "text": MENDED, "encoding_replaced": True},
+        {"level": "WARN", "text": "ok", "encoding_replaced": False},
+    ]
+    assert [(r["reason"], r["line"]) for r in rejected(press(made, reading(data)))] == [
+        ("no-match", b"no \xff")
+    ]
+
+
+def test_a_json_parser_reads_the_replaced_line() -> None:
+    """Inside of strings it fits; a member of the mark's name is not read; else it is no JSON."""
+    made = json_recipe(MARKED)
+    data = b'{"m": "' + BROKEN + b'"}\n{"m": "ok", "encoding_replaced": true}\n{\xff}\n'
+    assert rows(made, data) == [
+        {"m": MENDED, "encoding_replaced": True},
+        {"m": "ok", "encoding_replaced": False},
+    ]
+    assert [r["reason"] for r in rejected(press(made, reading(data)))] == ["not-json"]
+
+
+def test_without_the_setting_the_line_is_rejected_whole() -> None:
+    """The default: not a byte is changed, and the schema has no mark."""
+    pressed = press(recipe(), reading(BROKEN + b"\n"))
+    assert [(r["reason"], r["line"]) for r in rejected(pressed)] == [("encoding", BROKEN)]
+    assert pressed.replaced == 0
+    assert [f["name"] for f in json.loads(recipe().schema.text)["fields"]] == ["line"]
+
+
+def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
+    """Pressed again by the recipe as the state keeps it, and beside other lines: the same bytes."""
+    made = recipe(on_error="replace", partitions=3, partitioning="key", key="line")
+    alone, others = reading(BROKEN + b"\n", file=1), reading(b"fine\n\xff\n", file=2)
+    kept = from_json(made.to_json())
+    assert kept == made
+    first, again = press(made, alone), press(kept, alone)
+    assert [b.encoded.body for b in first.batches] == [b.encoded.body for b in again.batches]
+    together = [r for r in records(press(made, others, alone)) if r.file == 1]
+    assert together == records(first)
+
+
+def test_the_setting_is_part_of_the_recipe() -> None:
+    """Another setting is another fingerprint; that of a recipe of before it was one stays."""
+    schema = raw_schema("logs")
+    assert recipe().fingerprint != recipe(on_error="replace").fingerprint
+    kept = json.loads(recipe().to_json())
+    assert kept["schema"]["text"] == schema
+    assert not kept.keys() & {"encoding", "on_error"}
+    assert from_json(json.dumps(kept)).on_error == "reject"
+    assert from_json(json.dumps(kept)).fingerprint == recipe().fingerprint
+
+
+def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
+    """A replaced byte takes three: the record may be too large although its line was not."""
+    made = recipe(on_error="replace", limit=20_000)
+    pressed = press(made, reading(b"\xff" * 10_000 + b"\na\n"))
+    (row,) = rejected(pressed)
+    assert (row["reason"], row["length"]) == ("too-long", 10_001)
+    assert (len(records(pressed)), pressed.replaced) == (1, 0)
+
+
+def test_text_is_left_as_it_is() -> None:
+    """Lines that are UTF-8 are handed on without a copy."""
+    lines = pa.array([b"a", "ü".encode()], pa.binary())
+    found, bad = repaired(lines)
+    assert found is lines
+    assert len(bad) == 0
+
+
+def test_each_maximal_part_becomes_one_character() -> None:
+    """As Unicode recommends: one for a cut-off sequence, one for each byte that begins nothing."""
+    lines = pa.array([b"\xe2\x82", b"\xff\xfe", b"\xed\xa0\x80"], pa.binary())
+    found, bad = repaired(lines)
+    assert [value.decode() for value in found.to_pylist()] == ["\ufffd" * n for n in (1, 2, 3)]
+    assert bad.tolist() == [0, 1, 2]
+
+
+def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
+    """No record is changed without saying so: the field must be there, and be a boolean."""
+    words = (
+        "source of topic logs: on_error: replace marks each record in the schema's field "
+        "'encoding_replaced', and the schema has no boolean field of that name; "
+        "add it, with the default false"
+    )
+    for made in (json_recipe(), json_recipe({**MARKED, "type": "string", "default": ""})):
+        with pytest.raises(ConfigurationRefused) as refused:
+            Press(made)
+        assert str(refused.value) == words
+
+
+def test_derived_schemas_with_and_without_the_mark_may_follow_each_other() -> None:
+    """The setting can be changed, and changed back, whatever level the subject has."""
+    without, marked = parse(raw_schema("logs")), parse(raw_schema("logs", with_mark=True))
+    assert check(marked, [(1, without)], Level.FULL_TRANSITIVE) is None
+    assert check(without, [(1, without), (2, marked)], Level.FULL_TRANSITIVE) is None
+
+
+def test_a_group_cannot_take_the_marks_name() -> None:
+    """With a derived schema and with one of its own."""
+    groups = ["encoding_replaced"]
+    with pytest.raises(ConfigurationRefused, match="a group 'encoding_replaced'"):
+        regex_schema("logs", groups, with_time=False, with_mark=True)
+    assert "encoding_replaced" in regex_schema("logs", groups, with_time=False)

@@ -1,0 +1,41 @@
+"""What the state asks of SQLite, so that a transaction outlives the power."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.state import database
+from agent.state.changes import Changes
+from agent.state.database import open_state
+
+FULL = 2
+
+
+def test_a_transaction_is_on_the_disk_when_it_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FULL for the connection that commits, and for the one that made the file: with less, an
+    intent could be lost to a power failure after its bytes were sent."""
+    asked: list[int] = []
+
+    class Watched(sqlite3.Connection):
+        def close(self) -> None:
+            asked.append(self.execute("PRAGMA synchronous").fetchone()[0])
+            super().close()
+
+    connect = sqlite3.connect
+
+    def watched(*args: Any, **named: Any) -> sqlite3.Connection:
+        return connect(*args, factory=Watched, **named)
+
+    monkeypatch.setattr(database.sqlite3, "connect", watched)
+    for _ in range(2):
+        state = open_state(tmp_path)
+        changes = Changes()
+        changes.put_meta("number", 1)
+        state.commit(changes)
+        assert state._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        state.close()
+    assert asked == [FULL] * 3

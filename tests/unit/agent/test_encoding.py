@@ -1,0 +1,95 @@
+"""A source with `on_error: replace`, from its settings to what is sent."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from agent.settings import SourceSettings
+from schemas.codec import Codec
+from skidway.cli import main
+from support.agent_world import World, pa_binary, raw, settings
+
+A = "/log/a.log"
+
+
+def lines(world: World) -> list[tuple[object, object]]:
+    """(line, mark) of each record, in the order of the log."""
+    schema = world.destinations()[0].recipe.schema.text
+    values = [record.value[5:] for record in world.brokers.records("logs")]
+    found = Codec(schema).decode(pa_binary(values)).batch.to_pylist()
+    return [(row["line"], row["encoding_replaced"]) for row in found]
+
+
+def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again() -> None:
+    """By the recipe of the promise, although the setting is another one by now."""
+    replacing = settings(raw(on_error="replace"))
+    world = World(replacing)
+    world.files.append(A, b"caf\xe9\n")
+    world.start()
+    for _ in range(5):
+        world.clock.advance(0.1)
+        world.publish()
+        world.turn()
+    tp = next(iter(world.producer.sent))
+    world.producer.arrive(tp)
+    world.kill()
+    world.settings = settings(raw())
+    world.start()
+    world.settle()
+    first, again = world.brokers.logs[tp]
+    assert first == again
+    world.settings = replacing
+    assert lines(world) == [("caf\ufffd", True)] * 2
+    assert world.brokers.records("logs.rejected") == []
+    (file,) = world.ledger()
+    assert (file["acknowledged"], file["rejected"], file["pending"]) == (5, 0, 0)
+
+
+def configured(tmp_path: Path, **source: object) -> list[str]:
+    (tmp_path / "app.log").write_bytes(b"fine\ncaf\xe9\n")
+    document = {
+        "bootstrap.servers": "127.0.0.1:1",
+        "schema.registry.url": "http://127.0.0.1:1",
+        "state.dir": str(tmp_path / "state"),
+        "sources": [{"topic": "app", "paths": [str(tmp_path / "*.log")], **source}],
+    }
+    path = tmp_path / "agent.yml"
+    path.write_text(yaml.safe_dump(document))
+    return ["agent", "validate", "--config", str(path)]
+
+
+def test_validate_says_in_how_many_lines_something_is_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They fit; without the setting they would not."""
+    assert main(configured(tmp_path, on_error="replace")) == 0
+    said = capsys.readouterr().out
+    assert "all of 2 lines fit; in 1 something is not UTF-8, replaced\n" in said
+    assert main(configured(tmp_path)) == 0
+    assert "1 of 2 lines (50.0%) do not fit: encoding 1\n" in capsys.readouterr().out
+
+
+def test_validate_refuses_what_would_leave_the_mark_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A schema file without the field, and a group of its name: status 78 and one sentence."""
+    schema = tmp_path / "s.avsc"
+    fields = [{"name": "line", "type": "string"}]
+    schema.write_text(json.dumps({"type": "record", "name": "r", "fields": fields}))
+    pattern = {"type": "regex", "pattern": "(?P<encoding_replaced>.*)"}
+    for source, words in (
+        ({"schema": str(schema)}, "the schema has no boolean field of that name"),
+        ({"parser": pattern}, "parser.pattern has a group 'encoding_replaced'"),
+    ):
+        assert main(configured(tmp_path, on_error="replace", **source)) == 78
+        (said,) = capsys.readouterr().err.splitlines()
+        assert said.startswith("skidway agent: source of topic app: ")
+        assert words in said
+
+
+def test_the_settings_are_utf_8_and_reject_by_default() -> None:
+    """Nothing is replaced unless somebody says so."""
+    source = SourceSettings(topic="t", paths=["/x"])
+    assert (source.encoding, source.on_error) == ("utf-8", "reject")

@@ -1,0 +1,161 @@
+"""What the agent tells Prometheus, by topic, and what it says is pending."""
+
+import threading
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY, generate_latest
+
+from agent import events, program
+from agent.files.rotations import Unseen
+from agent.settings import SourceSettings
+from skidway.kafka.types import TopicPartition
+from skidway.telemetry import Health
+from support.agent_world import World, raw, settings
+
+A = "/log/a.log"
+
+
+def figure(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(f"skidway_agent_{name}", labels) or 0
+
+
+def a_world(topic: str, **source: Any) -> World:
+    world = World(settings(SourceSettings(topic=topic, paths=["/log/*"], **source)))
+    world.brokers.partitions = {topic: 1, f"{topic}.rejected": 1}
+    return world
+
+
+def test_rejected_lines_and_bytes_are_told_by_topic_and_reason() -> None:
+    """By the data topic's name; bytes are those of the file, terminators included."""
+    world = a_world("figures-rejected", max_line_bytes=64)
+    world.files.append(A, b"good\n\xff\n\xfe\xfe\r\n" + b"x" * 65 + b"\n")
+    world.start()
+    world.settle(10)
+    for reason, lines, size in (("encoding", 2, 6), ("too-long", 1, 66)):
+        labels = {"topic": "figures-rejected", "reason": reason}
+        assert figure("rejected_lines_total", **labels) == lines
+        assert figure("rejected_bytes_total", **labels) == size
+
+
+def test_replaced_lines_are_told_by_topic() -> None:
+    """They are delivered, and are no rejects."""
+    world = a_world("figures-replaced", on_error="replace")
+    world.files.append(A, b"good\n\xff\n")
+    world.start()
+    world.settle(10)
+    labels = {"topic": "figures-replaced"}
+    assert figure("replaced_lines_total", **labels) == 1
+    assert figure("rejected_lines_total", reason="encoding", **labels) == 0
+
+
+def test_a_refused_record_is_an_uncertain_line_with_its_bytes() -> None:
+    """One line is known to be in it."""
+    world = a_world("figures-refused")
+    world.files.append(A, b"a\nbb\nc\n")
+    world.start()
+    world.producer.refuse[TopicPartition("figures-refused", 0)] = lambda record: record.first == 2
+    world.settle()
+    labels = {"topic": "figures-refused", "certainty": "uncertain"}
+    assert figure("set_apart_ranges_total", **labels) == 1
+    assert figure("set_apart_bytes_total", **labels) == 3
+    assert figure("set_apart_lines_total", **labels) == 1
+    assert figure("set_apart_bytes_total", topic="figures-refused", certainty="lost") == 0
+
+
+def test_lost_bytes_are_as_many_as_were_seen() -> None:
+    """Nobody saw the end, and how many lines they were; each loss is counted once, also after a
+    start that comes before the loss is in a delta."""
+    world = a_world("figures-lost")
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.files.append(A, b"23456")
+    for _ in range(3):
+        world.tick(0.2)
+    world.files.truncate(A)
+    world.settle(5)
+    labels = {"topic": "figures-lost", "certainty": "lost"}
+    assert figure("set_apart_ranges_total", **labels) == 1
+    assert figure("set_apart_bytes_total", **labels) == 5
+    assert figure("set_apart_lines_total", **labels) == 0
+    assert [file["lost"] for file in world.ledger()] == [5]
+    world.kill()
+    world.start()
+    world.settle(5)
+    assert figure("set_apart_bytes_total", **labels) == 5
+
+
+def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
+    """Their number is known, and their topic."""
+    events.unseen(Unseen("figures-unseen", "id", "/log/a", "gone"))
+    labels = {"topic": "figures-unseen", "certainty": "lost"}
+    assert figure("set_apart_ranges_total", **labels) == 1
+    assert figure("set_apart_bytes_total", **labels) == 0
+
+
+# --- pending bytes ------------------------------------------------------------------------------
+
+
+def read_and_acknowledged(world: World) -> None:
+    """Everything between two looks through the patterns, which are an hour apart."""
+    world.start()
+    world.tick()
+    world.files.append(A, b"x" * 99 + b"\n")
+    world.agent.touch([A])
+
+
+@pytest.fixture
+def quiet() -> World:
+    """Looks through the patterns by itself at the start, and not again."""
+    return World(settings(raw(), reconcile_interval_ms=3_600_000))
+
+
+def test_pending_bytes_are_those_of_now(quiet: World) -> None:
+    """Not those of the last look through the patterns: acknowledged bytes are not pending."""
+    read_and_acknowledged(quiet)
+    assert quiet.agent.pending_bytes == 100
+    for _ in range(10):
+        quiet.tick()
+    assert quiet.values() == ["x" * 99]
+    assert quiet.agent.pending_bytes == 0
+
+
+def test_metrics_and_health_ask_when_they_are_asked(quiet: World) -> None:
+    """Both tell of a growth and of its acknowledgement without a turn that refreshes a figure."""
+    read_and_acknowledged(quiet)
+    status = program.Status(Health(True, {"status": "running"}))
+    assert status.answer() == Health(True, {"status": "running"})
+    status.pending = lambda: quiet.agent.pending_bytes
+    events.pending_from(status.pending)
+    assert status.answer().detail == {"status": "running", "pending_bytes": 100}
+    assert figure("pending_bytes") == 100
+    for _ in range(10):
+        quiet.tick()
+    assert status.answer().detail["pending_bytes"] == 0
+    assert b"\nskidway_agent_pending_bytes 0.0\n" in generate_latest()
+
+
+def test_another_thread_can_ask_while_files_come_and_go(quiet: World) -> None:
+    """The sum is made over a copy of what there is."""
+    quiet.start()
+    quiet.tick()
+    found: list[int] = []
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.is_set():
+            found.append(quiet.agent.pending_bytes)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        for number in range(300):
+            quiet.files.append(f"/log/{number}.log", b"x\n")
+            quiet.agent.touch([f"/log/{number}.log"])
+    finally:
+        done.set()
+        asking.join(10)
+    found.append(quiet.agent.pending_bytes)
+    assert found[-1] == 600
+    assert found == sorted(found)

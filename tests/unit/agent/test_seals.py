@@ -1,0 +1,152 @@
+"""Seals of the whole agent: which moment they name, and what they vouch for by then."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from agent.files.host import Scan
+from agent.files.patterns import Pattern
+from agent.files.tracked import FileState
+from audit.messages import Delta, Seal
+from support.agent_world import World, raw, settings
+
+A = "/log/a.log"
+
+
+@pytest.fixture
+def world() -> World:
+    return World(settings(raw()))
+
+
+def sealed_until(world: World) -> list[int]:
+    """The W of each published seal of the topic."""
+    return [seal.topics[0].sealed_until for seal in world.of(Seal)]
+
+
+def silently(world: World, turns: int = 10) -> None:
+    """Time passes, announcements and seals are published, no record is acknowledged."""
+    for _ in range(turns):
+        world.clock.advance(0.3)
+        world.publish()
+        world.turn()
+    world.publish()
+
+
+# --- W and the look -----------------------------------------------------------------------------
+
+
+def test_a_seal_names_the_moment_before_its_look(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that is written while the patterns are looked through, into a file that was looked at
+    already, is not among the noted bytes: W must not be later than it."""
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    scan, written = world.files.scan, []
+
+    def slow(patterns: Sequence[Pattern]) -> Scan:
+        found = scan(patterns)
+        world.clock.advance(5)
+        world.files.append(A, b"late\n")
+        written.append(world.clock.time_ms())
+        world.clock.advance(5)
+        return found
+
+    monkeypatch.setattr(world.files, "scan", slow)
+    world.clock.advance(0.3)
+    world.turn()
+    monkeypatch.setattr(world.files, "scan", scan)
+    assert len(written) == 1
+    before = set(sealed_until(world))
+    world.publish()
+    silently(world)
+    named = set(sealed_until(world)) - before
+    assert "late" not in world.values(), "it is on its way"
+    assert named
+    assert max(named) < written[0]
+
+
+# --- seals and deltas ---------------------------------------------------------------------------
+
+
+def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
+    """Also where counts are sent rarely: the seal does not wait for them, it brings them along."""
+    world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
+    world.start()
+    world.settle(2)
+    world.files.append(A, b"1\n2\n")
+    world.clock.advance(60)
+    for _ in range(20):
+        world.tick()
+    assert world.values() == ["1", "2"]
+    newest = world.of(Seal)[-1]
+    deltas = [delta for delta in world.of(Delta) if delta.number < newest.number]
+    assert sum(count.count for delta in deltas for count in delta.counts) == 2
+
+
+# --- doubts -------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
+    """Other bytes of the same size were written before W: the noted size is settled, as that of the
+    bytes before, and nobody has sent the new ones yet."""
+    world.files.append(A, b"one\ntwo\n")
+    world.start()
+    world.settle(5)
+    world.files.overwrite(A, 0, b"ONE\nTWO\n")
+    written = world.clock.time_ms()
+    silently(world)
+    assert "ONE" not in world.values()
+    assert not [wall for wall in sealed_until(world) if wall > written]
+    world.settle(5)
+    assert world.values() == ["one", "two", "ONE", "TWO"]
+    assert [wall for wall in sealed_until(world) if wall > written]
+
+
+def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
+    """Of a file that has ended: the start's first look notes its length, and only then the promise
+    shows that other bytes lie there, which were written before W and are in no file id yet."""
+    world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
+    world.files.append(A, b"one\ntwo\n")
+    world.start()
+    silently(world, 6)
+    world.files.rename(A, f"{A}.1")
+    silently(world, 25)
+    (tracked,) = world.agent.tracker.files.values()
+    assert tracked.state is FileState.ENDED
+    assert tracked.flights
+    world.kill()
+    world.files.overwrite(f"{A}.1", 0, b"ONE\nTWO\n")
+    written = world.clock.time_ms()
+    world.clock.advance(1)
+    world.start()
+    silently(world)
+    assert world.values() == []
+    assert not [wall for wall in sealed_until(world) if wall > written]
+    world.settle(5)
+    assert world.values() == ["ONE", "TWO"]
+    assert [wall for wall in sealed_until(world) if wall > written]
+
+
+def test_generations_that_nobody_saw_void_what_was_noted() -> None:
+    """A seal that waits for bytes on their way is noted anew once generations are missing."""
+    world = World(settings(raw("logs", A)))
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    before = set(sealed_until(world))
+    world.files.append(A, b"2\n")
+    silently(world, 3)
+    noted = world.clock.time_ms()
+    world.clock.advance(1)
+    doubts = world.agent.tracker.doubts["logs"]
+    for number in range(3):  # one generation is kept, and renamed files are deleted by it
+        world.files.rename(A, f"{A}.1")
+        world.files.append(A, b"%d\n" % number)
+    silently(world, 1)
+    assert world.agent.tracker.doubts["logs"] > doubts
+    world.settle(10)
+    later = [wall for wall in sealed_until(world) if wall not in before]
+    assert later
+    assert min(later) > noted
