@@ -51,8 +51,7 @@ unacknowledged, then reading stops; `max.open.files` descriptors; a full disk st
 there is room.
 
 Not done yet: reading partitions back before a range is set apart (it is uncertain until then), the
-way back of a restored state (it is refused), multi-line records, filters, compressed files, and
-recognizing the copy that copytruncate makes (patterns should leave such copies out).
+way back of a restored state (it is refused), multi-line records, filters and compressed files.
 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
 files (host, tracked, tracking, rotations, reading), state, accounts, beginning, loop, then

@@ -37,16 +37,12 @@ class Handles:
         if handle is not None:
             self._open.move_to_end(tracked.file)
             return handle
-        handle = self._opened(tracked.location)
-        if not _is_of(handle.status(), tracked):
-            handle.close()
+        handle = self._opened_as(tracked, tracked.location)
+        if handle is None:
             path = self._host.find(os.path.dirname(tracked.location), tracked.birth.key)
-            if path is None:
-                raise Moved(tracked.location)
-            handle = self._opened(path)
-            if not _is_of(handle.status(), tracked):
-                handle.close()
-                raise Moved(tracked.location)
+            handle = None if path is None else self._opened_as(tracked, path)
+        if handle is None:
+            raise Moved(tracked.location)
         if tracked.birth.born_ns is None:
             tracked.verified = False  # while it was not held, another may have got its inode
         self.keep(tracked.file, handle)
@@ -69,12 +65,20 @@ class Handles:
         while self._open:
             self._close_oldest()
 
-    def _opened(self, path: str) -> Handle:
+    def _opened_as(self, tracked: TrackedFile, path: str) -> Handle | None:
+        """What lies at a path, if it is this file."""
+        handle = self._opened(path)
+        if handle is not None and not _is_of(handle.status(), tracked):
+            handle.close()
+            return None
+        return handle
+
+    def _opened(self, path: str) -> Handle | None:
         while True:
             try:
                 return self._host.open(path)
-            except FileNotFoundError as error:
-                raise Moved(path) from error
+            except FileNotFoundError:
+                return None
             except OSError as error:
                 if error.errno not in _NO_DESCRIPTORS or not self._open:
                     raise

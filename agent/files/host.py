@@ -60,10 +60,12 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """found: by pattern. unreadable: (path, reason) of what could not be looked into."""
+    """found: by pattern. unreadable: (path, reason) of what could not be looked into; dead: links
+    that lead nowhere, which are among them."""
 
     found: list[Found] = field(default_factory=list)
     unreadable: list[tuple[str, str]] = field(default_factory=list)
+    dead: list[str] = field(default_factory=list)
 
 
 class Handle(Protocol):
@@ -172,14 +174,14 @@ class OperatingSystem:
                 if path in seen:
                     continue
                 seen.add(path)
-                found = _found(path, is_link, resolved, scan.unreadable)
+                found = _found(path, is_link, resolved, scan)
                 if found is not None:
                     scan.found.append(found)
         return scan
 
     def look(self, path: str) -> Found | None:
         """The regular file at a path."""
-        return _found(path, os.path.islink(path), {}, [])
+        return _found(path, os.path.islink(path), {}, Scan())
 
     def find(self, directory: str, key: FileKey) -> str | None:
         """Looks for the inode among the directory's entries."""
@@ -212,9 +214,7 @@ def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str
             yield entry.path
 
 
-def _found(
-    path: str, is_link: bool, resolved: dict[str, str], unreadable: list[tuple[str, str]]
-) -> Found | None:
+def _found(path: str, is_link: bool, resolved: dict[str, str], scan: Scan) -> Found | None:
     """resolved: directories, by the names under which they were found."""
     try:
         status = os.stat(path)
@@ -223,10 +223,11 @@ def _found(
         real_path = _real_path(path, is_link, resolved)
     except FileNotFoundError:
         if is_link and os.path.islink(path):
-            unreadable.append((path, "it is a link that leads nowhere"))
+            scan.unreadable.append((path, "it is a link that leads nowhere"))
+            scan.dead.append(path)
         return None  # or it went away in between
     except OSError as error:
-        unreadable.append((path, error.strerror or str(error)))
+        scan.unreadable.append((path, error.strerror or str(error)))
         return None
     born_ns = born_at(path, status.st_ino)
     return Found(path, _key(status), status.st_size, status.st_mtime_ns, born_ns, real_path)

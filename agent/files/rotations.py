@@ -96,12 +96,16 @@ class Known(Protocol):
         """When the known files of a directory changed last, ns."""
         ...
 
-    def is_copy(self, found: Found, base: str, *, of_truncated: bool = False) -> bool:
-        """Whether it has the bytes of the file at a path, or those that were truncated there."""
+    def is_copy(self, found: Found, base: str) -> bool:
+        """Whether it is a copy of a file that is read where it lies, or was read."""
+        ...
+
+    def is_rest(self, found: Found, base: str) -> bool:
+        """Whether it is a copy that has more of the bytes that were truncated at a path."""
         ...
 
     def where(self, key: FileKey) -> str:
-        """Where a file lies that is held open; "" if nobody knows."""
+        """Where a known file lies, though that may be another directory; "" if nobody knows."""
         ...
 
 
@@ -162,15 +166,19 @@ class Rotations:
         self._lay: Mapping[str, Found] = {}
 
     def load(
-        self, lay: Iterable[Found], rotated: Iterable[tuple[str, Found]], since: Mapping[str, int]
+        self,
+        lay: Iterable[Found],
+        rotated: Iterable[tuple[str, str, Found]],
+        since: Mapping[str, int],
     ) -> None:
         """What lay at the meant paths before the start, and since when, by topic (ms).
 
-        rotated: known files that had lain at a meant path before; the newest last.
+        rotated: known files that had lain at a meant path before, with that path and the directory
+        where it lies; the newest last.
         """
         self._since = dict(since)
-        for base, found in rotated:
-            self._place(os.path.dirname(found.real_path)).anchors[base] = found
+        for base, directory, found in rotated:
+            self._place(directory).anchors[base] = found
         self._lay = {found.path: found for found in lay}
         for found in self._lay.values():
             self._place(os.path.dirname(found.real_path)).lay[found.path] = found
@@ -239,7 +247,7 @@ class Rotations:
             by_directory[directory][found.path] = found
             self._add_view(views[directory], directory, found)
         for directory, place in self._places.items():
-            for before in place.lay.values():
+            for before in (*place.lay.values(), *place.anchors.values()):
                 if before.path not in lay and is_meant(before.path, sources):
                     self._add_view(views[directory], directory, before)
         for root in {each.root for x in sources for each in x.patterns if not each.is_deep}:
@@ -298,7 +306,11 @@ class Rotations:
             moment.now_ms,
             here,
             members,
-            {path: each for path, each in anchors.items() if each.key.inode in inodes},
+            {
+                path: each
+                for path, each in anchors.items()
+                if each.key.inode in inodes or self._known.where(each.key)
+            },
         )
 
     def _is_restless(self, look: _Look, changed_ns: int) -> bool:
@@ -342,7 +354,7 @@ class Rotations:
         """Every path with generations beside it; gives the new names at which nobody looked."""
         unjudged: set[str] = set()
         by_base = _by_base(look.members)
-        for base in sorted(by_base.keys() | look.elsewhere):
+        for base in sorted(by_base.keys() | look.elsewhere | look.place.anchors.keys()):
             names = by_base.get(base, {})
             if base in look.here and base not in look.elsewhere:
                 unjudged |= names.keys() - look.place.members.keys()
@@ -404,7 +416,7 @@ class Rotations:
 
         A truncation may be noticed later than the copy that was made before it.
         """
-        if base in look.moment.truncated and self._known.is_copy(found, base, of_truncated=True):
+        if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
         same = look.place.members.get(name)
         if same is not None and same.inode == found.key.inode:
@@ -456,7 +468,7 @@ class Rotations:
                 path, base, look.moment.sources[index]
             ):
                 continue
-            if shares_name(each, os.path.basename(before.real_path)):
+            if shares_name(each, base) or shares_name(each, before.real_path):
                 strays.append(found)
                 look.moment.findings.generations.append((found, index, base))
             else:

@@ -24,6 +24,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from agent.files.host import FileKey
+from agent.identity import FINGERPRINT_BYTES
 
 
 class Answer(Enum):
@@ -62,3 +63,20 @@ def same_file(evidence: Evidence) -> Answer:
     if evidence.same_bytes is False or not evidence.same_place:
         return Answer.UNKNOWN
     return Answer.SAME
+
+
+def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: int) -> Answer:
+    """Whether a file that has `count` read bytes of another one is a copy of it.
+
+    births: of the original, of the other. is_in_place: the original lies where it was born, whole
+    or truncated; so what was made later is none that rotation has put aside. Where it does not, the
+    other may be the next log of a program whose logs begin alike; many bytes say that it is not.
+    """
+    original, other = births
+    if original is not None and other is not None:
+        if other < original:
+            return Answer.OTHER
+        if is_in_place:
+            return Answer.SAME
+        return Answer.SAME if count >= FINGERPRINT_BYTES else Answer.OTHER
+    return Answer.SAME if count >= FINGERPRINT_BYTES else Answer.UNKNOWN

@@ -24,7 +24,7 @@ def is_stray(path: str, base: str, source: TailedSource) -> bool:
     return not any(pattern.excludes(path) for pattern in source.patterns)
 
 
-def shares_name(name: str, base: str) -> bool:
-    """Whether a name holds that of the path, or what stands before its ending."""
-    stem = base.rpartition(".")[0] or base
-    return stem in name
+def shares_name(name: str, path: str) -> bool:
+    """Whether a name holds that of a path, or what stands there before the ending."""
+    base = os.path.basename(path)
+    return (base.rpartition(".")[0] or base) in name

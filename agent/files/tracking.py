@@ -21,7 +21,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent import identity
@@ -32,7 +32,7 @@ from agent.files.host import FileKey, Found, Handle, Host, Status
 from agent.files.kin import is_meant, source_of
 from agent.files.likeness import begins_like, compare, has_bytes_of, open_at, renumbered
 from agent.files.rotations import Rotations, Unseen
-from agent.files.same_file import Answer
+from agent.files.same_file import Answer, copied
 from agent.files.tracked import (
     Birth,
     Checkpoint,
@@ -53,7 +53,7 @@ STILL_FACTOR = 10
 still for so long, and so many times longer than the time in which nobody looked."""
 
 COPIES_MAX = 16
-"""File ids of one file whose bytes a copy is compared with."""
+"""File ids that were born at a path, with which a copy is compared."""
 
 FORGET_AFTER_S = 3600.0
 """How often closed files are looked for; those that are gone are forgotten."""
@@ -97,6 +97,7 @@ class Tracker:
         self.sources = list(sources)
         self._host_name = host_name
         self._by_key: dict[FileKey, TrackedFile] = {}
+        self._born_at: dict[str, list[TrackedFile]] = {}  # path: the newest of them
         self._directories = Directories(host)
         self._rotations = Rotations(host, self._directories, self)
         self._replaced: dict[str, TrackedFile] = {}  # in this look, not held open: path: the old
@@ -139,23 +140,28 @@ class Tracker:
                 tracked.birth = replace(tracked.birth, key=key)
                 self.note(tracked)
             self.files[tracked.file] = tracked
+            self._remember_birth(tracked)
             if tracked.state is FileState.ENDED:
                 self.ended[tracked.file] = tracked
             self._by_key[tracked.birth.key] = tracked  # in the order of their birth
         self._since = dict(since)
         self._rotations.load(*self._known_places(), since)
 
-    def _known_places(self) -> tuple[list[Found], list[tuple[str, Found]]]:
-        """Files at meant paths, and files at names of rotation with the paths they came from."""
+    def _known_places(self) -> tuple[list[Found], list[tuple[str, str, Found]]]:
+        """Files at meant paths; and those that were rotated from there, with the path, and its
+        directory."""
         lay: list[Found] = []
-        rotated: list[tuple[str, Found]] = []
+        rotated: list[tuple[str, str, Found]] = []
         for tracked in self.files.values():
             birth, path, place = tracked.birth, tracked.meant, tracked.location
             if not place or not is_meant(path, self.sources):
                 continue
             found = Found(path, birth.key, tracked.size, -1, birth.born_ns, place)
-            if place != self._place_of(path):
-                rotated.append((path, found))
+            origin = self._place_of(path)
+            if place != origin:
+                is_linked = origin == path and os.path.dirname(place) != os.path.dirname(path)
+                directory = os.path.dirname(place if is_linked else origin)
+                rotated.append((path, directory, found))
             elif tracked.state is FileState.OPEN:
                 lay.append(found)
         return lay, rotated
@@ -204,9 +210,11 @@ class Tracker:
         found_keys: set[FileKey] = set()
         lay: dict[str, Found] = {}
         linked: dict[str, str] = {}
+        dead: set[str] = set()
         unreadable: dict[str, dict[str, str]] = {}
         for index, source in enumerate(self.sources):
             scan = self._host.scan(source.patterns)
+            dead.update(scan.dead)
             for path, reason in scan.unreadable:
                 unreadable.setdefault(source.topic, {})[path] = reason
             self.unreadable = unreadable
@@ -218,7 +226,7 @@ class Tracker:
                     found_keys.add(found.key)
                     self._see(found, index, now)
         self._linked = linked
-        self._look_for_generations(lay, now, now_ms)
+        self._look_for_generations(lay, dead, now, now_ms)
         for tracked in list(self.files.values()):
             if tracked.state is FileState.OPEN and tracked.birth.key not in found_keys:
                 self._miss(tracked, now)
@@ -238,16 +246,18 @@ class Tracker:
                 return self._rotations.leads_elsewhere(path, found)
         return False
 
-    def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
+    def _look_for_generations(
+        self, lay: Mapping[str, Found], dead: set[str], now: float, now_ms: int
+    ) -> None:
         """What was rotated away since the last look, before anybody knew it."""
         visible = lay
-        if hidden := [path for reasons in self.unreadable.values() for path in reasons]:
+        if hidden := {path for reasons in self.unreadable.values() for path in reasons} - dead:
             visible = {**self._rotations.below(hidden), **lay}
         reborn, self._reborn = self._reborn, set()
         truncated, self._truncated = self._truncated, set()
         findings = self._rotations.look(visible, reborn, truncated, self.sources, now, now_ms)
         self._replaced.clear()
-        for found, index, base in sorted(findings.generations, key=lambda x: x[0].changed_ns):
+        for found, index, base in sorted(findings.generations, key=_by_age):
             self._see_generation(found, index, base, now)
         for topic, path, reason in findings.unreadable:
             self.unreadable.setdefault(topic, {})[path] = reason
@@ -261,6 +271,11 @@ class Tracker:
         """base: the meant path that it was rotated from, if no pattern leads to it."""
         tracked = self._by_key.get(found.key)
         if tracked is None:
+            if base is None and any(
+                self._see_copy(found, index, each, now)
+                for each in (_bases_of(found.path) if found.size else ())
+            ):
+                return
             handle = self._open(found, index) if found.size else None
             if handle is not None:
                 self._give_birth(found, index, handle, Mark(0, 0), (), None, now, base)
@@ -285,36 +300,66 @@ class Tracker:
             self._see_open(tracked, found, index, now, base)
 
     def _see_generation(self, found: Found, index: int, base: str, now: float) -> None:
-        """One that no pattern leads to; it may be a copy of bytes that were truncated since."""
-        if self.knows(found.key):
+        """One that no pattern leads to; it may be a copy."""
+        if self.knows(found.key) or not self._see_copy(found, index, base, now):
             self._see(found, index, now, base)
-            return
-        original = self._original_of(found, base) if found.size else None
-        if original is None:
-            self._see(found, index, now, base)
-        else:
-            self._go_on_in_copy(original, found, index, now, base)
-        if not self.knows(found.key) and (original is None or found.size > original.position):
-            self._rotations.wait_for(found, index, base, now)
+            if not self.knows(found.key):
+                self._rotations.wait_for(found, index, base, now)
 
-    def _go_on_in_copy(
-        self, original: TrackedFile, found: Found, index: int, now: float, base: str
-    ) -> None:
-        """What the truncated file had unread is read from its copy."""
+    def _see_copy(self, found: Found, index: int, base: str, now: float) -> bool:
+        """Whether it is a copy, of which only what the original had unread is read."""
+        original, answer = self._original_of(found, base)
+        if original is None:
+            return False
         length = original.length or 0
-        if original.state is FileState.OPEN or found.size <= length:
-            return
+        if answer is Answer.SAME and (original.length is None or found.size <= length):
+            return True
         handle = self._open(found, index)
         if handle is None:
-            return
-        point = original.last_point
-        if not self._has_copy(original):
+            return False
+        if answer is Answer.SAME and not self._has_copy(original):
+            point = original.last_point
             mark = Mark(length, point.prefix_crc)
             self._give_birth(found, index, handle, mark, point.marks, original, now, base)
-            return
+            return True
         new = self._give_birth(found, index, handle, Mark(0, 0), (), original, now, base)
-        if new is not None and length:
-            self._may_double(new, 0, length, original)
+        if new is not None:
+            self._may_double(new, 0, min(found.size, original.promised), original)
+        return True
+
+    def is_copy(self, found: Found, base: str) -> bool:
+        """Whether it is a copy of a file that is read where it lies, or was read."""
+        if self.knows(found.key) or not found.size:
+            return False
+        original, answer = self._original_of(found, base)
+        if original is None or answer is not Answer.SAME:
+            return False
+        return original.length is None or found.size <= original.length
+
+    def is_rest(self, found: Found, base: str) -> bool:
+        """Whether it is a copy that has more of the bytes that were truncated at a path."""
+        if self.knows(found.key) or not found.size:
+            return False
+        original, _ = self._original_of(found, base)
+        return original is not None and found.size > (original.length or found.size)
+
+    def _original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
+        """A file that was born at a path and whose bytes the found one has."""
+        there = self._host.look(base)
+        for each in reversed(self._born_at.get(shown(base), [])):
+            if each.birth.key == found.key:
+                continue
+            answer = copied(
+                births=(each.birth.born_ns, found.born_ns),
+                is_in_place=there is not None and there.key == each.birth.key,
+                count=each.promised,
+            )
+            try:
+                if answer is not Answer.OTHER and has_bytes_of(self._host, found.real_path, each):
+                    return each, answer
+            except OSError:
+                break  # nobody can know; it is named when it is opened
+        return None, Answer.OTHER
 
     def _has_copy(self, original: TrackedFile) -> bool:
         """Whether a copy of it was found before: this one may be of what came behind it."""
@@ -323,35 +368,21 @@ class Tracker:
             for each in self.files.values()
         )
 
+    def _remember_birth(self, tracked: TrackedFile) -> None:
+        for path in self._origins(tracked):
+            born_at = self._born_at.setdefault(path, [])
+            born_at.append(tracked)
+            del born_at[:-COPIES_MAX]
+
+    @staticmethod
+    def _origins(tracked: TrackedFile) -> set[str]:
+        """The paths at which it may have been written, as text."""
+        path = tracked.birth.path
+        return {path, shown(tracked.meant), *_bases_of(path)}
+
     def _may_double(self, new: TrackedFile, first: int, end: int, old: TrackedFile) -> None:
         reason = f"these bytes may have been delivered as those of file {old.file} too"
         self.news.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
-
-    def is_copy(self, found: Found, base: str, *, of_truncated: bool = False) -> bool:
-        """Whether it has the bytes of the file at a path, or those that were truncated there."""
-        if self.knows(found.key) or not found.size:
-            return False
-        original = self._original_of(found, base)
-        return original is not None and of_truncated != (original.state is FileState.OPEN)
-
-    def _original_of(self, found: Found, base: str) -> TrackedFile | None:
-        """The file at a path, now or before it was truncated, whose bytes the found one has."""
-        there = self._host.look(base)
-        if there is None:
-            return None
-        known = [
-            each
-            for each in self.files.values()
-            if each.birth.key == there.key and each.birth.born_ns == there.born_ns
-        ]
-        known.sort(key=lambda each: each.birth.serial, reverse=True)
-        for each in known[:COPIES_MAX]:
-            try:
-                if has_bytes_of(self._host, found.real_path, each):
-                    return each
-            except OSError:
-                return None  # nobody can know; it is named when it is opened
-        return None
 
     def _is_unchanged(self, tracked: TrackedFile, found: Found) -> bool:
         """A finished file as it was left."""
@@ -562,6 +593,7 @@ class Tracker:
         )
         self._serial += 1
         self.files[tracked.file] = self._by_key[found.key] = tracked
+        self._remember_birth(tracked)
         self._handles.keep(tracked.file, handle)
         self.news.born.append(tracked)
         self.note(tracked)
@@ -627,6 +659,8 @@ class Tracker:
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
+            if tracked.size > tracked.promised:
+                self.on_growth(tracked)  # what could not be read is tried again
             return
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -662,7 +696,13 @@ class Tracker:
             self._lose(tracked, reason)
 
     def _stood_still(self, tracked: TrackedFile) -> bool:
-        """Whether nothing can have come to it that was not seen: it was at rest for too long."""
+        """Whether nothing can have come to it that was not seen: it was at rest for too long.
+
+        Where rotation was at work since, others may have gone with it.
+        """
+        siblings = self._born_at.get(tracked.birth.path, ())
+        if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:
+            return False
         seen_ms = self._seen_ms(tracked)
         if tracked.size > tracked.promised or tracked.changed_ns is None or seen_ms is None:
             return False
@@ -738,6 +778,10 @@ class Tracker:
                     continue
                 del self._by_key[tracked.birth.key]
             del self.files[tracked.file]
+            for path in self._origins(tracked):
+                others = [each for each in self._born_at.pop(path, ()) if each is not tracked]
+                if others:
+                    self._born_at[path] = others
             self.news.forgotten.append(tracked.file)
 
     def _is_newest(self, tracked: TrackedFile) -> bool:
@@ -784,12 +828,16 @@ class Tracker:
         return tracked is not None and not tracked.is_deleted
 
     def where(self, key: FileKey) -> str:
-        """Where a file lies that is held open, though it may be in another directory by now."""
+        """Where a known file lies, though that may be another directory; "" if nobody knows."""
         tracked = self._by_key.get(key)
-        handle = None if tracked is None else self._handles.held(tracked.file)
-        path = "" if handle is None else handle.where()
+        if tracked is None or tracked.is_deleted:
+            return ""
+        handle = self._handles.held(tracked.file)
+        path = tracked.location if handle is None else handle.where()
         found = self._host.look(path) if path else None
-        return path if found is not None and found.key == key else ""
+        if found is None or (found.key, found.born_ns) != (key, tracked.birth.born_ns):
+            return ""
+        return path
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
         """Whether another file lies there under the inode of a deleted one: no truncation.
@@ -820,6 +868,20 @@ class Tracker:
 
     def _topic(self, index: int) -> tuple[str, str]:
         return self.sources[index].topic, self.sources[index].topic_id
+
+
+def _by_age(generation_: tuple[Found, int, str]) -> int:
+    """The original comes before its copy."""
+    found = generation_[0]
+    return found.changed_ns if found.born_ns is None else found.born_ns
+
+
+def _bases_of(path: str) -> Iterator[str]:
+    """The paths of which a name says that it was rotated, or copied, from there."""
+    above, name = os.path.split(path)
+    said = generation(name)
+    for base in () if said is None else said.bases:
+        yield os.path.join(above, base)
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:

@@ -169,7 +169,7 @@ class Files:
             for path, target in self.links.items()
             if target not in self.by_path and any(pattern.means(path) for pattern in patterns)
         ]
-        return Scan([each for each in found if each is not None], dead)
+        return Scan([each for each in found if each], dead, [path for path, _ in dead])
 
     def look(self, path: str) -> Found | None:
         real_path = self.links.get(path, path)

@@ -1,0 +1,319 @@
+"""The real agent on a host that does with files what hosts do, under random schedules.
+
+Links, renames to any name and into other directories, copies, truncation, deletion, inodes taken
+again, permissions, file systems without times of birth, and an agent that is away meanwhile. The
+oracle knows every line and where it lies. Four things are failures: a line that is gone without a
+word, a line that came twice without a word, a loss where nothing is missing, and a doubt where
+nothing can be doubled.
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent.state.database import State
+from audit import bucket
+from audit.messages import Certainty, Delta, Loss
+from support.agent_world import World, datum_text, raw, settings
+from support.randomness import Seeds
+
+pytestmark = pytest.mark.model
+
+APP, LINK, TARGET = "/log/app.log", "/links/app.log", "/pods/0.log"
+BUCKET_MS = 1_000
+STEPS = 60
+
+
+@dataclass
+class Line:
+    text: str
+    written_ms: int
+    is_destroyed: bool = False  # the host has taken its bytes away
+    has_trace: bool = True  # not created and deleted between two looks
+
+
+@dataclass
+class Host:
+    """Programs that write, and what rotates their logs. scheme: how it names what it rotates."""
+
+    world: World
+    random: random.Random
+    scheme: str
+    lines: dict[str, Line] = field(default_factory=dict)
+    serial: int = 0
+    trace: list[str] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """Where the program writes."""
+        return TARGET if self.scheme == "kubelet" else APP
+
+    @property
+    def pattern(self) -> str:
+        return {"kubelet": LINK, "glob": "/log/app*"}.get(self.scheme, APP)
+
+    def say(self, what: str) -> None:
+        self.trace.append(f"{self.world.clock.time_ms()} {what}")
+
+    def number(self) -> int:
+        self.serial += 1
+        return self.serial
+
+    # what happens to files
+
+    def write(self) -> None:
+        is_new = self.path not in self.world.files.by_path
+        if is_new and self.scheme == "kubelet":
+            self.world.files.link(LINK, TARGET)
+        lines = [Line(f"line {self.number()}", self.world.clock.time_ms())]
+        data = "".join(f"{each.text}\n" for each in lines)
+        if is_new and self.random.random() < 0.5:
+            data = "Starting job\n" + data  # many files begin alike
+        self.lines |= {each.text: each for each in lines}
+        self.world.files.append(self.path, data.encode())
+        self.say(f"write {data!r}")
+
+    def rotate(self) -> None:
+        if self.path not in self.world.files.by_path:
+            return
+        if self.scheme in ("numbers", "glob"):
+            self.shift()
+        name = {
+            "numbers": f"{APP}.1",
+            "glob": f"{APP}.1",
+            "dates": f"/log/app-20261121-{self.number():06d}.log",
+            "log4j2": f"/log/app-11-21-2026-{self.number()}.log",
+            "any name": f"/log/closed-app-{self.number()}x",
+            "olddir": f"/old/app.log-{self.number():08d}",
+            "kubelet": f"{TARGET}.20261121-{self.number():06d}",
+            "copytruncate": "",
+        }[self.scheme]
+        if not name:
+            return self.copytruncate()
+        self.world.files.rename(self.path, name)
+        self.say(f"rename to {name}")
+
+    def shift(self) -> None:
+        files = self.world.files
+        last = max(
+            (int(path[len(APP) + 1 :]) for path in files.by_path if path[len(APP) + 1 :].isdigit()),
+            default=0,
+        )
+        for number in range(last, 0, -1):
+            if f"{APP}.{number}" in files.by_path:
+                files.rename(f"{APP}.{number}", f"{APP}.{number + 1}")
+
+    def copytruncate(self) -> None:
+        self.shift()
+        file = self.world.files.by_path[APP]
+        self.world.files.append(f"{APP}.1", bytes(file.data))
+        self.world.files.truncate(APP)
+        self.say("copytruncate")
+
+    def destroy(self, path: str) -> None:
+        file = self.world.files.by_path[path]
+        known = {(x.birth.key.inode, x.birth.born_ns) for x in State(self.world.connection).files()}
+        for text in file.data.decode().splitlines():
+            if text in self.lines and not self.lies_elsewhere(text, path):
+                self.lines[text].is_destroyed = True
+                is_known = (file.inode, file.born_ns) in known
+                self.lines[text].has_trace = is_known or path != self.path
+
+    def lies_elsewhere(self, text: str, path: str) -> bool:
+        return any(
+            f"{text}\n".encode() in bytes(file.data)
+            for other, file in self.world.files.by_path.items()
+            if other != path
+        )
+
+    def delete(self, path: str) -> None:
+        self.destroy(path)
+        inode = self.world.files.by_path[path].inode
+        self.world.files.delete(path)
+        self.freed = inode
+        self.say(f"delete {path}")
+
+    def delete_oldest(self) -> None:
+        rotated = [path for path in self.world.files.by_path if path != self.path]
+        if rotated:
+            self.delete(min(rotated, key=lambda path: self.world.files.by_path[path].changed_ns))
+
+    def run_again(self) -> None:
+        """`rm app.log; job > app.log`: the next file gets the inode, and begins alike."""
+        if self.path in self.world.files.by_path and self.world.loop is None:
+            beginning = bytes(self.world.files.by_path[self.path].data)
+            self.delete(self.path)
+            file = self.world.files.append(self.path, b"")
+            file.inode = self.freed
+            if self.random.random() < 0.5 and beginning.startswith(b"Starting job\n"):
+                self.world.files.append(self.path, b"Starting job\n")
+            self.write()
+
+    def backup(self) -> None:
+        """`cp app.log app.log.bak`: bytes that are read where they lie."""
+        file = self.world.files.by_path.get(self.path)
+        copy = f"{self.path}.bak"
+        if file is not None and copy not in self.world.files.by_path:
+            self.world.files.append(copy, bytes(file.data))
+            self.say("backup")
+
+    def forbid(self) -> None:
+        path = self.random.choice(sorted(self.world.files.by_path))
+        file = self.world.files.by_path[path]
+        file.unreadable = not file.unreadable
+        self.say(f"{path} unreadable: {file.unreadable}")
+
+
+class Schedule:
+    """One random run."""
+
+    def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
+        self.random = random.Random(seed)
+        self.faults = faults
+        pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
+        self.world = World(settings(raw("logs", pattern), max_open_files=self.random.choice([1, 9])))
+        self.world.files.knows_births = "births" not in faults
+        self.host = Host(self.world, self.random, scheme)
+
+    def run(self) -> None:
+        self.host.write()  # a path at which nothing was seen yet has no anchor: that is declared
+        self.world.start()
+        self.world.settle(3)
+        for _ in range(STEPS):
+            actions, weights = zip(*self.actions(), strict=True)
+            self.random.choices(actions, weights)[0]()
+        self.finish()
+
+    def actions(self) -> Iterator[tuple[Callable[[], None], float]]:
+        yield self.host.write, 8
+        yield self.host.rotate, 3
+        yield self.pass_time, 4
+        if "delete" in self.faults:
+            yield self.host.delete_oldest, 1
+        if "again" in self.faults:
+            yield self.host.run_again, 1
+        if "copies" in self.faults:
+            yield self.host.backup, 0.5
+        if "forbid" in self.faults and self.world.files.by_path:
+            yield self.host.forbid, 0.5
+        if self.world.loop is None:
+            yield self.start, 4
+        else:
+            yield self.turn, 8
+            yield self.tick, 6
+            yield self.kill, 1
+
+    def pass_time(self) -> None:
+        self.world.clock.advance(self.random.choice([0.05, 0.3, 2.0, 30.0]))
+
+    def start(self) -> None:
+        self.world.start()
+        self.host.say("START")
+
+    def turn(self) -> None:
+        self.world.turn()
+        self.host.say("turn")
+
+    def tick(self) -> None:
+        self.world.tick(0.2)
+        self.host.say("tick")
+
+    def kill(self) -> None:
+        self.world.kill(0)
+        self.host.say("KILL")
+
+    def finish(self) -> None:
+        for file in self.world.files.by_path.values():
+            file.unreadable = False
+        if self.world.loop is None:
+            self.world.start()
+        self.world.settle(60, 0.5)
+        self.check()
+
+    # --- the oracle ---------------------------------------------------------------------------
+
+    def check(self) -> None:
+        losses = [loss for delta in self.world.of(Delta) for loss in delta.losses]
+        records = {(r.file, r.first, datum_text(r.value)) for r in self.world.brokers.records("logs")}
+        found = collections.Counter(text for _, _, text in records)  # re-sends are one record
+        for text, line in self.host.lines.items():
+            if found[text] == 0 and line.has_trace:
+                where = "" if line.is_destroyed else ", which lies on the host"
+                assert _covers(losses, line), f"SILENT LOSS of {text}{where}"
+                if self.host.scheme != "olddir":  # an agent that was away cannot find it
+                    assert line.is_destroyed, f"{text} lies on the host and was not read"
+            elif found[text] > 1:
+                assert self.is_doubt(text, losses), f"SILENT DOUBLING of {text}"
+        destroyed = any(line.is_destroyed for line in self.host.lines.values())
+        if self.host.scheme not in ("copytruncate", "olddir") and not destroyed:
+            lost = [loss for loss in losses if loss.certainty is Certainty.LOST]
+            assert not lost, f"FALSE LOSS: {lost[0].reason}"
+        may_doubt = "copies" in self.faults or self.host.scheme in ("copytruncate", "olddir")
+        if self.world.files.knows_births and not may_doubt and not destroyed:
+            doubts = [loss for loss in losses if loss.certainty is Certainty.UNCERTAIN]
+            assert not doubts, f"FALSE DOUBT: {doubts[0].reason}"
+
+    def is_doubt(self, text: str, losses: list[Loss]) -> bool:
+        """Whether one of the copies was declared to be one that may be doubled."""
+        return any(
+            record.file == loss.file
+            and loss.first <= record.first
+            and (loss.end is None or record.end <= loss.end)
+            for record in self.world.brokers.records("logs")
+            if datum_text(record.value) == text
+            for loss in losses
+        )
+
+
+def _covers(losses: list[Loss], line: Line) -> bool:
+    written = bucket.start_of(line.written_ms, BUCKET_MS)
+    return any(
+        (loss.from_bucket or 0) <= written <= (loss.to_bucket or written) for loss in losses
+    )
+
+
+RENAMES = ["numbers", "glob", "dates", "log4j2", "any name", "olddir", "kubelet"]
+
+
+def run(seed: int, scheme: str, *faults: str) -> None:
+    schedule = Schedule(seed, scheme, frozenset(faults))
+    try:
+        schedule.run()
+    except AssertionError as error:
+        losses = [x for delta in schedule.world.of(Delta) for x in delta.losses]
+        said = "\n".join(f"{x.certainty}: {x.reason}" for x in losses)
+        trace = "\n".join([*schedule.host.trace[-70:], said])
+        raise AssertionError(f"seed {seed}, {scheme}, {faults}: {error}\n{trace}") from error
+
+
+@pytest.mark.parametrize("scheme", RENAMES)
+def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
+    """Every line arrives once, and nothing is declared, whoever rotates and whenever it is away."""
+    for seed in seeds(range(20)):
+        run(seed, scheme)
+
+
+@pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
+def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seeds) -> None:
+    """Deleted generations, files made again under an inode that was freed, permissions."""
+    for seed in seeds(range(1_000, 1_020)):
+        run(seed, scheme, "delete", "again", "forbid")
+
+
+@pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
+def test_copies_are_known_or_declared(scheme: str, seeds: Seeds) -> None:
+    """A copy of what is read where it lies, or was: not read, or its bytes are named as doubtful."""
+    for seed in seeds(range(3_000, 3_020)):
+        run(seed, scheme, "delete", "copies")
+
+
+@pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
+def test_without_times_of_birth_doubts_are_declared(scheme: str, seeds: Seeds) -> None:
+    """Where no file system tells one file from the next: nothing is silent."""
+    for seed in seeds(range(2_000, 2_020)):
+        run(seed, scheme, "delete", "again", "copies", "births")
