@@ -18,9 +18,10 @@ nothing younger is gone. Where it is gone although generations lie there, or whe
 known and this look finds new generations, some may have been deleted unread: that is declared too,
 because nobody can know it.
 
-Where the anchor lies under a name that rotation is not known to give, or in another directory
-(strays), what was made since the last look and shares the path's name is read; anything else that
-was made since may be a generation too, so that is declared.
+Where the anchor lies under a name that rotation is not known to give, or in another directory, or
+nowhere (strays), what was made since the last look and shares the path's name is read; anything
+else that was made since may be a generation too: beside an anchor that has such a name, that is
+declared.
 
 Names that change while they are read say nothing: then the look is repeated, and nothing is sealed.
 After a start the last look is the last seal, or the topic's first start. What is listed: a
@@ -289,14 +290,18 @@ class Rotations:
         look.before = {**place.anchors, **place.lay}
         look.members = self._members(look)
         is_restless = known is not None and self._is_restless(look, changed_ns)
-        anchors = {path: each for path, each in look.before.items() if path not in here}
+        inodes = {inode for _, inode in self._directories.names(directory)}
+        anchors = {
+            path: each
+            for path, each in look.before.items()
+            if path not in here and (each.key.inode in inodes or self._known.where(each.key))
+        }
         said = len(moment.findings.unseen)
         unjudged = self._judge_all(look, anchors)
         if is_restless:
             self._again |= moment.reborn.intersection(here)
             del moment.findings.unseen[said:]
             return  # what was read is half of the truth
-        inodes = {inode for _, inode in self._directories.names(directory)}
         members = look.members
         if place.restless:
             members = {name: each for name, each in members.items() if name not in unjudged}
@@ -306,11 +311,7 @@ class Rotations:
             moment.now_ms,
             here,
             members,
-            {
-                path: each
-                for path, each in anchors.items()
-                if each.key.inode in inodes or self._known.where(each.key)
-            },
+            anchors,
         )
 
     def _is_restless(self, look: _Look, changed_ns: int) -> bool:
@@ -446,10 +447,7 @@ class Rotations:
         names = self._directories.names(directory)
         name = self._name_of(look, before)
         if name is None:
-            path = self._known.where(before.key)
-            if not path or os.path.dirname(path) == directory:
-                return []
-            directory = os.path.dirname(path)
+            directory = os.path.dirname(self._known.where(before.key)) or directory
             try:
                 names = self._directories.names(directory)
             except OSError:
@@ -457,6 +455,9 @@ class Rotations:
         elif name in look.members or _lies_at(look.here, os.path.join(directory, name)):
             return []
         strays = []
+        if name is not None and not self._known.knows(before.key):
+            found = self._host.look(os.path.join(directory, name))
+            strays += [] if found is None else [found]
         for each, inode in names:
             path = os.path.join(directory, each)
             if each in look.members or inode == before.key.inode or _lies_at(look.here, path):
@@ -470,9 +471,9 @@ class Rotations:
                 continue
             if shares_name(each, base) or shares_name(each, before.real_path):
                 strays.append(found)
-                look.moment.findings.generations.append((found, index, base))
-            else:
+            elif name is not None:
                 self._miss(look, index, base, STRANGE)
+        look.moment.findings.generations += [(found, index, base) for found in strays]
         return strays
 
     def _is_there(self, look: _Look, before: Found, names: Mapping[str, Member]) -> bool:

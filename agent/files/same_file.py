@@ -65,8 +65,11 @@ def same_file(evidence: Evidence) -> Answer:
     return Answer.SAME
 
 
-def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: int) -> Answer:
-    """Whether a file that has `count` read bytes of another one is a copy of it.
+def copied(
+    *, births: tuple[int | None, int | None], is_in_place: bool, count: int, beginning: int
+) -> Answer:
+    """Whether a file that has `count` read bytes of another one, and as many of its first ones as
+    `beginning` says, is a copy of it.
 
     births: of the original, of the other. is_in_place: the original lies where it was born, whole
     or truncated; so what was made later is none that rotation has put aside. Where it does not, the
@@ -78,5 +81,6 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
             return Answer.OTHER
         if is_in_place:
             return Answer.SAME
-        return Answer.SAME if count >= FINGERPRINT_BYTES else Answer.OTHER
+        if max(count, beginning) < FINGERPRINT_BYTES:
+            return Answer.OTHER
     return Answer.SAME if count >= FINGERPRINT_BYTES else Answer.UNKNOWN

@@ -324,7 +324,7 @@ class Tracker:
             return True
         new = self._give_birth(found, index, handle, Mark(0, 0), (), original, now, base)
         if new is not None:
-            self._may_double(new, 0, min(found.size, original.promised), original)
+            self._may_double(new, 0, min(found.size, original.size), original)
         return True
 
     def is_copy(self, found: Found, base: str) -> bool:
@@ -353,6 +353,7 @@ class Tracker:
                 births=(each.birth.born_ns, found.born_ns),
                 is_in_place=there is not None and there.key == each.birth.key,
                 count=each.promised,
+                beginning=each.birth.fingerprint.length,
             )
             try:
                 if answer is not Answer.OTHER and has_bytes_of(self._host, found.real_path, each):
