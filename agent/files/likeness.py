@@ -55,6 +55,28 @@ def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
         handle.close()
 
 
+def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
+    """Whether a file has no more than the first bytes of another one that lies where it lay.
+
+    Its first and its last bytes are looked at. Raises OSError.
+    """
+    print_ = old.birth.fingerprint
+    original = open_at(host, old.location, old.birth.key)
+    if original is None:
+        return False
+    try:
+        copy = host.open(found.real_path)
+        try:
+            at = max(found.size - identity.GUARD_BYTES, 0)
+            last = copy.read(identity.GUARD_BYTES, at)
+            is_alike = identity.fingerprint_of(copy.read, found.size) == print_
+            return is_alike and last == original.read(len(last), at)
+        finally:
+            copy.close()
+    finally:
+        original.close()
+
+
 def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
     """The same; if nobody can know, it does, and where there is no file, it does not."""
     try:

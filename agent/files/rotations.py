@@ -389,7 +389,7 @@ class Rotations:
             elif not self._is_other_shape(look, member.plain, found):
                 self._miss(look, index, found.path, COMPRESSED)
         before = look.before.get(base)
-        if before is not None and base not in look.moment.reborn | look.moment.truncated:
+        if base not in look.moment.reborn | look.moment.truncated:
             fresh += self._strays(look, base, index, before)
         if self._is_broken(look, base, names, bool(fresh)):
             self._miss(look, index, base, REPEATED)
@@ -441,40 +441,42 @@ class Rotations:
         first = self._since.get(look.moment.sources[index].topic, now_ms)
         return min(first if self._looked_ms is None else self._looked_ms, now_ms) - SLACK_MS
 
-    def _strays(self, look: _Look, base: str, index: int, before: Found) -> list[Found]:
+    def _strays(self, look: _Look, base: str, index: int, before: Found | None) -> list[Found]:
         """What was rotated to names, or into a directory, that nobody would expect."""
-        directory = look.directory
-        names = self._directories.names(directory)
-        name = self._name_of(look, before)
-        if name is None:
-            directory = os.path.dirname(self._known.where(before.key)) or directory
-            try:
-                names = self._directories.names(directory)
-            except OSError:
-                return []
-        elif name in look.members or _lies_at(look.here, os.path.join(directory, name)):
+        if before is None and (look.place.looked_ms < 0 or base not in look.here):
+            return []
+        name = None if before is None else self._name_of(look, before)
+        if name in look.members or (name and _lies_at(look.here, look.directory, name)):
+            return []
+        away = "" if before is None or name else self._known.where(before.key)
+        directory = os.path.dirname(away) or look.directory
+        try:
+            names = self._directories.names(directory)
+        except OSError:
             return []
         strays = []
-        if name is not None and not self._known.knows(before.key):
-            found = self._host.look(os.path.join(directory, name))
-            strays += [] if found is None else [found]
-        for each, inode in names:
-            path = os.path.join(directory, each)
-            if each in look.members or inode == before.key.inode or _lies_at(look.here, path):
+        for each, _ in names:
+            if each in look.members or _lies_at(look.here, directory, each):
                 continue
-            found = self._host.look(path)
-            if found is None or self._known.knows(found.key):
+            found = self._stray_at(look, base, index, os.path.join(directory, each))
+            if found is None:
                 continue
-            if self._is_old(look, base, index, found) or not is_stray(
-                path, base, look.moment.sources[index]
-            ):
-                continue
-            if shares_name(each, base) or shares_name(each, before.real_path):
+            if each == name or _shares_name(each, base, before):
                 strays.append(found)
             elif name is not None:
                 self._miss(look, index, base, STRANGE)
         look.moment.findings.generations += [(found, index, base) for found in strays]
         return strays
+
+    def _stray_at(self, look: _Look, base: str, index: int, path: str) -> Found | None:
+        """What lies at a path, if nobody knows it and it was made since the last look."""
+        found = self._host.look(path)
+        if found is None or self._known.knows(found.key):
+            return None
+        if not is_stray(path, base, look.moment.sources[index]):
+            return None
+        is_old = self._is_old(look, base, index, found)
+        return None if is_old or self._known.is_copy(found, base) else found
 
     def _is_there(self, look: _Look, before: Found, names: Mapping[str, Member]) -> bool:
         """Whether the file that the last look found is still somewhere, in any shape."""
@@ -525,8 +527,13 @@ class Rotations:
                 moment.findings.generations.append((there, index, base))
 
 
-def _lies_at(here: Mapping[str, Found], path: str) -> bool:
+def _lies_at(here: Mapping[str, Found], directory: str, name: str) -> bool:
+    path = os.path.join(directory, name)
     return any(found.real_path == path for found in here.values())
+
+
+def _shares_name(name: str, base: str, before: Found | None) -> bool:
+    return shares_name(name, base) or (before is not None and shares_name(name, before.real_path))
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:

@@ -30,7 +30,14 @@ from agent.files.generations import generation
 from agent.files.handles import Handles, Moved
 from agent.files.host import FileKey, Found, Handle, Host, Status
 from agent.files.kin import is_meant, source_of
-from agent.files.likeness import begins_like, compare, has_bytes_of, open_at, renumbered
+from agent.files.likeness import (
+    begins_like,
+    compare,
+    has_bytes_of,
+    is_beginning_of,
+    open_at,
+    renumbered,
+)
 from agent.files.rotations import Rotations, Unseen
 from agent.files.same_file import Answer, copied
 from agent.files.tracked import (
@@ -356,11 +363,16 @@ class Tracker:
                 beginning=each.birth.fingerprint.length,
             )
             try:
-                if answer is not Answer.OTHER and has_bytes_of(self._host, found.real_path, each):
+                if answer is not Answer.OTHER and self._is_alike(found, each):
                     return each, answer
             except OSError:
                 break  # nobody can know; it is named when it is opened
         return None, Answer.OTHER
+
+    def _is_alike(self, found: Found, original: TrackedFile) -> bool:
+        if found.size < original.promised:
+            return is_beginning_of(self._host, found, original)
+        return has_bytes_of(self._host, found.real_path, original)
 
     def _has_copy(self, original: TrackedFile) -> bool:
         """Whether a copy of it was found before: this one may be of what came behind it."""

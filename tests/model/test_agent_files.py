@@ -178,7 +178,7 @@ class Schedule:
 
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
-        self.faults = faults - ({"again"} if scheme == "olddir" else set())
+        self.faults = faults - ({"again", "delete"} if scheme == "olddir" else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
         self.world = World(settings(raw("logs", pattern), max_open_files=held))
