@@ -77,7 +77,7 @@ class TopicJudgement:
         self._tiers = policy.tiers_of(source)
         self._now_ms = now_ms
         self._topic = evidence.topic(source)
-        self._expectation = Expectation(evidence, source, policy)
+        self._expectation = Expectation(evidence, source, policy, now_ms)
         self._related = self._expectation.topics
         self._doublings = [Doublings(evidence, topic) for topic in self._related]
         self._places = list(counting_places(evidence, self._topic, self._tiers))

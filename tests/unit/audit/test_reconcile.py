@@ -371,8 +371,10 @@ def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_a
     messages = [old, *good(), seal(AGENT, 3, DUE + 50, 2), new]
     assert verdict(messages, policy).status is Status.OPEN
     assert verdict([*messages, seal(again, 1, DUE, 0)], policy).status is Status.COMPLETE
-    on = seal(AGENT, 4, START + 10 + POLICY.silence_ms, 3)
-    assert verdict([*messages, on], policy).status is Status.COMPLETE
+    silent = START + 10 + POLICY.silence_ms
+    on = [*messages, seal(AGENT, 4, silent, 3)]
+    assert verdict(on, policy, silent - 1).status is Status.OPEN
+    assert verdict(on, policy, silent).status is Status.COMPLETE
 
 
 def test_the_roster_decides_who_is_expected() -> None:
