@@ -24,6 +24,7 @@ from agent.accounts.leaving import obstacles
 from agent.accounts.mail import Mail
 from agent.accounts.register import Register
 from agent.delivery.outbound import Outbound, Sink
+from agent.delivery.press import AHEAD_MS_MAX
 from agent.delivery.presses import Presses
 from agent.delivery.progress import Progress
 from agent.delivery.replay import Replay
@@ -41,7 +42,7 @@ from agent.settings import AgentSettings
 from agent.state.changes import Changes
 from agent.state.database import State, StateFull
 from agent.topics import Topics
-from audit.messages import Certainty, Sender, Tier
+from audit.messages import Bounds, Certainty, Sender, Tier
 from skidway.clock import Clock
 from skidway.kafka.client import Delivery
 from skidway.kafka.compression import Codec
@@ -117,7 +118,8 @@ class Loop:
             state, cluster, destinations, clock.time_ms()
         )
         self._topics.take_ids(destinations, self._first)
-        sender = Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch)
+        bounds = Bounds(settings.lateness_ms, AHEAD_MS_MAX)
+        sender = Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch, bounds)
         self._books = Books(settings, state, sender, self._topics, self.mail)
         self._books.open(state, clock.time_ms(), self._first)
         self._register = Register(

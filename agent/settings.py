@@ -188,6 +188,13 @@ class AgentSettings(RegistrySecuritySettings):
         help="How often an agent without news proves its life.",
         at_least=100,
     )
+    lateness_ms: int = setting(
+        "lateness.ms",
+        120_000,
+        help="Lines that were lost unread are taken to be no older than this before the last seal;"
+        " said to the audit, which takes its own lateness.ms where that is larger.",
+        at_least=0,
+    )
     audit_bucket_ms: int = setting(
         "audit.bucket.ms", 60_000, help="Size of a bucket of event time.", at_least=1_000
     )

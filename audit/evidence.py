@@ -19,7 +19,9 @@ from typing import NamedTuple
 from audit import checksum
 from audit.counts import NO_AGENT, Sums
 from audit.messages import (
+    NOTHING_SAID,
     Announcement,
+    Bounds,
     Count,
     Delta,
     Gap,
@@ -140,14 +142,15 @@ class TopicEvidence:
 @dataclass(slots=True)
 class Evidence:
     """hosts: by agent. last_seen: the greatest clock of any message of (tier, producer). began: the
-    least clock of any message of an agent. unread: how many messages have a schema that this
-    version does not have, by its fingerprint."""
+    least clock of any message of an agent. bounds: by agent, the widest that it ever said. unread:
+    how many messages have a schema that this version does not have, by its fingerprint."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
     hosts: dict[int, str] = field(default_factory=dict)
     last_seen: dict[tuple[Tier, str], int] = field(default_factory=dict)
     began: dict[int, int] = field(default_factory=dict)
+    bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
 
     def topic(self, source: Source) -> TopicEvidence:
@@ -238,6 +241,7 @@ class Fold:
         self._files: dict[tuple[FileIdentity, Source], dict[tuple[int, int], FileNote]] = {}
         self._hosts: dict[int, tuple[int, str]] = {}
         self._began: dict[int, int] = {}
+        self._bounds: dict[int, Bounds] = {}
         self._evidence = Evidence()
         for message in messages:
             self.apply(message)
@@ -251,7 +255,9 @@ class Fold:
         seen = self._evidence.last_seen
         seen[key[:2]] = max(seen.get(key[:2], message.time_ms), message.time_ms)
         if message.sender.tier is Tier.AGENT:
-            self._host(agent_of(message.sender), message.time_ms, message.sender.host)
+            agent, bounds = agent_of(message.sender), message.sender.bounds
+            self._host(agent, message.time_ms, message.sender.host)
+            self._bounds[agent] = self._bounds.get(agent, NOTHING_SAID).or_wider(bounds)
         if isinstance(message, Heartbeat):
             known_claim = self._claims.get(key, message)
             self._claims[key] = max(known_claim, message, key=lambda x: (x.number, x.time_ms))
@@ -266,7 +272,10 @@ class Fold:
         """What all messages so far say."""
         hosts = {agent: host for agent, (_, host) in self._hosts.items()}
         found = Evidence(
-            hosts=hosts, last_seen=dict(self._evidence.last_seen), began=dict(self._began)
+            hosts=hosts,
+            last_seen=dict(self._evidence.last_seen),
+            began=dict(self._began),
+            bounds=dict(self._bounds),
         )
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from audit.evidence import REJECTED_SUFFIX, Evidence, SealNote, SenderKey, TopicEvidence
 from audit.messages import Tier
+from audit.newest_agents import newest_agents
 from audit.verdict import Policy
 from skidway.kafka.source import Source
 
@@ -15,13 +16,11 @@ class Expectation:
 
     topics: what was said of the topic and, for a topic of rejects, of the one whose lines were
     rejected. known: every agent that announced, sealed or sent. agents: those that must have
-    sealed, also where they sent nothing; of a host that the roster names its newest.
-
-    The newest is the one that was heard last. Its clock may have been ahead when it died, or its
-    state was brought back: so an agent that began later belongs to them until it is silent.
+    sealed, also where they sent nothing; of a host that the roster names its newest
+    (newest_agents).
     """
 
-    def __init__(self, evidence: Evidence, source: Source, policy: Policy) -> None:
+    def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
         self._evidence = evidence
         self._roster = policy.roster
         self._cluster = source.cluster
@@ -29,7 +28,7 @@ class Expectation:
         self.topics = [evidence.topic(each) for each in _related(evidence, source)]
         self.known = {agent for topic in self.topics for agent in topic.agents}
         waited = {agent for agent in self.known if not self.is_retired(agent)}
-        self._newest = self._newest_of_hosts(waited, policy.silence_ms)
+        self._newest = self._newest_of_hosts(waited, policy.silence_ms, now_ms)
         self.agents = self._expected(waited) if Tier.AGENT in policy.tiers else set()
 
     def unheard(self) -> list[str]:
@@ -45,7 +44,7 @@ class Expectation:
         """Whether it may leave for good: it is retired, or its host has a newer agent."""
         if self.is_retired(agent):
             return True
-        newest = self._newest.get(self._host(agent), set())
+        newest = self._newest.get(self._host(agent), [])
         return not self._roster.is_silent and agent not in newest
 
     def _expected(self, waited: set[int]) -> set[int]:
@@ -58,25 +57,19 @@ class Expectation:
             if self._roster.expects(self._cluster, self._name, host)
         }
 
-    def _newest_of_hosts(self, waited: set[int], silence_ms: int) -> dict[str, set[int]]:
-        evidence = self._evidence
-        last = {self._host(agent): agent for agent in oldest_first(evidence, waited)}
-        newest = {host: {agent} for host, agent in last.items()}
+    def _newest_of_hosts(
+        self, waited: set[int], silence_ms: int, now_ms: int
+    ) -> dict[str, list[int]]:
+        by_host: dict[str, set[int]] = {}
         for agent in waited:
-            other = last[self._host(agent)]
-            began = evidence.began.get(agent, 0)
-            apart_ms = evidence.last_heard(other) - max(evidence.last_heard(agent), began)
-            if began > evidence.began.get(other, 0) and apart_ms < silence_ms:
-                newest[self._host(agent)].add(agent)
-        return newest
+            by_host.setdefault(self._host(agent), set()).add(agent)
+        return {
+            host: newest_agents(self._evidence, agents, silence_ms, now_ms)
+            for host, agents in by_host.items()
+        }
 
     def _host(self, agent: int) -> str:
         return self._evidence.hosts.get(agent, "")
-
-
-def oldest_first(evidence: Evidence, agents: Iterable[int]) -> list[int]:
-    """Agents by when they were last heard of: of one host the last one is its newest."""
-    return sorted(agents, key=lambda agent: (evidence.last_heard(agent), agent))
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:

@@ -23,7 +23,7 @@ def table(states: Sequence[HostState]) -> list[dict[str, Any]]:
             "state": words(state),
             "last_heard": _time(state.last_heard_ms or None),
             "sealed_to": _time(state.sealed_until),
-            "agent": None if state.agent is None else str(state.agent),
+            "agent": ", ".join(str(each.agent) for each in state.agents) or None,
             "topics": list(state.topics),
         }
         for state in states
@@ -100,7 +100,7 @@ def host_document(state: HostState) -> dict[str, Any]:
     return {
         "host": state.host,
         "cluster": state.cluster,
-        "agent": state.agent,
+        "agents": [each.agent for each in state.agents],
         "state": state.status.value,
         "expected": state.expected,
         "last_heard": _time(state.last_heard_ms or None),

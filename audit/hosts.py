@@ -1,7 +1,7 @@
 """The hosts as their agents speak of themselves: expected, heard, silent, retired. Pure.
 
 A host is one of a cluster; one that reports to two clusters stands here twice, with an agent in
-each. What is said of it is said of its newest agent: the one that was heard last.
+each. What is said of it is said of its newest agents (newest_agents): normally of one.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from enum import StrEnum
 
 from audit.counts import NO_AGENT
 from audit.evidence import REJECTED_SUFFIX, Evidence, agent_named
-from audit.expectation import oldest_first, usable_seals
+from audit.expectation import usable_seals
 from audit.messages import Tier
+from audit.newest_agents import newest_agents
 from audit.verdict import Policy
 from skidway.kafka.source import Source
 
@@ -31,19 +32,28 @@ class HostStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class AgentState:
+    """One agent of a host. topics: by name, those that the roster names for the host and those that
+    the agent speaks of; until when (ms) the agent has sealed each, None for never."""
+
+    agent: int
+    topics: dict[str, int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class HostState:
     """One host of one cluster.
 
-    agent: its newest one, None if none was heard of. topics: by name, those that the roster names
-    for it and those that its agent speaks of; until when (ms) each is sealed, None for never.
-    expected: somebody waits for it. last_heard_ms: by its own clock; 0 for never.
+    agents: the newest ones, the one heard last first; none if none was heard of. topics: those of
+    all of them, or of the roster; until when (ms) each is sealed by all that have it, None for
+    never. expected: somebody waits for it. last_heard_ms: by its own clock; 0 for never.
     """
 
     cluster: str | None
     host: str
     status: HostStatus
     expected: bool
-    agent: int | None = None
+    agents: tuple[AgentState, ...] = ()
     last_heard_ms: int = 0
     topics: dict[str, int | None] = field(default_factory=dict)
 
@@ -109,17 +119,20 @@ class _Survey:
         roster = self._policy.roster
         found = self._agents.get((cluster, host), set()) | self._unplaced.get(host, set())
         waited = {agent for agent in found if not roster.is_retired(cluster, host, agent)}
-        agent = max(oldest_first(self._evidence, waited or found)[-1:], default=None)
-        heard_ms = 0 if agent is None else self._evidence.last_heard(agent)
+        newest = newest_agents(
+            self._evidence, waited or found, self._policy.silence_ms, self._now_ms
+        )
+        heard_ms = max(map(self._evidence.last_heard, newest), default=0)
         is_retired = roster.is_retired(cluster, host) or (bool(found) and not waited)
+        agents = tuple(AgentState(x, self._topics(cluster, host, x)) for x in newest)
         return HostState(
             cluster,
             host,
             HostStatus.RETIRED if is_retired else self._status(heard_ms),
             not is_retired and roster.waits_for(cluster, host),
-            agent,
+            agents,
             heard_ms,
-            self._topics(cluster, host, agent),
+            _of_all(agents) if agents else dict.fromkeys(sorted(roster.topics(cluster, host))),
         )
 
     def _status(self, heard_ms: int) -> HostStatus:
@@ -128,17 +141,27 @@ class _Survey:
         silent = self._now_ms - heard_ms > self._policy.silence_ms
         return HostStatus.SILENT if silent else HostStatus.REPORTING
 
-    def _topics(self, cluster: str | None, host: str, agent: int | None) -> dict[str, int | None]:
+    def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
         """Of a topic that was made again the newest seal counts."""
         by_name: dict[str, list[Source]] = {
             name: [] for name in self._policy.roster.topics(cluster, host)
         }
-        for source in self._speaks_of.get(agent, ()) if agent is not None else ():
+        for source in self._speaks_of.get(agent, ()):
             if source.cluster == cluster:
                 by_name.setdefault(source.topic.removesuffix(REJECTED_SUFFIX), []).append(source)
         found: dict[str, int | None] = {}
         for name, sources in sorted(by_name.items()):
             data = [self._evidence.topic(x) for x in sources if x.topic == name]
-            seals = usable_seals(self._evidence, data, agent or NO_AGENT)
+            seals = usable_seals(self._evidence, data, agent)
             found[name] = seals[-1].sealed_until if seals else None
         return found
+
+
+def _of_all(agents: tuple[AgentState, ...]) -> dict[str, int | None]:
+    """Until when each topic is sealed by all agents that have it."""
+    found: dict[str, int | None] = {}
+    for name in sorted({name for each in agents for name in each.topics}):
+        seals = [each.topics[name] for each in agents if name in each.topics]
+        known = [until for until in seals if until is not None]
+        found[name] = min(known) if len(known) == len(seals) else None
+    return found

@@ -35,6 +35,7 @@ from audit.evidence import (
 from audit.ledger_evidence import FOREVER, Window
 from audit.messages import (
     Announcement,
+    Bounds,
     Count,
     Delta,
     Heartbeat,
@@ -60,6 +61,9 @@ CREATE TABLE IF NOT EXISTS finals (
 ) WITHOUT ROWID
 """,
     "CREATE TABLE IF NOT EXISTS beginnings (agent INTEGER PRIMARY KEY, time INTEGER)",
+    """
+CREATE TABLE IF NOT EXISTS bounds (agent INTEGER PRIMARY KEY, lateness INTEGER, ahead INTEGER)
+""",
     "CREATE TABLE IF NOT EXISTS unread (fingerprint TEXT PRIMARY KEY, count INTEGER)",
     """
 CREATE TABLE IF NOT EXISTS unread_from (
@@ -68,10 +72,10 @@ CREATE TABLE IF NOT EXISTS unread_from (
 ) WITHOUT ROWID
 """,
 )
-"""Which seals are last words; when agents were heard first; messages of schemas that this version
-does not have, and from where the topics are to be read again by one that has them. Tables that a
-program without them does not miss: it opens the store all the same, so an upgrade of the collector
-can go back; so they make no new format."""
+"""Which seals are last words; when agents were heard first; what they take event times to be;
+messages of schemas that this version does not have, and from where the topics are to be read again
+by one that has them. Tables that a program without them does not miss: it opens the store all the
+same, so an upgrade of the collector can go back; so they make no new format."""
 
 _FINGERPRINTS_MAX = 64
 """Schemas counted by their fingerprints; the rest together, as ""."""
@@ -401,6 +405,7 @@ class Ledger:
         )
         if sender.tier is Tier.AGENT:
             self._take_host(agent_of(sender), time_ms, sender.host)
+            self._take_bounds(agent_of(sender), sender.bounds)
 
     def _take_host(self, agent: int, time_ms: int, host: str) -> None:
         self._connection.execute(
@@ -413,6 +418,14 @@ class Ledger:
             "INSERT INTO beginnings VALUES (?, ?) ON CONFLICT DO UPDATE SET"
             " time = excluded.time WHERE excluded.time < time",
             (agent, time_ms),
+        )
+
+    def _take_bounds(self, agent: int, bounds: Bounds) -> None:
+        self._connection.execute(
+            "INSERT INTO bounds VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " lateness = max(lateness, excluded.lateness), ahead = max(ahead, excluded.ahead)"
+            " WHERE excluded.lateness > lateness OR excluded.ahead > ahead",
+            (agent, max(bounds.lateness_ms, 0), max(bounds.ahead_ms, 0)),
         )
 
     def _take_agent(self, source: int, agent: int) -> None:

@@ -24,7 +24,7 @@ from audit.evidence import (
     loss_note,
     only_claimed,
 )
-from audit.messages import Certainty, Gap, Loss, Tier
+from audit.messages import Bounds, Certainty, Gap, Loss, Tier
 from audit.rereading import FileNote, Rereading, rereadings
 from skidway.kafka.source import Source
 
@@ -63,6 +63,8 @@ class _Reader:
         self._read_senders()
         found.hosts = dict(select("SELECT agent, host FROM hosts"))
         found.began = dict(select("SELECT agent, time FROM beginnings"))
+        said = select("SELECT agent, lateness, ahead FROM bounds")
+        found.bounds = {agent: Bounds(*bounds) for agent, *bounds in said}
         rows = select("SELECT tier, producer, time FROM last_seen")
         found.last_seen = {(Tier(tier), producer): time for tier, producer, time in rows}
         found.unread = dict(select("SELECT fingerprint, count FROM unread"))

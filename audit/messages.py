@@ -59,10 +59,27 @@ class Certainty(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """What event times are taken to be. lateness_ms: of lines that were lost unread, how much older
+    than the last seal before. ahead_ms: of any line, how far ahead of its reading."""
+
+    lateness_ms: int = 0
+    ahead_ms: int = 0
+
+    def or_wider(self, other: Bounds) -> Bounds:
+        """What holds whichever of the two is right."""
+        return Bounds(max(self.lateness_ms, other.lateness_ms), max(self.ahead_ms, other.ahead_ms))
+
+
+NOTHING_SAID = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
 class Sender:
     """Who numbers messages. cluster: where this was counted; for HDFS the one loaded from.
 
-    producer: the agent id in decimal, a counter's name, or the loader's output root.
+    producer: the agent id in decimal, a counter's name, or the loader's output root. bounds: what
+    an agent takes event times to be.
     """
 
     tier: Tier
@@ -70,6 +87,7 @@ class Sender:
     producer: str
     host: str
     epoch: int
+    bounds: Bounds = NOTHING_SAID
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +124,8 @@ class Count:
 class Loss:
     """Bytes [first, end) of a file that an agent set apart; end None: its end was not seen.
 
-    from_bucket, to_bucket: the buckets that the lost lines can belong to; None: not known.
+    from_bucket, to_bucket: the first bucket that the agent had not sealed, and that of the
+    declaration; None: not known. Lost lines can be older, see Bounds.
     """
 
     source: Source
@@ -260,6 +279,8 @@ def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
         "losses": [],
         "gaps": [],
         "seals": [],
+        "lateness_ms": sender.bounds.lateness_ms,
+        "ahead_ms": sender.bounds.ahead_ms,
     }
     if isinstance(message, Delta):
         record["ranges"] = [_flat(x, "partition", "first", "end") for x in message.ranges]
@@ -312,6 +333,7 @@ def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
         record["producer"],
         record["host"],
         record["epoch"],
+        Bounds(record["lateness_ms"], record["ahead_ms"]),
     )
     number, time_ms = record["number"], _milliseconds(record["time"])
     if record["kind"] == "HEARTBEAT":

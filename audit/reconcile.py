@@ -43,7 +43,7 @@ from audit.evidence import (
     agent_named,
 )
 from audit.expectation import Expectation, usable_seals
-from audit.messages import Certainty, Message, Tier
+from audit.messages import NOTHING_SAID, Certainty, Message, Tier
 from audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Policy, Status
 from skidway.kafka.source import Source
 
@@ -76,8 +76,10 @@ class TopicJudgement:
         self._policy = policy
         self._tiers = policy.tiers_of(source)
         self._now_ms = now_ms
+        said = (bounds.ahead_ms for bounds in evidence.bounds.values())
+        self._ahead_ms = max(policy.ahead_ms, max(said, default=0))
         self._topic = evidence.topic(source)
-        self._expectation = Expectation(evidence, source, policy)
+        self._expectation = Expectation(evidence, source, policy, now_ms)
         self._related = self._expectation.topics
         self._doublings = [Doublings(evidence, topic) for topic in self._related]
         self._places = list(counting_places(evidence, self._topic, self._tiers))
@@ -183,7 +185,7 @@ class TopicJudgement:
         who, start = reasons.of_sender(key), bucket[0]
         if numbers.missing is not None and not self._overcome(key, start):
             yield Finding(Status.UNKNOWN, f"message {numbers.missing} of {who} is missing")
-        if numbers.first > 1 and start < numbers.first_time_ms + self._policy.ahead_ms:
+        if numbers.first > 1 and start < numbers.first_time_ms + self._ahead_ms:
             yield Finding(
                 Status.UNKNOWN,
                 f"the messages of {who} before number {numbers.first} are no longer there",
@@ -205,7 +207,7 @@ class TopicJudgement:
         if key.tier is not Tier.AGENT:
             return False
         later = [x for x in self._seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]
-        return bool(later) and start >= min(later).sealed_until + self._policy.ahead_ms
+        return bool(later) and start >= min(later).sealed_until + self._ahead_ms
 
     def _beginning_findings(self, bucket: BucketId) -> Iterator[Finding]:
         """Without origins nothing but the offsets shows what is not there."""
@@ -214,13 +216,13 @@ class TopicJudgement:
             late = [p for p, covered in partitions.items() if covered.first > 0]
             if not late or numbers is None or not self._current(key):
                 continue
-            if bucket[0] < numbers.first_time_ms + self._policy.ahead_ms:
+            if bucket[0] < numbers.first_time_ms + self._ahead_ms:
                 yield Finding(
                     Status.UNKNOWN,
                     f"{reasons.of_sender(key)} began behind the beginning of partition {min(late)}",
                 )
         for note in self._topic.gaps:
-            if self._current(note.sender) and bucket[0] < note.time_ms + self._policy.ahead_ms:
+            if self._current(note.sender) and bucket[0] < note.time_ms + self._ahead_ms:
                 yield Finding(Status.UNKNOWN, reasons.of_gap(note))
 
     def _current(self, key: SenderKey) -> bool:
@@ -260,10 +262,15 @@ class TopicJudgement:
             yield Finding(Status.LOST if lost else Status.UNKNOWN, reasons.of_loss(note))
 
     def _loss_span(self, note: LossNote, prior: SealNote | None) -> tuple[int | None, int]:
-        """Event times that the lost lines can have, both ends included; None: however old."""
+        """Event times that the lost lines can have, both ends included; None: however old.
+
+        They reach back behind the seal by the agent's lateness or by ours, whichever is larger."""
         begin, end = note.loss.from_bucket, note.loss.to_bucket
         if begin is None and prior is not None:
-            begin = prior.sealed_until - self._policy.lateness_ms
+            begin = prior.sealed_until
+        if begin is not None:
+            said = self._evidence.bounds.get(note.loss.agent, NOTHING_SAID)
+            begin -= max(self._policy.lateness_ms, said.lateness_ms)
         if end is None:
             end = max(note.time_ms, prior.sealed_until if prior is not None else note.time_ms)
         return begin, end

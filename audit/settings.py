@@ -131,7 +131,8 @@ class AuditSettings:
     lateness_ms: int = setting(
         "lateness.ms",
         DEFAULT_LATENESS_MS,
-        help="How long after its end a bucket may get lines before it counts as due.",
+        help="How long after its end a bucket may get lines before it counts as due; a declared"
+        " loss reaches back by it, or by the agent's lateness.ms where that is larger.",
         at_least=0,
     )
     silence_ms: int = setting(

@@ -24,7 +24,8 @@ from skidway.kafka.source import Source
 DEFAULT_LATENESS_MS = 120_000
 DEFAULT_SILENCE_MS = 180_000
 AHEAD_MS = 3_600_000
-"""Event times further ahead of the reading time than this do not occur: the agent replaces them."""
+"""Event times further ahead of the reading time than this are not expected: the agents replace
+them, and say from where on. Where one says more, that holds."""
 
 
 class Status(IntEnum):
@@ -60,7 +61,8 @@ class Policy:
 
     tiers: where each record must be counted, but for the exemptions. roster: the hosts whose agents
     must seal, and those that nobody waits for any more. silence_ms: an agent unheard for so long is
-    dead.
+    dead. lateness_ms, ahead_ms: how late lines come, and how far ahead their times are; where an
+    agent says more of its own, that holds.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)

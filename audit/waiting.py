@@ -1,6 +1,7 @@
 """Whether hosts are proven healthy since a moment: the decision of `skidway audit wait`. Pure.
 
-The moment lies in a bucket, and of that bucket proof is asked. For each host, by its newest agent:
+The moment lies in a bucket, and of that bucket proof is asked. For each host, by each agent that
+counts as its newest (newest_agents):
 
     heard      an agent of it was heard, and is not silent
     sealed     each of its topics is sealed past the end of that bucket, and of each later one that
@@ -22,7 +23,7 @@ from dataclasses import dataclass, replace
 
 from audit import bucket, reasons
 from audit.evidence import REJECTED_SUFFIX, BucketId, Evidence
-from audit.hosts import HostState, HostStatus, survey
+from audit.hosts import AgentState, HostState, HostStatus, survey
 from audit.reconcile import TopicJudgement
 from audit.verdict import AgentVerdict, Policy, Status
 from skidway.errors import UsageError
@@ -101,12 +102,16 @@ class _Asking:
             )
 
     def reasons(self, state: HostState) -> Iterator[str]:
-        agent = state.agent
-        if agent is None or state.status is HostStatus.NEVER_HEARD:
+        if state.status is HostStatus.NEVER_HEARD:
             yield "no agent of it was ever heard"
             return
         if state.status is HostStatus.SILENT:
             yield f"its agent is silent since {reasons.of_time(state.last_heard_ms)}"
+        for agent in state.agents:
+            whose = f"agent {agent.agent}: " if len(state.agents) > 1 else ""
+            yield from (whose + reason for reason in self._unproven(state.cluster, agent))
+
+    def _unproven(self, cluster: str | None, state: AgentState) -> Iterator[str]:
         if not state.topics:
             yield "its agent has not said yet which topics it has"
         unsealed = {
@@ -116,9 +121,9 @@ class _Asking:
         }
         yield from unsealed.values()
         for source, evidence in self._evidence.topics.items():
-            if source.cluster == state.cluster and agent in evidence.agents:
+            if source.cluster == cluster and state.agent in evidence.agents:
                 is_sealed = source.topic.removesuffix(REJECTED_SUFFIX) not in unsealed
-                yield from self._uncounted(agent, source, is_sealed=is_sealed)
+                yield from self._uncounted(state.agent, source, is_sealed=is_sealed)
 
     def _unsealed(self, topic: str, until: int | None) -> str | None:
         needed = self._needed

@@ -25,9 +25,6 @@ from audit.messages import Certainty, Loss, SealedTopic, Sender
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
-LATENESS_MS = 120_000
-"""Event times of bytes that nobody saw are taken to be no older than this before the last seal."""
-
 
 class Books:
     """Owns the deltas, which losses were declared, the seals that are on their way, last words."""
@@ -127,9 +124,10 @@ class Books:
             self._declared = {each for each in self._declared if each[0] not in files}
 
     def _first_unsealed(self, topic: str) -> int | None:
-        """The first bucket that bytes which nobody saw can belong to; None: any."""
+        """The bucket of the last seal; None: there is none. How much older bytes can be that nobody
+        saw is not taken off here: each message says it, and the audit may know more."""
         sealed_until = self._topics.sealed_until(topic)
-        return None if sealed_until is None else self._bucket(sealed_until - LATENESS_MS)
+        return None if sealed_until is None else self._bucket(sealed_until)
 
     def _bucket(self, moment_ms: int) -> int:
         return bucket.start_of(moment_ms, self._settings.audit_bucket_ms)

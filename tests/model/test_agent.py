@@ -326,10 +326,12 @@ class Schedule:
 
     def check_declared(self, missing: list[str], losses: list[Loss]) -> None:
         """What nobody read belongs to buckets of which a loss speaks."""
+        late_ms = self.world.settings.lateness_ms
         for cell in missing:
             written = bucket.start_of(self.written[cell][0], 1_000)
             assert any(
-                (loss.from_bucket or 0) <= written <= (loss.to_bucket or 0) for loss in losses
+                (loss.from_bucket or 0) - late_ms <= written <= (loss.to_bucket or 0)
+                for loss in losses
             ), f"{cell} is gone and no loss says so"
 
     def load(self) -> tuple[collections.Counter[str], int, dict[Any, list[int]]]:

@@ -33,6 +33,7 @@ from audit.counts import BucketKey, Counts, Sums
 from audit.deltas import number_deltas
 from audit.evidence import Evidence, Fold, SealNote, SenderKey, Tally, link
 from audit.messages import (
+    Bounds,
     Certainty,
     Delta,
     Heartbeat,
@@ -56,6 +57,7 @@ LOGS = Source("dc1", "cluster-id", "logs", "topic-id")
 AGENT = 77
 BUCKET_MS = 4_000
 LATENESS_MS = 2_000
+LATENESSES_MS = [0, 2_000, 8_000, 20_000]
 SECOND = 1_000
 POLICY = Policy(
     tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS),
@@ -78,7 +80,9 @@ class Faults:
 
     drains: the agent takes its leave, is retired, comes back, or takes its leave again. Against the
     rules: hasty_drains say the last word while lines lie unread, silent_returns do not take it
-    back, and deaf_drains do not where they find lines that they cannot read.
+    back, and deaf_drains do not where they find lines that they cannot read. latenesses: the
+    agent's and the audit's are drawn, each for itself; with agents_word, against the rules, losses
+    reach back by the agent's alone.
     """
 
     old_files: bool = True
@@ -92,6 +96,8 @@ class Faults:
     hasty_drains: bool = False
     silent_returns: bool = False
     deaf_drains: bool = False
+    latenesses: bool = False
+    agents_word: bool = False
     steps: int = 70
     own_clock: bool = True
     blind: Callable[[Evidence], None] = lambda evidence: None
@@ -134,6 +140,9 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
+        drawn = random.Random(-seed - 1) if faults.latenesses else None  # leaves schedules alone
+        self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
+        self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.now, self.skew, self.sequence = 40, 0, 0
         self.lines: list[Line] = []
         self.files: dict[int, list[Line]] = {}
@@ -148,6 +157,8 @@ class World:
         self.declared: set[int] = set()
         self.snapshot: Snapshot | None = None
         self.tellers = {tier: Teller(sender) for tier, sender in SENDERS.items()}
+        agents = self.tellers[Tier.AGENT]
+        agents.sender = replace(agents.sender, bounds=Bounds(self.agents_lateness_ms))
         self.all_messages: list[Message] = []
         self.inbox: list[Message] = []
         self.delivered: list[Message] = []
@@ -281,12 +292,18 @@ class World:
         """The operator takes the host out of the roster, or in again, whenever he likes."""
         self.is_retired = not self.is_retired
 
-    def delete(self) -> None:
+    def lose_late_lines(self) -> None:
+        """A file with lines of long ago comes, is seen, and vanishes unread."""
+        self.old_file()
+        self.scan()
+        self.delete(self.file_count)
+
+    def delete(self, file: int | None = None) -> None:
         """A file vanishes; what was unread of a known one is declared lost, its end unseen."""
         others = sorted(set(self.files) - {self.current})
         if not others:
             return
-        file = self.random.choice(others)
+        file = self.random.choice(others) if file is None else file
         lines = self.files.pop(file)
         unread = lines[self.position[file] :]
         if file not in self.known:
@@ -297,17 +314,23 @@ class World:
             self.declared |= {line.number for line in unread}
             vanished = unread
             first = self.position[file] * 10
-            losses = [Loss(LOGS, AGENT, file, first, None, Certainty.LOST, "the file vanished")]
+            unsealed = None
+            if self.last_seal is not None and self.faults.latenesses:
+                unsealed = self.last_seal[0] - self.last_seal[0] % BUCKET_MS
+            words = "the file vanished"
+            losses = [Loss(LOGS, AGENT, file, first, None, Certainty.LOST, words, unsealed)]
         self.tell(Tier.AGENT, lines[self.checkpoint[file] : self.position[file]], losses=losses)
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
     def beyond_assumption(self, line: Line) -> bool:
         """Of what vanished unread this is assumed not to exist: a line older than the last seal
-        less lateness, of a bucket that no delta has touched since that seal."""
+        less lateness (the agent's or the audit's, whichever is larger), of a bucket that no delta
+        has touched since that seal."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal
-        older = line.bucket + BUCKET_MS <= sealed_until - LATENESS_MS
+        lateness_ms = max(self.agents_lateness_ms, self.lateness_ms)
+        older = line.bucket + BUCKET_MS <= sealed_until - lateness_ms
         teller = self.tellers[Tier.AGENT]
         return older and teller.touched.get((LOGS, AGENT, line.bucket), 0) <= at
 
@@ -414,7 +437,9 @@ class World:
         self.faults.blind(evidence)
         complete = set()
         now_ms = self.now * SECOND if self.faults.own_clock else 10**12
-        policy = RETIRED if self.is_retired else POLICY
+        if self.faults.agents_word:
+            _shorten_losses(evidence, max(0, self.lateness_ms - self.agents_lateness_ms))
+        policy = replace(RETIRED if self.is_retired else POLICY, lateness_ms=self.lateness_ms)
         for verdict in verdicts(evidence, policy, now_ms):
             if verdict.status is Status.COMPLETE:
                 complete.add(verdict.bucket)
@@ -434,7 +459,7 @@ class World:
         )
         cut = max(cuts, default=0)  # a bucket that nobody counted has none
         has_left = self.has_left(messages, newest)
-        due = 0 if has_left else bucket + BUCKET_MS + LATENESS_MS
+        due = 0 if has_left else bucket + BUCKET_MS + self.lateness_ms
         teller = self.tellers[Tier.AGENT]
         is_all_heard = (newest.sender, newest.number) == (teller.sender, teller.last)
         for line in self.lines:
@@ -486,6 +511,7 @@ class World:
         actions += [(self.old_file, 0.5)] if faults.old_files else []
         actions += [(self.step_clock, 0.4)] if faults.clock_steps else []
         actions += [(self.delete, 0.5), (self.new_file, 0.5)] if faults.deletes else []
+        actions += [(self.lose_late_lines, 1)] if faults.latenesses and faults.deletes else []
         actions += [(self.copy_state, 0.5), (self.restore, 0.5)] if faults.restores else []
         chosen, weights = zip(*actions, strict=True)
         self.random.choices(chosen, weights)[0]()
@@ -569,8 +595,9 @@ RUNS = range(80)
         Faults(clock_steps=True),
         Faults(steps=200, clock_steps=True),
         Faults(drains=True),
+        Faults(latenesses=True),
     ],
-    ids=["ordinary", "no-old-files", "clock-steps", "long", "drains"],
+    ids=["ordinary", "no-old-files", "clock-steps", "long", "drains", "latenesses"],
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """Late lines, old files, several clocks, any order: no false word, and then the right one."""
@@ -587,6 +614,7 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
         Faults(lost_rows=True, doubled_rows=True),
         Faults(deletes=True),
         Faults(deletes=True, lost_rows=True),
+        Faults(deletes=True, latenesses=True, steps=120),
         Faults(lost_messages=True, lost_rows=True),
         Faults(restores=True, old_files=False),
         Faults(restores=True, lost_rows=True, clock_steps=True),
@@ -658,6 +686,19 @@ def _blind_to_losses(evidence: Evidence) -> None:
     evidence.topic(LOGS).losses.clear()
 
 
+def _shorten_losses(evidence: Evidence, by_ms: int) -> None:
+    for notes in evidence.topic(LOGS).losses.values():
+        notes[:] = [
+            replace(x, loss=replace(x.loss, from_bucket=x.loss.from_bucket + by_ms))
+            for x in notes
+            if x.loss.from_bucket is not None
+        ] + [x for x in notes if x.loss.from_bucket is None]
+
+
+def _blind_to_the_agents_lateness(evidence: Evidence) -> None:
+    evidence.bounds.clear()
+
+
 def _blind_to_holes(evidence: Evidence) -> None:
     for key, numbers in evidence.senders.items():
         evidence.senders[key] = replace(numbers, missing=None, first=1)
@@ -698,6 +739,8 @@ def _blind_to_epochs(evidence: Evidence) -> None:
     [
         Faults(blind=_blind_to_touches),
         Faults(deletes=True, blind=_blind_to_losses),
+        Faults(deletes=True, latenesses=True, steps=120, agents_word=True),
+        Faults(deletes=True, latenesses=True, steps=120, blind=_blind_to_the_agents_lateness),
         Faults(lost_messages=True, lost_rows=True, blind=_blind_to_holes),
         Faults(clock_steps=True, old_files=False, own_clock=False),
         Faults(restores=True, old_files=False, blind=_blind_to_epochs),
@@ -710,6 +753,8 @@ def _blind_to_epochs(evidence: Evidence) -> None:
     ids=[
         "no-at",
         "no-losses",
+        "losses-by-the-agents-lateness-alone",
+        "losses-by-our-lateness-alone",
         "no-holes",
         "no-own-clock",
         "no-epochs",

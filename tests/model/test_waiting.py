@@ -7,12 +7,14 @@ the rows of that moment's bucket, nor of a due one since.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from audit.evidence import Fold
 from audit.messages import Message
 from audit.waiting import Proof, proofs
-from model.test_audit import BUCKET_MS, LATENESS_MS, POLICY, SECOND, Faults, World
+from model.test_audit import BUCKET_MS, POLICY, SECOND, Faults, World
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
@@ -43,13 +45,14 @@ class Gate(World):
         if not evidence.hosts:
             return False
         now_ms = self.now * SECOND
-        found: list[Proof] = proofs(evidence, POLICY, ["host"], since_ms, now_ms, BUCKET_MS)
+        policy = replace(POLICY, lateness_ms=self.lateness_ms)
+        found: list[Proof] = proofs(evidence, policy, ["host"], since_ms, now_ms, BUCKET_MS)
         return not any(proof.is_short for proof in found)
 
     def mistaken(self, messages: list[Message], since_ms: int) -> str | None:
         first = since_ms - since_ms % BUCKET_MS
         for bucket in range(first, self.now * SECOND, BUCKET_MS):
-            is_due = bucket + BUCKET_MS + LATENESS_MS <= self.now * SECOND
+            is_due = bucket + BUCKET_MS + self.lateness_ms <= self.now * SECOND
             wrong = self.falsehood(bucket, messages) if is_due or bucket == first else None
             if wrong is not None:
                 return f"proven since {since_ms}, but {wrong}"
@@ -63,6 +66,7 @@ class Gate(World):
         Faults(clock_steps=True),
         Faults(lost_rows=True, doubled_rows=True),
         Faults(deletes=True, lost_rows=True),
+        Faults(deletes=True, latenesses=True),
         Faults(lost_messages=True, lost_rows=True),
         Faults(restores=True, old_files=False),
     ],

@@ -306,6 +306,9 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     """Retired alone, its last buckets stay unknown; drained, they are complete: no seal will come.
     Started again it is waited for as before, and its new lines count."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
+    # However slow the drain: its last word must not be late enough to be a seal of its bucket.
+    fleet.settings["lateness.ms"] = 10_000
+    fleet.config.write_text(yaml.safe_dump(fleet.settings))
     fleet.start_counter()
     fleet.start_collector()
     fleet.agent.start()

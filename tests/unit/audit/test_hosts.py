@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from audit import host_report
 from audit.evidence import Fold
-from audit.hosts import HostState, HostStatus, survey
+from audit.hosts import AgentState, HostState, HostStatus, survey
 from audit.messages import Count, Delta, Heartbeat, Message, Seal, SealedTopic, Sender, Tier
 from audit.roster import Entry, Roster
 from audit.verdict import Policy
@@ -37,13 +37,18 @@ def expected(host: str, cluster: str = "dc1", *topics: str) -> Entry:
     return Entry(host, cluster, frozenset(topics))
 
 
+def agents(state: HostState) -> list[int]:
+    return [each.agent for each in state.agents]
+
+
 def test_a_host_that_reports() -> None:
     """Its cluster, agent, topics, and until when all of these are sealed: the least."""
     said = [seal(APP1, 1, NGINX, until=NOW - 5), seal(APP1, 2, AUTH, until=NOW - 9)]
     [found] = states([*said], expected("app1", "dc1", "nginx", "auth"))
+    topics: dict[str, int | None] = {"auth": NOW - 9, "nginx": NOW - 5}
     assert found == HostState(
-        "dc1", "app1", HostStatus.REPORTING, expected=True, agent=1, last_heard_ms=NOW,
-        topics={"auth": NOW - 9, "nginx": NOW - 5},
+        "dc1", "app1", HostStatus.REPORTING, expected=True, agents=(AgentState(1, topics),),
+        last_heard_ms=NOW, topics=topics,
     )  # fmt: skip
     assert found.sealed_until == NOW - 9
 
@@ -98,12 +103,40 @@ def test_the_newest_agent_of_a_host_counts() -> None:
     """A host that was installed anew has a new agent id; what the old one sealed is past."""
     anew = replace(APP1, producer="9")
     found = states([seal(APP1, 7, NGINX, time=NOW - 50), Heartbeat(anew, 0, NOW)], expected("app1"))
-    assert [(x.agent, x.sealed_until) for x in found] == [(9, None)]
+    assert [(agents(x), x.sealed_until) for x in found] == [([9], None)]
     found = states(
         [seal(APP1, 7, NGINX, time=NOW - 50), seal(anew, 1, NGINX, until=NOW - 2)],
         expected("app1"),
     )
-    assert [(x.agent, x.sealed_until) for x in found] == [(9, NOW - 2)]
+    assert [(agents(x), x.sealed_until) for x in found] == [([9], NOW - 2)]
+
+
+def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
+    """The clock of the one heard last may have been ahead: a topic is sealed when both have."""
+    anew = replace(APP1, producer="9")
+    said: list[Message] = [
+        seal(APP1, 1, NGINX, time=NOW - 500),
+        seal(APP1, 2, NGINX, until=NOW + 90, time=NOW + 90),
+        seal(anew, 1, NGINX, until=NOW - 5, time=NOW - 5),
+        Heartbeat(anew, 1, NOW),
+    ]
+    [found] = states(said, expected("app1"))
+    assert (agents(found), found.topics) == ([1, 9], {"nginx": NOW - 5})
+    assert host_report.table([found])[0]["agent"] == "1, 9"
+    assert host_report.host_document(found)["agents"] == [1, 9]
+    [found] = states(said, expected("app1", "dc1", "auth"))
+    assert found.topics == {"auth": None, "nginx": NOW - 5}
+    [found] = states([*said, seal(anew, 2, NGINX, time=NOW + 91)], expected("app1"))
+    assert agents(found) == [9]
+
+
+def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
+    """Else a clock that was ahead for longer than the silence would hide who began later."""
+    anew = replace(APP1, producer="9")
+    ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
+    for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):
+        [found] = states([*ahead, seal(anew, 1, NGINX, time=heard_ms)], expected("app1"))
+        assert agents(found) == expected_agents
 
 
 def test_a_host_of_two_clusters_is_two() -> None:
@@ -113,8 +146,8 @@ def test_a_host_of_two_clusters_is_two() -> None:
         [seal(APP1, 1, NGINX), seal(there, 1, ELSEWHERE, time=1)],
         expected("app1"), expected("app1", "dc2"),
     )  # fmt: skip
-    assert [(x.cluster, x.agent, x.is_missed) for x in found] == [
-        ("dc1", 1, False), ("dc2", 5, True),
+    assert [(x.cluster, agents(x), x.is_missed) for x in found] == [
+        ("dc1", [1], False), ("dc2", [5], True),
     ]  # fmt: skip
 
 

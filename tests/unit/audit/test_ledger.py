@@ -18,6 +18,7 @@ from audit.evidence import Fold, sender_key
 from audit.ledger import Ledger, Position, ledger_of
 from audit.messages import (
     Announcement,
+    Bounds,
     Certainty,
     Count,
     Delta,
@@ -51,6 +52,7 @@ senders = st.one_of(
     st.builds(
         Sender, st.just(Tier.AGENT), st.just("dc1"), st.sampled_from(["7", "8"]),
         st.sampled_from(["h1", "h2"]), st.integers(1, 2),
+        st.builds(Bounds, st.sampled_from([-5, 0, 0, 100]), st.sampled_from([-5, 0, 0, 200])),
     ),
     st.builds(
         Sender, st.sampled_from([Tier.BROKER, Tier.MIRROR, Tier.HDFS]),
@@ -215,6 +217,7 @@ def _old(message: Message) -> bytes:
     _, record = single_object.decode(messages.encode(message))
     for sealed in record["seals"]:
         del sealed["final"]
+    del record["lateness_ms"], record["ahead_ms"]
     return single_object.Messages([text]).encode("Audit", record)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from audit import messages
 from audit.messages import (
     Announcement,
+    Bounds,
     Certainty,
     Count,
     Delta,
@@ -34,7 +35,8 @@ words = st.text(max_size=8)
 maybe = st.none() | longs
 times = st.integers(0, 2**41)
 sources = st.builds(Source, words, words, words, words)
-senders = st.builds(Sender, st.sampled_from(Tier), words, words, words, longs)
+bounds = st.builds(Bounds, longs, longs)
+senders = st.builds(Sender, st.sampled_from(Tier), words, words, words, longs, bounds)
 losses = st.builds(
     Loss, sources, longs, longs, longs, maybe, st.sampled_from(Certainty), words, maybe, maybe
 )
@@ -86,10 +88,24 @@ def test_a_seal_of_before_last_words_is_none() -> None:
     _, record = single_object.decode(messages.encode(seal))
     for each in record["seals"]:
         assert each.pop("final") is False
+    assert (record.pop("lateness_ms"), record.pop("ahead_ms")) == (0, 0)
     path = resources.files("schemas").joinpath("history", "audit-1.avsc")
     value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
     assert value[:10] != messages.encode(seal)[:10]
     assert messages.decode(value) == seal
+
+
+def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
+    """It is read, and the audit takes its own; nobody takes a new one for the same message."""
+    said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
+    unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
+    _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))
+    del record["lateness_ms"], record["ahead_ms"]
+    path = resources.files("schemas").joinpath("history", "audit-2.avsc")
+    value = single_object.Messages([path.read_text("utf-8")]).encode("Audit", record)
+    assert messages.decode(value) == Delta(unsaid, 5, 0)
+    assert value in messages.encodings(Delta(unsaid, 5, 0))
+    assert value not in messages.encodings(Delta(said, 5, 0))
 
 
 def test_a_message_cut_short_is_refused() -> None:

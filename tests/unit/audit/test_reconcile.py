@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from audit.messages import (
     Announcement,
+    Bounds,
     Certainty,
     Count,
     Delta,
@@ -371,8 +372,10 @@ def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_a
     messages = [old, *good(), seal(AGENT, 3, DUE + 50, 2), new]
     assert verdict(messages, policy).status is Status.OPEN
     assert verdict([*messages, seal(again, 1, DUE, 0)], policy).status is Status.COMPLETE
-    on = seal(AGENT, 4, START + 10 + POLICY.silence_ms, 3)
-    assert verdict([*messages, on], policy).status is Status.COMPLETE
+    silent = START + 10 + POLICY.silence_ms
+    on = [*messages, seal(AGENT, 4, silent, 3)]
+    assert verdict(on, policy, silent - 1).status is Status.OPEN
+    assert verdict(on, policy, silent).status is Status.COMPLETE
 
 
 def test_the_roster_decides_who_is_expected() -> None:
@@ -484,9 +487,65 @@ def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
 
 def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
     """A range of event times says which buckets may miss lines."""
-    elsewhere = replace(LOSS, from_bucket=START + SIZE, to_bucket=START + SIZE)
+    there = START + 2 * SIZE
+    elsewhere = replace(LOSS, from_bucket=there, to_bucket=there)
     messages = [*good(), delta(AGENT, 3, losses=(elsewhere,)), seal(AGENT, 4, DUE, 3)]
     assert verdict(messages).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize("begin", [None, DUE + 1], ids=["not known", "the last seal's"])
+@pytest.mark.parametrize(
+    ("agents", "ours", "expected"),
+    [
+        (0, LATENESS, Status.COMPLETE),
+        (LATENESS, LATENESS, Status.COMPLETE),
+        (LATENESS + 2, LATENESS, Status.LOST),
+        (LATENESS, LATENESS + 2, Status.LOST),
+        (0, LATENESS + 2, Status.LOST),
+    ],
+)
+def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
+    begin: int | None, agents: int, ours: int, expected: Status
+) -> None:
+    """A line that nobody saw may be as old as either says; an agent may have said more before."""
+    loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
+    said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
+    messages = [
+        *good(), seal(AGENT, 3, DUE + 1, 1), Heartbeat(said, 3, DUE),
+        Delta(AGENT, 4, DUE + 2, losses=(loss,)), seal(AGENT, 5, DUE + 9, 4),
+    ]  # fmt: skip
+    policy = replace(POLICY, lateness_ms=ours)
+    assert verdict(messages, policy).status is expected
+
+
+@pytest.mark.parametrize(
+    ("agents", "ours", "expected"),
+    [
+        (0, SIZE, Status.COMPLETE),
+        (SIZE, SIZE, Status.COMPLETE),
+        (SIZE + 1, SIZE, Status.UNKNOWN),
+        (SIZE, SIZE + 1, Status.UNKNOWN),
+    ],
+)
+def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
+    agents: int, ours: int, expected: Status
+) -> None:
+    """What an agent or a counter said before its first message that is there can be of buckets so
+    far ahead of it."""
+    said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
+    policy = replace(POLICY, ahead_ms=ours)
+    whole: list[Message] = [
+        Delta(sender, 1, START - SIZE, ranges=() if sender is AGENT else (Range(LOGS, 0, 0, 10),),
+              counts=(count(),))
+        for sender in (AGENT, *COUNTERS)
+    ]  # fmt: skip
+    whole += [seal(AGENT, 2, DUE, 1), Heartbeat(said, 2, DUE)]
+    for place in (0, 1):
+        late = [*whole]
+        late[place] = replace(late[place], number=2)
+        if place == 0:
+            late[-2:] = [seal(AGENT, 3, DUE, 2), Heartbeat(said, 3, DUE)]
+        assert verdict(late, policy).status is expected
 
 
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:

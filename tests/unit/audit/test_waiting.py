@@ -226,6 +226,22 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
     assert reasons([*messages, delta(mirror, 1, count())], policy) == ""
 
 
+def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
+    """A dead agent whose clock was ahead seals nothing for the one that began after it, when the
+    clock was set back and the state was lost."""
+    again = replace(APP1, producer="9")
+    old = [Heartbeat(APP1, 0, START), *good(), seal(APP1, 3, NOW + 50_000, 2)]
+    assert reasons(old) == ""
+    begun = [*old, Heartbeat(again, 0, NOW - 1)]
+    assert reasons(begun) == "agent 9: topic nginx was never sealed"
+    early = [*begun, seal(again, 1, END - 1, 0)]
+    assert reasons(early).startswith("agent 9: topic nginx is sealed only to")
+    lines = [*begun, delta(again, 1, count(3, agent=9)), seal(again, 2, END, 1)]
+    assert "agent 9: bucket" in reasons(lines)
+    counted = delta(BROKER, 2, count(3, agent=9))
+    assert reasons([*lines, counted]) == ""
+
+
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     """As far as the roster says so; what it was in before does not matter."""
     both = Roster([Entry("app1", "dc1"), Entry("app1", "dc2")])

@@ -1,0 +1,36 @@
+"""What the agent says of event times, for the audit to agree with or to widen."""
+
+from __future__ import annotations
+
+from agent.delivery.press import AHEAD_MS_MAX
+from audit import bucket
+from audit.messages import Announcement, Bounds, Delta, Seal
+from support.agent_world import World, raw, settings
+
+A = "/log/a.log"
+
+
+def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
+    """Its lateness as it is set now, and how far ahead it believes a line's own time."""
+    world = World(settings(raw(), lateness_ms=5_000))
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    said = [m.sender.bounds for m in world.published if not isinstance(m, Announcement)]
+    assert set(said) == {Bounds(5_000, AHEAD_MS_MAX)}
+
+
+def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
+    """No lateness is taken off before it is said: how much, the audit decides with its own."""
+    world = World(settings(raw()))
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle(5)
+    world.kill()
+    sealed = [t.sealed_until for m in world.of(Seal) for t in m.topics]
+    world.files.append(A, b"2\n")
+    world.files.delete(A)
+    world.start()
+    world.settle(5)
+    (loss,) = (loss for delta in world.of(Delta) for loss in delta.losses)
+    assert loss.from_bucket == bucket.start_of(sealed[-1], world.settings.audit_bucket_ms)
