@@ -89,8 +89,8 @@ class Checkpoint:
 class Flight:
     """An intent whose records are on their way.
 
-    outcome is None until it is pressed; waiting: batches not yet acknowledged. uncertain: why its
-    bytes were set apart instead, "" if they were not.
+    outcome is None until it is pressed; waiting: batches not yet acknowledged. uncertain_bytes,
+    lost_bytes: of it, set apart instead of acknowledged.
     """
 
     intent: Intent
@@ -98,6 +98,7 @@ class Flight:
     outcome: Outcome | None = None
     waiting: int = 0
     uncertain_bytes: int = 0
+    lost_bytes: int = 0
 
     @property
     def is_done(self) -> bool:
@@ -160,8 +161,15 @@ class TrackedFile:
     def bytes_known(self) -> int:
         """Bytes that this file id covers, as far as anybody has seen."""
         if self.length is not None:
-            return self.length + self.tally.lost - self.birth.begin
+            lost_unread = self.tally.lost - self.lost_promised
+            return self.length + lost_unread - self.birth.begin
         return max(self.size, self.read_position) - self.birth.begin
+
+    @property
+    def lost_promised(self) -> int:
+        """Bytes below the position that were lost after they were read; the others never were."""
+        tally = self.tally
+        return self.position - self.birth.begin - (tally.total - tally.lost)
 
     @property
     def last_point(self) -> Checkpoint:
