@@ -1,19 +1,17 @@
 """What the brokers have of intents that cannot be sent again as they were. Pure.
 
     intents -> reach   the partitions in which their records can lie
-    rows    -> Found   what lies there, counted as every reader of the logs counts (audit.marks)
+    rows    -> Found   what lies there
     Found   -> divide  an intent's range into parts: arrived, missing, doubtful
 
-A record is known by its origin. In one partition the records of a file lie in the order of its
-bytes, and one that ends at or below what came before is a repeat that every reader drops. So a
-record is counted once for each partition in which it lies; where records of one file overlap, in
-one partition or in several, they were made in two ways, and nobody can say which of them counts:
-these bytes are doubtful.
+A record is known by its origin. Equal ones in one partition are repeats, which every reader of the
+logs drops; the first of them counts. Where records of a file overlap otherwise, in one partition or
+in several, they were made in two ways, and readers count both: these bytes are doubtful.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -31,6 +29,11 @@ from skidway.kafka.types import TopicPartition
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Columns = tuple[Int64s, Int64s, Int64s]
+"""First bytes, ends, times."""
+
+ROWS_MIN = 100_000
+"""Records of a file in a partition that may wait until repeats among them are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +124,7 @@ class Found:
             first, end = self._wanted.get(intent.file, (intent.first, intent.end))
             self._wanted[intent.file] = min(first, intent.first), max(end, intent.end)
         self._files = np.array(sorted(self._wanted), np.int64)
-        self._rows: dict[int, dict[TopicPartition, list[tuple[Int64s, Int64s, Int64s]]]] = {}
+        self._rows: dict[int, dict[TopicPartition, list[Columns]]] = {}
         self._tops: dict[tuple[int, TopicPartition], int] = {}
         self.bytes = 0
 
@@ -140,11 +143,17 @@ class Found:
         top = self._tops.get((file, tp), begin)
         tops = np.maximum.accumulate(np.concatenate(([top], end)))
         self._tops[file, tp] = int(tops[-1])
-        kept = (end > tops[:-1]) & (first < limit)  # the others are repeats, or of later intents
-        if kept.any():
-            first, end, at = first[kept], end[kept], at[kept]
-            self.bytes += int((end - first).sum())
-            self._rows.setdefault(file, {}).setdefault(tp, []).append((first, end, at))
+        wanted = (end > begin) & (first < limit)
+        new = wanted & (end > tops[:-1])
+        self.bytes += int((end - first)[new].sum())
+        if not wanted.any():
+            return
+        # One that ends below the others is a repeat, but for a log whose first copy has expired in
+        # part: so equal ones are found out, and dropped, when there are many.
+        rows = self._rows.setdefault(file, {}).setdefault(tp, [])
+        rows.append((first[wanted], end[wanted], at[wanted]))
+        if sum(len(piece[0]) for piece in rows) > max(ROWS_MIN, 2 * len(rows[0][0])):
+            rows[:] = [_distinct(rows)]
 
     def top(self, file: int, tp: TopicPartition) -> int:
         """Up to where readers of a partition take a file's records for repeats; 0: nowhere."""
@@ -154,7 +163,7 @@ class Found:
         """What was found of a file."""
         found = self._rows.get(file, {})
         places = tuple(found)
-        pieces = [(index, piece) for index, tp in enumerate(places) for piece in found[tp]]
+        pieces = [(index, _distinct(found[tp])) for index, tp in enumerate(places)]
         if not pieces:
             none = np.zeros(0, np.int64)
             return Records(none, none, none, np.zeros(0, np.int32), ())
@@ -162,6 +171,16 @@ class Found:
         place = np.repeat([i for i, _ in pieces], [len(p[0]) for _, p in pieces]).astype(np.int32)
         order = np.lexsort((end, first))
         return Records(first[order], end[order], times[order], place[order], places)
+
+
+def _distinct(pieces: Sequence[Columns]) -> Columns:
+    """Records of one partition with their times, each once, as it was there first."""
+    first, end, times = (np.concatenate([piece[index] for piece in pieces]) for index in range(3))
+    order = np.lexsort((end, first))  # stable
+    first, end, times = first[order], end[order], times[order]
+    new = np.ones(len(first), np.bool_)
+    new[1:] = (first[1:] != first[:-1]) | (end[1:] != end[:-1])
+    return first[new], end[new], times[new]
 
 
 def divide(intent: Intent, records: Records) -> list[Part]:

@@ -177,6 +177,14 @@ class TrackedFile:
         return self.flights[-1].after if self.flights else self.checkpoint
 
     @property
+    def is_unproven(self) -> bool:
+        """Whether bytes before the read position were settled that nobody could prove any more.
+
+        The brokers may have them, and the host, too.
+        """
+        return self.read_position > 0 and not self.last_point.guard.length
+
+    @property
     def is_deleted(self) -> bool:
         """Whether it was seen to lose its last name: its inode may be that of any other file."""
         return not self.location

@@ -324,7 +324,8 @@ class Tracker:
         kept = tuple(each for each in marks if each.position <= mark.position)
         new = self._give_birth(found, index, handle, mark, kept, old, now)
         end = min(found.size, old.length or 0)
-        if new is not None and proven.same_beginning and mark.position < end:
+        may_be_old = proven.same_beginning or old.is_unproven
+        if new is not None and may_be_old and mark.position < end:
             reason = f"these bytes may have been delivered as those of file {old.file} too"
             self.news.set_apart.append(
                 SetApart(new, mark.position, end, Certainty.UNCERTAIN, reason)
