@@ -15,16 +15,18 @@ from __future__ import annotations
 
 import collections
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from agent.delivery import recipe as recipes
+from agent.delivery.progress import Progress
 from agent.delivery.recipe import Recipe
 from agent.parsing.regex import RegexParser
 from agent.settings import ParserSettings, SourceSettings
+from agent.state.changes import Changes
 from audit import bucket, checksum, marks
 from audit.messages import Certainty, Delta, Loss, Seal
 from schemas.codec import Codec
@@ -60,7 +62,8 @@ class Schedule:
     def __init__(self, seed: int, partitioning: str, faults: set[str]) -> None:
         self.random = random.Random(seed)
         self.partitioning, self.faults = partitioning, faults
-        configured = settings(source(0, partitioning), read_back_wait_ms=WAIT_MS)
+        self.wait_ms = 0 if "impatient" in faults else WAIT_MS
+        configured = settings(source(0, partitioning), read_back_wait_ms=self.wait_ms)
         self.world = World(configured, partitions=2)
         self.world.brokers.partitions = {TOPIC: 2, REJECTED: 1}
         self.version = self.cells = self.rotations = 0
@@ -164,7 +167,7 @@ class Schedule:
             self.version += 1
         if self.random.random() < 0.3:
             mine = source(self.random.randrange(2), self.partitioning)
-            self.world.settings = settings(mine, read_back_wait_ms=WAIT_MS)
+            self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
         self.world.start()
         self.started_at = self.world.clock.monotonic()
@@ -400,7 +403,7 @@ def test_upgrades_lose_double_and_doubt_nothing(
 def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """Truncation and power loss with intents pending: found ones count, the rest is lost by name."""
+    """Truncation and power loss with intents pending: found ones count, others are lost by name."""
     for seed in seeds(range(1000, 1025)):
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
@@ -421,3 +424,32 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
     """Lines go to another topic in the new version: none is sent twice, none dropped in silence."""
     for seed in seeds(range(3000, 3025)):
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
+
+
+def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
+    monkeypatch: pytest.MonkeyPatch, seeds: Seeds
+) -> None:
+    """Records of an intent that is not passed may lie below it: they would be sent again or lost."""
+
+    def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
+        self.floors = {tp: last + 1 for tp, last in self.offsets.items()}
+        changes.put_floors((tp, f"id-{tp.topic}", floor) for tp, floor in self.floors.items())
+
+    monkeypatch.setattr(Progress, "_raise_floors", raise_floors)
+    assert fails(monkeypatch, seeds(range(4000, 4040)), {"truncate", "power", "behaviour"})
+
+
+def test_the_model_sees_who_does_not_wait_for_late_batches(
+    monkeypatch: pytest.MonkeyPatch, seeds: Seeds
+) -> None:
+    """What arrives behind the reading would be declared lost, or sent to another topic as well."""
+    assert fails(monkeypatch, seeds(range(5000, 5040)), {"truncate", "power", "impatient"})
+
+
+def fails(monkeypatch: pytest.MonkeyPatch, seeds: Iterable[int], faults: set[str]) -> bool:
+    for seed in seeds:
+        try:
+            run(monkeypatch, seed, "key", faults)
+        except AssertionError:
+            return True
+    return False
