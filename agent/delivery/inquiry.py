@@ -20,6 +20,7 @@ settings being the same, that takes a program which rejects other lines, or find
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -48,6 +49,9 @@ AGAIN_AFTER_S = 2.0
 
 SEARCH_BYTES = 16 << 20
 """Bytes of files that one search looks for: what is found of them is held in memory."""
+
+TURN_INTENTS = 200
+"""Decided in one turn, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,8 @@ class Inquiry:
         self._searching: list[_Asked] = []  # not decided yet
         self._records: dict[int, Records] = {}
         self._again_at = 0.0
-        self._divided: list[int] = []
+        self._files: Counter[int] = Counter()  # of the undecided
+        self._divided: dict[int, None] = {}
         self._kept: list[Intent] = []
 
     @property
@@ -114,7 +119,7 @@ class Inquiry:
 
     def has(self, file: int) -> bool:
         """Whether something of a file is not decided."""
-        return any(each.intent.file == file for each in (*self._searching, *self._asked))
+        return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
         """An intent that is not replayed; of each file in the order of its bytes."""
@@ -123,6 +128,7 @@ class Inquiry:
         else:
             recipe = self._recipe_now(tracked)
             places = set() if recipe is None else reach_of_any(recipe)
+        self._files[intent.file] += 1
         self._asked.append(_Asked(intent, recipe, reason, frozenset(places)))
 
     def turn(self, now: float) -> None:
@@ -138,9 +144,13 @@ class Inquiry:
         if self._search is None or not self._search.is_over or now < self._again_at:
             return taken
         undecided: list[_Asked] = []
+        unreadable: set[int] = set()
         room = TURN_BYTES
-        for asked in self._searching:
-            if room <= 0 or any(each.intent.file == asked.intent.file for each in undecided):
+        for index, asked in enumerate(self._searching):
+            if room <= 0 or len(taken) >= TURN_INTENTS or index - len(undecided) >= TURN_INTENTS:
+                undecided += self._searching[index:]
+                break
+            if asked.intent.file in unreadable:
                 undecided.append(asked)
                 continue
             try:
@@ -150,8 +160,13 @@ class Inquiry:
                 self._tracker.cannot_read(tracked, error)
                 self._handles.drop(tracked.file)
                 self._again_at = now + AGAIN_AFTER_S
+                unreadable.add(tracked.file)
                 undecided.append(asked)
+                continue
             room -= min(asked.intent.length, READ_BYTES)
+            self._files[asked.intent.file] -= 1
+            if not self._files[asked.intent.file]:
+                del self._files[asked.intent.file]
         self._searching = undecided
         if not undecided:
             self._search, self._records = None, {}
@@ -162,7 +177,7 @@ class Inquiry:
         if self._divided:
             changes.forget_intents(self._divided)
             changes.put_intents(self._kept)
-            self._divided, self._kept = [], []
+            self._divided, self._kept = {}, []
 
     def status(self, now: float) -> dict[str, object] | None:
         """What is waited for, in words for people; None if nothing is."""
@@ -371,9 +386,8 @@ class Inquiry:
             intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)
             self._kept.append(intent)
         if intent is not whole:
-            if whole.sequence not in self._divided:
-                self._divided.append(whole.sequence)
-                self._progress.forget([whole.sequence])
+            self._divided[whole.sequence] = None
+            self._progress.forget([whole.sequence])
             self._progress.divided([intent.sequence])
         return intent
 

@@ -67,10 +67,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Records of one file in the order of its bytes. place: index into `places`."""
+    """Records of one file in the order of its bytes. place: index into `places`.
+
+    tops: the highest end of each and of those before it; rises, as ends may not.
+    """
 
     first: Int64s
     end: Int64s
+    tops: Int64s
     times: Int64s
     place: npt.NDArray[np.int32]
     places: tuple[TopicPartition, ...]
@@ -86,8 +90,8 @@ class Records:
         return self._chosen(np.isin(self.place, mine))
 
     def _chosen(self, rows: slice | Bools) -> Records:
-        first, end, times = self.first[rows], self.end[rows], self.times[rows]
-        return Records(first, end, times, self.place[rows], self.places)
+        first, end, tops = self.first[rows], self.end[rows], self.tops[rows]
+        return Records(first, end, tops, self.times[rows], self.place[rows], self.places)
 
 
 def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
@@ -166,11 +170,13 @@ class Found:
         pieces = [(index, _distinct(found[tp])) for index, tp in enumerate(places)]
         if not pieces:
             none = np.zeros(0, np.int64)
-            return Records(none, none, none, np.zeros(0, np.int32), ())
+            return Records(none, none, none, none, np.zeros(0, np.int32), ())
         first, end, times = (np.concatenate([p[i] for _, p in pieces]) for i in range(3))
         place = np.repeat([i for i, _ in pieces], [len(p[0]) for _, p in pieces]).astype(np.int32)
         order = np.lexsort((end, first))
-        return Records(first[order], end[order], times[order], place[order], places)
+        first, end = first[order], end[order]
+        tops = np.maximum.accumulate(end)
+        return Records(first, end, tops, times[order], place[order], places)
 
 
 def _distinct(pieces: Sequence[Columns]) -> Columns:
@@ -234,8 +240,9 @@ def dropped(
 
 def _runs(records: Records, first: int, end: int) -> Iterator[tuple[int, int, bool]]:
     """(begin, end, whether sound) of records that touch, inside [first, end)."""
-    inside = (records.end > first) & (records.first < end)
-    begins, ends = records.first[inside], records.end[inside]
+    low = int(np.searchsorted(records.tops, first, side="right"))
+    high = int(np.searchsorted(records.first, end))
+    begins, ends = records.first[low:high], records.end[low:high]
     if not len(begins):
         return
     tops = np.maximum.accumulate(ends)

@@ -122,7 +122,7 @@ def program_of(parser: str, timezone: str | None) -> str:
         names.append(f"python-{platform.python_version()}")
     if parser in ("regex", "json"):
         # RE2 is in it, and what it casts to a number, a boolean or a time.
-        names.append(f"pyarrow-{version('pyarrow')}")
+        names.append(f"pyarrow-{_version('pyarrow')}")
     if timezone is not None and timezone.upper() not in _UTC:
         # The rules of time zones change; they come with the machine, not with Python.
         names.append(f"zone-{_zone_rules(timezone)}")
@@ -135,6 +135,9 @@ def at_present(recipe: Recipe) -> Recipe:
     return replace(recipe, program=program_of(recipe.parser, timezone))
 
 
+_version = cache(version)
+
+
 @cache
 def _zone_rules(name: str) -> str:
     """What changes with the rules of a zone; loaded once, as Python does with the zone."""
@@ -143,7 +146,7 @@ def _zone_rules(name: str) -> str:
             return f"{crc_of((Path(folder) / name).read_bytes()):08x}"
         except OSError:
             continue
-    return f"tzdata-{version('tzdata')}"
+    return f"tzdata-{_version('tzdata')}"
 
 
 def recipe_of(

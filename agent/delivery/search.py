@@ -128,7 +128,8 @@ class Search:
         if self.found.bytes < self._bytes or self.found.bytes == self._looked_at_bytes:
             return False
         self._looked_at_bytes = self.found.bytes
-        records = {intent.file: self.found.records(intent.file) for intent in self.intents}
+        files = {intent.file for intent in self.intents}
+        records = {file: self.found.records(file) for file in files}
         return all(
             part.fate is Fate.ARRIVED
             for intent in self.intents

@@ -105,16 +105,20 @@ class State:
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def intents(self) -> list[Intent]:
-        """What was promised and is not passed yet: each file's in the order of its bytes.
+        """What was promised and is not passed yet, in the order of the promises.
 
-        Files in the order of their first promise. An intent that was divided after it was read back
-        has parts with higher sequences than the intents behind it, so sequences do not order bytes.
+        An intent that was divided after it was read back has parts with higher sequences than the
+        intents behind it: a file's intents stand in the order of its bytes, in the file's places.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
-        begun: dict[int, int] = {}
+        of_file: dict[int, list[Intent]] = {}
         for intent in found:
-            begun.setdefault(intent.file, intent.sequence)
-        return sorted(found, key=lambda intent: (begun[intent.file], intent.first))
+            of_file.setdefault(intent.file, []).append(intent)
+        rising = {
+            file: iter(sorted(own, key=lambda intent: intent.first))
+            for file, own in of_file.items()
+        }
+        return [next(rising[intent.file]) for intent in found]
 
     def last_sequence(self) -> int:
         """The highest sequence of an intent that is kept; 0 for none."""

@@ -429,7 +429,7 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
 def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch, seeds: Seeds
 ) -> None:
-    """Records of an intent that is not passed may lie below it: they would be sent again or lost."""
+    """Records of an intent that is not passed may lie below it: sent again then, or lost."""
 
     def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
         self.floors = {tp: last + 1 for tp, last in self.offsets.items()}

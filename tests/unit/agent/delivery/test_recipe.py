@@ -56,7 +56,7 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "zone-" in program_of("regex", "Europe/Berlin")
     assert program_of("regex", "Europe/Berlin") != program_of("regex", "Asia/Tokyo")
     monkeypatch.setattr(recipes.platform, "python_version", lambda: "9.9.9")
-    monkeypatch.setattr(recipes, "version", lambda name: f"{name}-9")
+    monkeypatch.setattr(recipes, "_version", lambda name: f"{name}-9")
     made = recipe(**regex("(?P<line>.*)"))
     assert made.program.endswith("pyarrow-pyarrow-9")
     assert at_present(made) == made
