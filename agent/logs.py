@@ -52,7 +52,7 @@ class FetchedLogs:
 
     def ask_anew(self) -> None:
         """Forgets how far the partitions went."""
-        for tp, position in self._fetcher.positions.items():
+        for tp, position in list(self._fetcher.positions.items()):
             self._go_on(tp, position)
 
     def read_up(self) -> set[TopicPartition]:
@@ -63,7 +63,7 @@ class FetchedLogs:
 
     def end(self) -> None:
         """Reads nothing any more."""
-        for tp in self._fetcher.positions:
+        for tp in list(self._fetcher.positions):
             self._fetcher.remove(tp)
 
     def _go_on(self, tp: TopicPartition, offset: int) -> None:

@@ -101,7 +101,7 @@ class Inquiry:
         self._asked: list[_Asked] = []
         self._search: Search | None = None
         self._searching: list[_Asked] = []  # not decided yet
-        self._records: dict[int, Records] = {}
+        self._records: dict[int, tuple[int, Records]] = {}  # as of how many news
         self._again_at = 0.0
         self._files: Counter[int] = Counter()  # of the undecided
         self._divided: dict[int, None] = {}
@@ -141,35 +141,41 @@ class Inquiry:
     def take(self, now: float) -> list[Taken]:
         """What is sent of the intents that can be decided."""
         taken: list[Taken] = []
-        if self._search is None or not self._search.is_over or now < self._again_at:
+        if self._search is None or now < self._again_at:
             return taken
         undecided: list[_Asked] = []
         unreadable: set[int] = set()
+        waiting: set[int] = set()
         room = TURN_BYTES
         for index, asked in enumerate(self._searching):
             if room <= 0 or len(taken) >= TURN_INTENTS or index - len(undecided) >= TURN_INTENTS:
                 undecided += self._searching[index:]
                 break
-            if asked.intent.file in unreadable:
+            file = asked.intent.file
+            if file in unreadable or file in waiting or not self._search.knows(asked.reach):
+                waiting.add(file)
                 undecided.append(asked)
                 continue
             try:
                 taken += self._decide(asked, self._search)
             except OSError as error:
-                tracked = self._tracker.files[asked.intent.file]
+                tracked = self._tracker.files[file]
                 self._tracker.cannot_read(tracked, error)
                 self._handles.drop(tracked.file)
                 self._again_at = now + AGAIN_AFTER_S
-                unreadable.add(tracked.file)
+                unreadable.add(file)
                 undecided.append(asked)
                 continue
             room -= min(asked.intent.length, READ_BYTES)
-            self._files[asked.intent.file] -= 1
-            if not self._files[asked.intent.file]:
-                del self._files[asked.intent.file]
+            self._files[file] -= 1
+            if not self._files[file]:
+                del self._files[file]
         self._searching = undecided
-        if not undecided:
+        if self._search.is_over:
+            self._make_way(unreadable)
+        if not self._searching:
             self._search, self._records = None, {}
+            self._logs.end()
         return taken
 
     def write(self, changes: Changes) -> None:
@@ -195,6 +201,15 @@ class Inquiry:
         if self._search is None or self._search.is_over:
             return {}
         return dict.fromkeys(self._search.waits_for, now - self._search.heard_at)
+
+    def _make_way(self, unreadable: set[int]) -> None:
+        """Where only files are left that cannot be read, others come first; then they are asked
+        again. A file's intents stay in their order."""
+        others = [each for each in self._asked if each.intent.file not in unreadable]
+        if others and all(each.intent.file in unreadable for each in self._searching):
+            own = [each for each in self._asked if each.intent.file in unreadable]
+            self._asked = [*others, *self._searching, *own]
+            self._searching = []
 
     # --- searching ------------------------------------------------------------------------------
 
@@ -230,10 +245,10 @@ class Inquiry:
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
         evidence = proven_bytes(self._handles, tracked, intent)
-        if intent.file not in self._records:
-            self._records[intent.file] = search.found.records(intent.file)
-        records = self._records[intent.file]
-        parts = divide(intent, records)
+        news = search.found.news[intent.file]
+        if intent.file not in self._records or self._records[intent.file][0] != news:
+            self._records[intent.file] = news, search.found.records(intent.file)
+        parts = divide(intent, self._records[intent.file][1])
         if len(parts) > 1 and intent.length > READ_BYTES:  # one line, found in pieces
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
@@ -359,7 +374,7 @@ class Inquiry:
         flight.outcome = Outcome(0, 0, Counts())
         if verdict.certainty is None:
             assert asked.recipe is not None
-            records = self._records[whole.file].of(part)
+            records = self._records[whole.file][1].of(part)
             flight.outcome = self._presses.arrived(asked.recipe, whole.file, records)
         elif verdict.certainty is Certainty.LOST:
             flight.lost_bytes = size

@@ -11,6 +11,7 @@ in several, they were made in two ways, and readers count both: these bytes are 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -131,6 +132,8 @@ class Found:
         self._rows: dict[int, dict[TopicPartition, list[Columns]]] = {}
         self._tops: dict[tuple[int, TopicPartition], int] = {}
         self.bytes = 0
+        self.news: Counter[int] = Counter()
+        """How often something was found of each file."""
 
     def add(self, rows: Rows) -> None:
         """More records of a partition, in their order."""
@@ -139,6 +142,7 @@ class Found:
             return
         for file in np.unique(rows.file[mine]).tolist():
             chosen = mine & (rows.file == file)
+            self.news[file] += 1
             first = rows.first[chosen]
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 

@@ -23,7 +23,7 @@ found may have been there: such a hole is named, and what is missing is uncertai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -96,6 +96,11 @@ class Search:
     def waits_for(self) -> list[TopicPartition]:
         """The partitions that are not read up."""
         return sorted(self._open - self._logs.read_up())
+
+    def knows(self, reach: Collection[TopicPartition]) -> bool:
+        """Whether all is known of these partitions, though others may not come."""
+        open_ = self._open.intersection(reach)
+        return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
 
     def turn(self, now: float, *, is_past: bool) -> None:
         """Takes what has come. is_past: nothing new of before the start can arrive any more."""

@@ -313,6 +313,7 @@ class MemoryLogs:
         self._positions: dict[TopicPartition, int] = {}
         self._told: dict[TopicPartition, int] = {}
         self.begun: list[dict[TopicPartition, int]] = []
+        self.silent: set[TopicPartition] = set()
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
         self.begun.append(dict(floors))
@@ -324,6 +325,8 @@ class MemoryLogs:
         if self._brokers.away:
             return found
         for tp, position in self._positions.items():
+            if tp in self.silent:
+                continue
             log = self._brokers.logs[tp]
             start = self._brokers.starts.get(tp, 0)
             if position < start:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent.delivery import inquiry
 from agent.delivery import recipe as recipes
 from agent.ledger import given_up
 from agent.settings import ParserSettings
@@ -188,6 +189,53 @@ def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
     assert world.values() == ["two"]
 
 
+def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: Any) -> None:
+    """A broker of several is away: what lies on the others is decided."""
+    world = World(settings(raw()), partitions=8)
+    for number in range(6):
+        world.files.append(f"/log/{number}.log", b"line %d\n" % number)
+    world.start()
+    promise(world)
+    lost = next(iter(world.producer.sent))
+    world.kill()
+    upgrade()
+    world.start()
+    world.logs.silent.add(lost)
+    world.settle(10)
+    kept = [each for each in world.ledger() if each["pending"]]
+    assert 0 < len(kept) < 6
+    assert list(world.agent.not_read_back) == [lost]
+    world.logs.silent.clear()
+    world.settle(10)
+    assert sorted(world.values()) == [f"line {number}" for number in range(6)]
+    assert losses(world) == []
+
+
+def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
+    world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
+) -> None:
+    """What is asked later is decided before it; then its own lines are, in their order."""
+    files = [A, B, "/log/c.log"]
+    for path in files:
+        world.files.append(path, path.encode() + b" 1\n")
+    world.start()
+    promise(world)
+    for path in files:
+        world.files.append(path, path.encode() + b" 2\n")
+    promise(world)
+    world.kill()
+    upgrade()
+    monkeypatch.setattr(inquiry, "SEARCH_BYTES", 1)
+    world.files.by_path[A].unreadable = True
+    world.start()
+    world.settle(60)
+    assert sorted(world.values()) == sorted(f"{p} {n}" for p in files[1:] for n in (1, 2))
+    world.files.by_path[A].unreadable = False
+    world.settle(60)
+    assert world.values()[-2:] == [f"{A} 1", f"{A} 2"]
+    assert losses(world) == []
+
+
 def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
     """The log begins behind the floor: what is missing may have been there."""
     world.files.append(A, b"one\n")
@@ -289,8 +337,6 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
     """A part is sent only where both versions end records at its ends."""
-    from agent.delivery import inquiry
-
     only_a = ParserSettings(type="regex", pattern="(?P<line>a.*)")
     world = World(settings(raw(parser=only_a)))
     world.files.append(A, b"a1\nb1\n")
