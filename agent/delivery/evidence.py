@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.delivery.intents import Intent, crc_of
-from agent.files.handles import Handles, Moved
+from agent.files.handles import Handles
 from agent.files.host import Handle
 from agent.files.tracked import TrackedFile
 from agent.framing import READ_BYTES
@@ -22,13 +22,12 @@ class Evidence:
 
 
 def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-    """None if the bytes are gone or others; OSError if they cannot be had right now."""
+    """None if the bytes are others, or cut off. Raises Moved where the file is not where it was at
+    the last look, OSError if they cannot be had right now.
+    """
     if intent.first != tracked.read_position:
         return None  # what was before it could not be proven
-    try:
-        handle = handles.get(tracked)
-    except Moved:
-        return None
+    handle = handles.get(tracked)
     if intent.length > READ_BYTES:
         return _long(handle, intent, tracked.read_crc)
     data = handle.read(intent.length, intent.first)

@@ -20,6 +20,7 @@ settings being the same, that takes a program which rejects other lines, or find
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ from agent.delivery.progress import Progress
 from agent.delivery.read_back import Fate, Part, Records, divide, dropped, reach, reach_of_any
 from agent.delivery.recipe import Recipe, at_present
 from agent.delivery.search import Logs, Search, hole_of
-from agent.files.handles import Handles
+from agent.files.handles import Handles, Moved
 from agent.files.reading import TURN_BYTES, Taken
 from agent.files.tracked import Checkpoint, Flight, TrackedFile
 from agent.files.tracking import SetApart, Tracker
@@ -244,7 +245,7 @@ class Inquiry:
         """Launches every part of an intent; gives those that are sent. May raise OSError."""
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
-        evidence = proven_bytes(self._handles, tracked, intent)
+        evidence = self._evidence(tracked, intent)
         news = search.found.news[intent.file]
         if intent.file not in self._records or self._records[intent.file][0] != news:
             self._records[intent.file] = news, search.found.records(intent.file)
@@ -261,6 +262,20 @@ class Inquiry:
             if one is not None:
                 taken.append(one)
         return taken
+
+    def _evidence(self, tracked: TrackedFile, intent: Intent) -> Evidence | None:
+        """None if the bytes are gone. It may have been renamed since the last look: OSError then,
+        if it cannot be had at once.
+        """
+        try:
+            return proven_bytes(self._handles, tracked, intent)
+        except Moved:
+            if not self._tracker.find_again(tracked):
+                return None
+        try:
+            return proven_bytes(self._handles, tracked, intent)
+        except Moved:
+            raise FileNotFoundError(errno.ENOENT, "it moved while it was looked at") from None
 
     def _verdicts(
         self,

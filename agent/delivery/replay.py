@@ -15,7 +15,7 @@ from agent.delivery.evidence import proven_bytes
 from agent.delivery.inquiry import AGAIN_AFTER_S, Inquiry
 from agent.delivery.intents import GIVEN_UP, Intent, Reading
 from agent.delivery.recipe import Recipe, at_present
-from agent.files.handles import Handles
+from agent.files.handles import Handles, Moved
 from agent.files.reading import TURN_BYTES, Taken
 from agent.files.tracked import Flight
 from agent.files.tracking import Tracker
@@ -77,6 +77,8 @@ class Replay:
             return None
         try:
             found = proven_bytes(self._handles, tracked, intent)
+        except Moved:
+            found = None  # the inquiry looks where it went
         except OSError as error:
             self._tracker.cannot_read(tracked, error)
             self._handles.drop(tracked.file)

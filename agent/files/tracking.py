@@ -542,6 +542,17 @@ class Tracker:
         """Whether no other file id has its key by now."""
         return self._by_key.get(tracked.birth.key) is tracked
 
+    def find_again(self, tracked: TrackedFile) -> bool:
+        """Whether it lies somewhere, though it is not where it was at the last look.
+
+        Notes where. OSError: nobody knows.
+        """
+        path = self._find(tracked, is_held=False)
+        if path is not None and path != tracked.location:
+            tracked.location = path
+            self.note(tracked)
+        return path is not None
+
     def _is_there(self, tracked: TrackedFile) -> bool:
         try:
             return self._find(tracked, is_held=False) is not None

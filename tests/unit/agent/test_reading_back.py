@@ -236,6 +236,23 @@ def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     assert losses(world) == []
 
 
+def test_a_file_that_was_renamed_during_the_search_is_not_gone(world: World, upgrade: Any) -> None:
+    """Its bytes are looked for where it went; none of them is lost."""
+    world.files.append(A, b"one\n")
+    world.start()
+    promise(world, b"two\n")
+    world.producer.arrive(FIRST)
+    world.kill()
+    upgrade()
+    world.settings = settings(raw(), reconcile_interval_ms=3_600_000)
+    world.start()
+    world.tick(0.1)
+    world.files.rename(A, "/log/a.log.1")
+    world.settle()
+    assert world.values() == ["one", "two"]
+    assert losses(world) == []
+
+
 def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
     """The log begins behind the floor: what is missing may have been there."""
     world.files.append(A, b"one\n")
