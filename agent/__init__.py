@@ -19,9 +19,10 @@ What is guaranteed, and by what (docs/delivery.md has the reasons):
 * Nothing is sent that is not promised: the transaction with its intent comes first.
 * A promise is kept to the byte: after a crash the intents that the checkpoint has not passed are
   sent again by the recipe that each names, if the bytes still have the CRC that it holds.
-* What cannot be sent again is set apart by file and range, as lost or as uncertain, in the same
-  transaction in which the position passes it. Acknowledged, rejected, filtered, lost, uncertain and
-  pending bytes are all bytes of each file, always (`skidway agent state show`).
+* What cannot be sent again is read back from the brokers: what they have is acknowledged, the rest
+  is sent as this program sends it, or set apart by file and range, as lost or as uncertain, in the
+  same transaction in which the position passes it. Acknowledged, rejected, filtered, lost,
+  uncertain and pending bytes are all bytes of each file, always (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. Where there is doubt it ends.
 
 Who owns what. There is one thread; the others (watchdog's, the metrics endpoint's) hand over values
@@ -33,9 +34,13 @@ or read them. Each mutable state has one owner:
     files.handles.Handles      descriptors of log files           memory
     files.reading.Reader       what is looked at next             memory, made anew at start
     delivery.replay.Replay     promises of before the start       memory, from `intents`
+    delivery.inquiry.Inquiry   intents that are read back         memory, from `intents`
+    delivery.search.Search     what was found of some of them     memory
+    logs.FetchedLogs           how far partitions are read back   memory
     delivery.presses.Presses   recipes, a press for each          memory; `recipes`
     delivery.outbound.Outbound batches on their way               memory, made anew from intents
-    delivery.progress.Progress the last offset of each partition  memory; `offsets`
+    delivery.intents.Numbers   the sequences of intents           memory, from `intents`
+    delivery.progress.Progress offsets and floors of partitions   memory; `offsets`, `floors`
     accounts.mail.Mail         audit messages that wait           memory; `outbox`
     accounts.deltas.Deltas     numbers, counts in no delta yet    memory; `sums`, `losses`, `meta`
     accounts.books.Books       the deltas; seals on their way     memory
@@ -46,16 +51,16 @@ or read them. Each mutable state has one owner:
     rejections.Rejections      lines that did not fit, lately     memory
     loop.Loop                  the turn                           memory
 
-Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; `buffer.memory` of batches
-unacknowledged, then reading stops; `max.open.files` descriptors; a full disk stops everything until
-there is room.
+Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; the records of SEARCH_BYTES that
+are read back; `buffer.memory` of batches unacknowledged, then reading stops; `max.open.files`
+descriptors; a full disk stops everything until there is room.
 
-Not done yet: reading partitions back before a range is set apart (it is uncertain until then), the
-way back of a restored state (it is refused), multi-line records, filters and compressed files.
+Not done yet: the way back of a restored state (it is refused), multi-line records, filters and
+compressed files.
 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
 files (host, tracked, tracking, rotations, reading), state, accounts, beginning, loop, then
-destinations, connection, silences, rejections, program, draining (its last word), ledger (what
-became of every byte), validation with trial (a file's first and last lines) and validation_report,
-installation (for a host without Ansible), cli.
+destinations, connection, logs (the brokers', read back), silences, rejections, program, draining
+(its last word), ledger (what became of every byte), validation with trial (a file's first and last
+lines) and validation_report, installation (for a host without Ansible), cli.
 """

@@ -12,6 +12,7 @@ from agent.files.tracked import FileState, TrackedFile
 from agent.state.changes import Changes
 from agent.state.database import State
 from skidway.errors import StateRefused
+from skidway.kafka.types import TopicPartition
 
 
 def check_cluster(
@@ -59,6 +60,51 @@ def first_changes(
         changes.put_meta("cluster", cluster.name)
         changes.put_meta("cluster_id", cluster.id)
     return changes
+
+
+def without_floor(state: State, destinations: Iterable[Destination]) -> list[TopicPartition]:
+    """Partitions of which it is to be asked where they end, before anything is sent to them.
+
+    None while something is on its way: its records may lie below that end, so such partitions are
+    read back from the beginning of their logs.
+    """
+    if state.intents():
+        return []
+    known = _floors(state, destinations)
+    return [
+        TopicPartition(topic.name, partition)
+        for each in destinations
+        for topic in (each.recipe.data, each.recipe.rejected)
+        for partition in range(topic.partitions)
+        if (topic.name, partition) not in known
+    ]
+
+
+def floors(
+    state: State,
+    destinations: Sequence[Destination],
+    ends: Mapping[TopicPartition, int],
+    changes: Changes,
+) -> dict[TopicPartition, int]:
+    """Where reading back begins in each partition; those not in it are read from offset 0 on."""
+    ids = _topic_ids(destinations)
+    changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())
+    return {**_floors(state, destinations), **ends}
+
+
+def _floors(state: State, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
+    """Those kept, but of topics that were made again."""
+    ids = _topic_ids(destinations)
+    return {
+        tp: floor
+        for tp, topic_id, floor in state.floors()
+        if ids.get(tp.topic, topic_id) == topic_id
+    }
+
+
+def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
+    sources = (source for each in destinations for source in (each.data, each.rejected))
+    return {source.topic: source.topic_id for source in sources}
 
 
 def since(state: State) -> dict[str, int]:

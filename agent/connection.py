@@ -20,9 +20,10 @@ from schemas.client import RegistryClient, RegistryRefused, subject_of
 from schemas.single_object import schema_text
 from skidway import log
 from skidway.errors import ConfigurationRefused, Unreachable
-from skidway.kafka.client import Client, NewTopic
+from skidway.kafka.client import LATEST, Client, NewTopic
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.source import CLUSTER_NAME, Source, cluster_name_of
+from skidway.kafka.types import TopicPartition
 
 MESSAGE_BYTES_DEFAULT: Final = 1_048_588
 READY_WITHIN_S: Final = 30.0
@@ -160,6 +161,14 @@ def refresh(client: Client, destinations: Sequence[Destination]) -> list[Destina
         else:
             found.append(each)
     return found
+
+
+def ends_of(client: Client, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+    """Where partitions end now. Raises Unreachable, KafkaError."""
+    if not partitions:
+        return {}
+    listed = client.list_offsets(dict.fromkeys(partitions, LATEST))
+    return {tp: found.offset for tp, found in listed.items()}
 
 
 def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[Topic, str]]:

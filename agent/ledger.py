@@ -121,12 +121,17 @@ def give_up(directory: Path, topic: str) -> str:
     files = len({intent.file for intent in intents})
     return (
         f"{size} bytes of {files} files that were on their way to {topic} are given up; the agent "
-        "declares them at its next start: they may or may not have arrived"
+        "declares them at its next start, as uncertain if the topic was made again, else only what "
+        "the brokers do not have and the host has no more"
     )
 
 
 def given_up(state: State, topic: str) -> list[Intent]:
-    """The intents whose recipe leads to a topic; from now on none of them is replayed."""
+    """The intents whose recipe leads to a topic; from now on none of them is replayed.
+
+    Where the topic is the same as ever, they are read back, and the rest is sent by the settings
+    of then.
+    """
     recipes = state.recipes()
     found = []
     for intent in state.intents():

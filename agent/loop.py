@@ -1,6 +1,7 @@
 """The turn: what is read becomes an intent, is sent, is acknowledged, is passed by the checkpoint.
 
     deliveries -> settle
+    logs       -> inquiry                                (while something is read back)
     patterns   -> files, announcements, losses           (when due)
     flights    -> checkpoint, counts                     (when due)
     counts     -> deltas; files -> seals                 (when due)
@@ -23,11 +24,14 @@ from agent.accounts.books import Books
 from agent.accounts.leaving import obstacles
 from agent.accounts.mail import Mail
 from agent.accounts.register import Register
+from agent.delivery.inquiry import Inquiry
+from agent.delivery.intents import Numbers
 from agent.delivery.outbound import Outbound, Sink
 from agent.delivery.press import AHEAD_MS_MAX
 from agent.delivery.presses import Presses
 from agent.delivery.progress import Progress
 from agent.delivery.replay import Replay
+from agent.delivery.search import Logs
 from agent.destinations import Cluster, Destination
 from agent.files.handles import Handles
 from agent.files.host import FileKey, Host
@@ -46,6 +50,7 @@ from audit.messages import Bounds, Certainty, Sender, Tier
 from skidway.clock import Clock
 from skidway.kafka.client import Delivery
 from skidway.kafka.compression import Codec
+from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
 """How often files that were read lately are looked at without being told."""
@@ -78,7 +83,10 @@ class Loop:
         cluster: Cluster,
         destinations: Sequence[Destination],
         host_name: str,
+        logs: Logs,
+        ends: Mapping[TopicPartition, int] | None = None,
     ) -> None:
+        """ends: where partitions end, of which `beginning.without_floor` did not know a floor."""
         self._settings = settings
         self._state = state
         self._clock = clock
@@ -93,7 +101,6 @@ class Loop:
         self.tracker = Tracker(host, self._handles, tailed, host_name)
         promised = {intent.file: intent.end for intent in intents}
         self.tracker.load(files, promised, beginning.since(state))
-        self._replay = Replay(intents, recipes, self.tracker, self._handles)
         self.reader = Reader(
             self.tracker,
             self._handles,
@@ -102,8 +109,7 @@ class Loop:
             may_read=self._may_read,
         )
         self.outbound = Outbound(sink)
-        self._sequence = state.last_sequence()
-        self._progress = Progress(state.offsets())
+        self._numbers = Numbers(state.last_sequence())
         self.rejections = Rejections(settings.rejected_share_max)
         self._presses = Presses(
             state.agent,
@@ -118,6 +124,16 @@ class Loop:
             state, cluster, destinations, clock.time_ms()
         )
         self._topics.take_ids(destinations, self._first)
+        floors = beginning.floors(state, destinations, ends or {}, self._first)
+        before = [intent.sequence for intent in intents]
+        self._progress = Progress(
+            state.offsets(), floors, before, lambda topic: self._topics.source(topic).topic_id
+        )
+        self._inquiry = Inquiry(
+            self.tracker, self._handles, self._presses, self._progress, self._numbers, logs,
+            state.agent, clock.monotonic() + settings.read_back_wait_ms / 1000,
+        )  # fmt: skip
+        self._replay = Replay(intents, recipes, self.tracker, self._handles, self._inquiry)
         bounds = Bounds(settings.lateness_ms, AHEAD_MS_MAX)
         sender = Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch, bounds)
         self._books = Books(settings, state, sender, self._topics, self.mail)
@@ -201,11 +217,22 @@ class Loop:
         if self.is_settled and self.reader.is_quiet and not self.is_stopping:
             return min(max(self._looks.in_s(now), 0.0), PATIENCE_QUIET_S)
         if self.outbound.has_room and not self.is_stopping:
-            if self._replay.can_go_on:
+            if self._replay.can_go_on or self._inquiry.has_news:
                 return 0.0
             if self.reader.has_ready:
                 return max(self._read_at - now, 0.0)
-        return PATIENCE_S if not self.reader.is_active else LOOK_AGAIN_S
+        is_busy = self.reader.is_active or not self._inquiry.is_over
+        return LOOK_AGAIN_S if is_busy else PATIENCE_S
+
+    @property
+    def reading_back(self) -> dict[str, object] | None:
+        """What is read back from the brokers, for people; None if nothing is."""
+        return self._inquiry.status(self._clock.monotonic())
+
+    @property
+    def not_read_back(self) -> dict[TopicPartition, float]:
+        """The partitions that are to be read back and do not come, and for how long (s)."""
+        return self._inquiry.silent_s(self._clock.monotonic())
 
     @property
     def is_settled(self) -> bool:
@@ -213,6 +240,7 @@ class Loop:
         return (
             self._unwritten is None
             and self._replay.is_over
+            and self._inquiry.is_over
             and self.mail.is_empty
             and self._books.is_settled
             and not self.tracker.flying
@@ -234,7 +262,7 @@ class Loop:
 
     def _settle(self, deliveries: Sequence[Delivery]) -> None:
         settled = self.outbound.settle(deliveries)
-        self._progress.acknowledged(settled.offsets)
+        self._progress.acknowledged(settled.offsets, settled.landings)
         events.acknowledged(settled.acknowledged)
         for refusal in settled.refusals:
             intent = refusal.flight.intent
@@ -260,7 +288,9 @@ class Loop:
         if now >= self._checkpoint_at:
             self._checkpoint_at = now + self._settings.checkpoint_interval_ms / 1000
             self._pass_flights(changes, now_ms)
+        self._inquiry.turn(now)
         turn = _Turn(changes, self._take(now, now_ms))
+        self._inquiry.write(changes)
         self._presses.promise(changes, turn.taken)
         self._mind_news(changes, now_ms)
         self._books.take_back(changes, now_ms, self._sealed, self._progress.offsets)
@@ -291,10 +321,9 @@ class Loop:
         """Readings: promises of before the start first, then what is new."""
         if not self.outbound.has_room:
             return []
-        if not self._replay.is_over:
-            taken = self._replay.take(now)
-            if taken or self._replay.can_go_on:
-                return taken
+        taken = [*self._replay.take(now), *self._inquiry.take(now)]
+        if taken or self._replay.can_go_on:
+            return taken
         if self.is_stopping:
             return []
         if now >= self._look_at:
@@ -302,8 +331,8 @@ class Loop:
             self.reader.look_again(now)
         if now < self._read_at or not self.reader.has_ready:
             return []
-        taken = self.reader.take(now, now_ms, self._sequence)
-        self._sequence += len(taken)
+        taken = self.reader.take(now, now_ms, self._numbers.last)
+        self._numbers.last += len(taken)
         has_backlog = sum(len(one.reading.data) for one in taken) >= READ_BYTES // 2
         self._read_at = now if has_backlog else now + self._settings.linger_ms / 1000
         return taken

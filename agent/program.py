@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent import connection, events, identity
+from agent import beginning, connection, events, identity
 from agent.destinations import Cluster, Destination
 from agent.files.host import FileKey, Host, OperatingSystem
 from agent.files.patterns import Pattern
 from agent.files.watching import Watch
+from agent.logs import FetchedLogs
 from agent.loop import Loop
 from agent.settings import AgentSettings
 from agent.silences import Silences
@@ -135,6 +136,7 @@ class Found:
     cluster: Cluster
     destinations: list[Destination]
     audit_partition: TopicPartition
+    ends: dict[TopicPartition, int]
 
 
 def find(
@@ -163,10 +165,11 @@ def find(
         connection.ensure_topics(client, settings, is_kafka, pause)
         partitions = topic.ensure(client, clock, pause)
         destinations = connection.resolve(client, schemas, settings, cluster)
+        ends = connection.ends_of(client, beginning.without_floor(state, destinations))
         newest = newest_own(client, Fetcher(client), Tier.AGENT, str(state.agent), clock)
         check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
         mine = topic.partition_of(str(state.agent), partitions)
-        return Found(cluster, destinations, TopicPartition(TOPIC, mine))
+        return Found(cluster, destinations, TopicPartition(TOPIC, mine), ends)
 
     return _insist(attempt, shutdown, status)
 
@@ -233,7 +236,7 @@ class RunningAgent:
         host_name = settings.host_name or socket.gethostname()
         self._loop = Loop(
             settings, state, self._host, clock, self._producer, found.cluster, found.destinations,
-            host_name,
+            host_name, FetchedLogs(client, self._asking), found.ends,
         )  # fmt: skip
         status.pending = self._pending
         events.pending_from(self._pending)
@@ -331,6 +334,13 @@ class RunningAgent:
         silent = self._silences.longer_than(TROUBLED_AFTER_S, now)
         for tp, seconds in silent.items():
             troubles.setdefault(str(tp), f"no broker has acknowledged anything for {seconds:.0f} s")
+        unread = {
+            tp: seconds
+            for tp, seconds in self._loop.not_read_back.items()
+            if seconds > TROUBLED_AFTER_S
+        }
+        for tp, seconds in unread.items():
+            troubles.setdefault(str(tp), f"cannot be read back since {seconds:.0f} s")
         if bool(silent) != self._told_silence:
             self._told_silence = bool(silent)
             events.brokers_silent(sorted(map(str, silent)))
@@ -339,11 +349,13 @@ class RunningAgent:
             "unreadable": self._loop.tracker.unreadable,
             "troubles": troubles,
         }
+        if (reading_back := self._loop.reading_back) is not None:
+            detail["reading_back"] = reading_back
         if self._loop.full_reason is not None:
             detail["status"] = "state full, nothing is read"
             detail["reason"] = self._loop.full_reason
         detail["rejecting"] = rejecting = self._loop.rejections.too_many()
-        well = self._loop.full_reason is None and not troubled and not silent and not rejecting
+        well = not (self._loop.full_reason or troubled or silent or unread or rejecting)
         return Health(well, detail)
 
     def _refresh(self) -> None:

@@ -227,6 +227,13 @@ class AgentSettings(RegistrySecuritySettings):
         help="Files held open at once; the longest idle are closed.",
         at_least=8,
     )
+    read_back_wait_ms: int = setting(
+        "read.back.wait.ms",
+        150_000,
+        help="How long what an earlier process had sent may still reach a broker; sooner nothing "
+        "is decided that was on its way and is missing there.",
+        at_least=0,
+    )
     topic_partitions: int = setting(
         "topic.partitions",
         -1,

@@ -8,7 +8,11 @@
     press       (recipe, intents, bytes) -> batches and what to count; a pure function
     outbound    batches on their way: sent, drained, sent again, halved when refused
     replay      promises of before the start, sent again as they say
-    progress    which flights the checkpoint passes; the last offset of each partition
+    evidence    an intent's bytes, if they are those that were promised
+    inquiry     those that cannot be: read back, then acknowledged, sent, or set apart
+    search      one reading of partitions from their floors on
+    read_back   where an intent's records can lie, what was found, and its parts; pure
+    progress    which flights the checkpoint passes; offsets and floors of partitions
 
 Sending a range again gives the same records, byte for byte, because `press` sees nothing else than
 the intent, the recipe that the intent names, and the bytes whose CRC the intent holds.

@@ -39,6 +39,18 @@ class Intent:
         return self.end - self.first
 
 
+@dataclass(slots=True)
+class Numbers:
+    """The sequences of intents; `last` is the highest in use."""
+
+    last: int
+
+    def next(self) -> int:
+        """One that was never used."""
+        self.last += 1
+        return self.last
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """An intent and its bytes; of an over-long line (longer than READ_BYTES) only the head.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -63,12 +63,25 @@ class Refusal:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """Records of some intents (by sequence) that a broker has, from offset `base` on.
+
+    base -1: it has them from an earlier attempt, and does not say where.
+    """
+
+    tp: TopicPartition
+    base: int
+    intents: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class Settled:
     """What a round of deliveries did: the last acknowledged offset per partition, refusals."""
 
     offsets: dict[TopicPartition, int]
     refusals: list[Refusal]
+    landings: list[Landing] = field(default_factory=list)
     acknowledged: int = 0
 
 
@@ -120,6 +133,8 @@ class Outbound:
             assert isinstance(parcel, Parcel)
             if delivery.error is None:
                 settled.acknowledged += 1
+                mine = tuple(flight.intent.sequence for flight in parcel.flights)
+                settled.landings.append(Landing(parcel.tp, delivery.base_offset, mine))
                 if delivery.base_offset >= 0:
                     last = delivery.base_offset + parcel.encoded.count - 1
                     settled.offsets[parcel.tp] = last

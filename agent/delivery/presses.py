@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agent import events
+from agent.delivery.intents import Reading
 from agent.delivery.outbound import Outbound
-from agent.delivery.press import Press
+from agent.delivery.press import Int64s, Outcome, Press
+from agent.delivery.read_back import Records, outcome_of
 from agent.delivery.recipe import Recipe
 from agent.files.reading import Taken
 from agent.rejections import Rejections
 from agent.state.changes import Changes
 from agent.topics import Topics
+from skidway.errors import ConfigurationRefused
+from skidway.kafka.batch import seal
+from skidway.kafka.columns import decode_headers
 from skidway.kafka.compression import Codec
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
 
 PRESSES_MAX = 64
 
@@ -41,6 +48,10 @@ class Presses:
         self._rejections = rejections
         self._presses: OrderedDict[bytes, Press] = OrderedDict()
 
+    def recipe(self, fingerprint: bytes) -> Recipe | None:
+        """A recipe that was learned, or that a durable intent names."""
+        return self._recipes.get(fingerprint)
+
     def learn(self, recipe: Recipe) -> None:
         """A recipe for what is read from now on."""
         self._recipes[recipe.fingerprint] = recipe
@@ -53,20 +64,46 @@ class Presses:
             self._kept.add(fingerprint)
         changes.put_intents(new)
 
+    def can_press(self, recipe: Recipe) -> bool:
+        """Whether this program still does what the recipe says; then it is learned."""
+        self.learn(recipe)
+        try:
+            self._press_of(recipe.fingerprint)
+        except ConfigurationRefused:
+            return False
+        return True
+
+    def places(
+        self, recipe: Recipe, readings: Sequence[Reading]
+    ) -> Iterator[tuple[TopicPartition, Int64s]]:
+        """Where the records of readings would go: partition and first bytes, batch by batch."""
+        press = self._press_of(recipe.fingerprint)
+        pressed = press.press(self._agent, readings, self._sources(recipe), self._bucket_ms)
+        for batch in pressed.batches:
+            _, _, origins, _ = decode_headers(memoryview(seal(batch.encoded)))
+            assert origins is not None
+            yield batch.tp, origins.first
+
+    def arrived(self, recipe: Recipe, file: int, records: Records) -> Outcome:
+        """What records of a file count as that were found in the recipe's topics."""
+        return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
+
     def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:
         """Makes batches of durable readings."""
         for group in _groups(taken):
             press = self._press_of(group[0].reading.intent.recipe)
             recipe = press.recipe
-            sources = (
-                self._topics.source(recipe.data.name),
-                self._topics.source(recipe.rejected.name),
-            )
+            sources = self._sources(recipe)
             readings = [one.reading for one in group]
             pressed = press.press(self._agent, readings, sources, self._bucket_ms)
             events.pressed(recipe.data.name, pressed)
             self._rejections.saw(recipe.data.name, pressed.records, pressed.rejected, now)
             outbound.add(pressed, [one.flight for one in group], sources)
+
+    def _sources(self, recipe: Recipe) -> tuple[Source, Source]:
+        """As audit messages call its topics."""
+        topics = self._topics
+        return topics.source(recipe.data.name), topics.source(recipe.rejected.name)
 
     def _press_of(self, fingerprint: bytes) -> Press:
         press = self._presses.get(fingerprint)

@@ -1,10 +1,25 @@
-"""How far each file and each partition has come: what the checkpoint may pass."""
+"""How far each file and each partition has come: what the checkpoint may pass.
+
+    offsets   the last acknowledged offset of a partition; seals name it
+    floors    the offset of a partition below which no intent of the state has a record
+
+They are not the same. A batch may be acknowledged whose intent is not passed yet, because another
+partition has not answered: its records lie at or below the last acknowledged offset. Whoever reads
+back what became of intents begins at the floor:
+
+    the lowest record of an intent that has landed and is not passed; without one, behind the last
+    acknowledged offset, because a partition's batches are acknowledged in their order
+
+While an intent of before the start is not passed, floors stand still: where its records lie, this
+process has not been told.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from agent import events
+from agent.delivery.outbound import Landing
 from agent.files.tracked import TrackedFile
 from agent.files.tracking import Tracker
 from agent.state.changes import Changes
@@ -13,15 +28,39 @@ from skidway.kafka.types import TopicPartition
 
 
 class Progress:
-    """Owns the last acknowledged offset of each partition."""
+    """Owns the last acknowledged offset of each partition, and the floors."""
 
-    def __init__(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def __init__(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        floors: Mapping[TopicPartition, int],
+        before: Collection[int],
+        topic_id: Callable[[str], str],
+    ) -> None:
+        """before: sequences of the intents of before the start."""
         self.offsets = dict(offsets)
+        self.floors = dict(floors)
         self._unwritten: dict[TopicPartition, int] = {}
+        self._before = set(before)
+        self._topic_id = topic_id
+        self._landed: dict[int, dict[TopicPartition, int]] = {}  # intent: its lowest records
+        self._moved: set[TopicPartition] = set()
 
-    def acknowledged(self, offsets: Mapping[TopicPartition, int]) -> None:
+    def acknowledged(
+        self, offsets: Mapping[TopicPartition, int], landings: Iterable[Landing]
+    ) -> None:
         """Brokers have records up to these offsets; they become durable with the checkpoint."""
         self._unwritten.update(offsets)
+        for landing in landings:
+            base = landing.base if landing.base >= 0 else self.floors.get(landing.tp, 0)
+            self._moved.add(landing.tp)
+            for intent in landing.intents:
+                places = self._landed.setdefault(intent, {})
+                places[landing.tp] = min(base, places.get(landing.tp, base))
+
+    def divided(self, intents: Iterable[int]) -> None:
+        """These take the place of intents of before the start."""
+        self._before.update(intents)
 
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
         """Moves every file's position over what is done."""
@@ -41,7 +80,31 @@ class Progress:
             changes.put_offsets(self._unwritten.items())
             self.offsets.update(self._unwritten)
             self._unwritten = {}
+        self._raise_floors(passed.intents, changes)
         return passed
+
+    def forget(self, intents: Iterable[int]) -> None:
+        """Others have taken their place."""
+        for intent in intents:
+            self._before.discard(intent)
+            self._moved.update(self._landed.pop(intent, {}))
+
+    def _raise_floors(self, passed: Iterable[int], changes: Changes) -> None:
+        self.forget(passed)
+        if self._before or not self._moved:
+            return
+        lowest: dict[TopicPartition, int] = {}
+        for places in self._landed.values():
+            for tp, base in places.items():
+                lowest[tp] = min(base, lowest.get(tp, base))
+        raised = []
+        for tp in self._moved:
+            floor = lowest.get(tp, self.offsets.get(tp, -1) + 1)
+            if floor > self.floors.get(tp, 0):
+                self.floors[tp] = floor
+                raised.append((tp, self._topic_id(tp.topic), floor))
+        self._moved.clear()
+        changes.put_floors(raised)
 
 
 class Passed:
@@ -62,5 +125,6 @@ class Passed:
             tracked.tally.acknowledged += outcome.delivered_bytes
             tracked.tally.rejected += outcome.rejected_bytes
             tracked.tally.uncertain += flight.uncertain_bytes
+            tracked.tally.lost += flight.lost_bytes
             self.intents.append(flight.intent.sequence)
             self.counts.append(outcome.counts)

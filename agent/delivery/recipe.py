@@ -10,14 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import zoneinfo
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
 
+from agent.delivery.intents import crc_of
 from agent.framing import FRAMING_VERSION
 from agent.parsing import Parser, derived
 from agent.parsing.json_lines import JsonParser
@@ -31,8 +34,12 @@ from skidway.errors import ConfigurationRefused
 
 PARTITIONINGS = ("file", "key", "spread")
 
-_LIBRARIES = ("pyarrow", "numpy", "fastavro", "pyruhvro")
-"""Their versions are part of the program's: what a pattern matches may change with them."""
+PRESS_VERSION: Final = 1
+"""Rises with every change of Skidway's own code that makes another record of the same line under
+the same recipe: its topic, partition, key, time or value. tests/unit/agent/delivery/test_recipe.py
+holds records of known lines against it."""
+
+_UTC: Final = ("UTC", "Z", "GMT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +114,52 @@ def from_json(text: str) -> Recipe:
     return Recipe(**content)
 
 
-@cache
 def program_version() -> str:
-    """What frames, parses and encodes: another one does not replay this one's intents."""
-    libraries = [f"{name}-{version(name)}" for name in _LIBRARIES]
-    return " ".join(
-        [f"framing-{FRAMING_VERSION}", f"python-{platform.python_version()}", *libraries]
-    )
+    """Skidway's own part in what is made of a line: how it is framed, and how it is pressed."""
+    return f"framing-{FRAMING_VERSION} press-{PRESS_VERSION}"
+
+
+def program_of(parser: str, timezone: str | None) -> str:
+    """All code that decides what is made of a line. Intents of another one are read back.
+
+    timezone: of times that name none; None where no times are parsed. What is not named here does
+    not change a record: the compression library and `compression.type` (the bytes of a batch, not
+    its records), NumPy (integers only: positions, times, hashes), the Avro libraries (a value has
+    one encoding, but for the blocks of arrays and maps, which schemas/codec/writing.py makes),
+    google-crc32c (one polynomial), and the version of Skidway, for which the two numbers stand.
+    """
+    names = [program_version()]
+    if parser == "json":
+        # Its decoder says which lines are JSON, and how long a number may be (patch releases
+        # changed that); its words stand in the record of a line that is none.
+        names.append(f"python-{platform.python_version()}")
+    if parser in ("regex", "json"):
+        # RE2 is in it, and what it casts to a number, a boolean or a time.
+        names.append(f"pyarrow-{_version('pyarrow')}")
+    if timezone is not None and timezone.upper() not in _UTC:
+        # The rules of time zones change; they come with the machine, not with Python.
+        names.append(f"zone-{_zone_rules(timezone)}")
+    return " ".join(names)
+
+
+def at_present(recipe: Recipe) -> Recipe:
+    """The same settings with the program that runs here."""
+    timezone = None if recipe.time_format is None else recipe.timezone
+    return replace(recipe, program=program_of(recipe.parser, timezone))
+
+
+_version = cache(version)
+
+
+@cache
+def _zone_rules(name: str) -> str:
+    """What changes with the rules of a zone; loaded once, as Python does with the zone."""
+    for folder in zoneinfo.TZPATH:
+        try:
+            return f"{crc_of((Path(folder) / name).read_bytes()):08x}"
+        except OSError:
+            continue
+    return f"tzdata-{_version('tzdata')}"
 
 
 def recipe_of(
@@ -127,7 +173,7 @@ def recipe_of(
     """The recipe for what is read now."""
     time = source.timestamp
     return Recipe(
-        program=program_version(),
+        program=program_of(source.parser.type, None if time is None else time.timezone),
         data=data,
         rejected=rejected,
         schema=schema,

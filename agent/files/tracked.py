@@ -91,8 +91,8 @@ class Checkpoint:
 class Flight:
     """An intent whose records are on their way.
 
-    outcome is None until it is pressed; waiting: batches not yet acknowledged. uncertain: why its
-    bytes were set apart instead, "" if they were not.
+    outcome is None until it is pressed; waiting: batches not yet acknowledged. uncertain_bytes,
+    lost_bytes: of it, set apart instead of acknowledged.
     """
 
     intent: Intent
@@ -100,6 +100,7 @@ class Flight:
     outcome: Outcome | None = None
     waiting: int = 0
     uncertain_bytes: int = 0
+    lost_bytes: int = 0
 
     @property
     def is_done(self) -> bool:
@@ -164,13 +165,28 @@ class TrackedFile:
     def bytes_known(self) -> int:
         """Bytes that this file id covers, as far as anybody has seen."""
         if self.length is not None:
-            return self.length + self.tally.lost - self.birth.begin
+            lost_unread = self.tally.lost - self.lost_promised
+            return self.length + lost_unread - self.birth.begin
         return max(self.size, self.read_position) - self.birth.begin
+
+    @property
+    def lost_promised(self) -> int:
+        """Bytes below the position that were lost after they were read; the others never were."""
+        tally = self.tally
+        return self.position - self.birth.begin - (tally.total - tally.lost)
 
     @property
     def last_point(self) -> Checkpoint:
         """The evidence at the end of the last flight."""
         return self.flights[-1].after if self.flights else self.checkpoint
+
+    @property
+    def is_unproven(self) -> bool:
+        """Whether bytes before the read position were settled that nobody could prove any more.
+
+        The brokers may have them, and the host, too.
+        """
+        return self.read_position > 0 and not self.last_point.guard.length
 
     @property
     def is_deleted(self) -> bool:

@@ -554,7 +554,8 @@ class Tracker:
         kept = tuple(each for each in marks if each.position <= mark.position)
         new = self._give_birth(found, index, handle, mark, kept, old, now, base)
         end = min(found.size, old.length or 0)
-        if new is not None and proven.same_beginning and mark.position < end:
+        may_be_old = proven.same_beginning or old.is_unproven
+        if new is not None and may_be_old and mark.position < end:
             self._may_double(new, mark.position, end, old)
 
     def _give_birth(
@@ -800,6 +801,17 @@ class Tracker:
     def _is_newest(self, tracked: TrackedFile) -> bool:
         """Whether no other file id has its key by now."""
         return self._by_key.get(tracked.birth.key) is tracked
+
+    def find_again(self, tracked: TrackedFile) -> bool:
+        """Whether it lies somewhere, though it is not where it was at the last look.
+
+        Notes where. OSError: nobody knows.
+        """
+        path = self._find(tracked, is_held=False)
+        if path is not None and path != tracked.location:
+            tracked.location = path
+            self.note(tracked)
+        return path is not None
 
     def _is_there(self, tracked: TrackedFile) -> bool:
         try:

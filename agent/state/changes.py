@@ -85,11 +85,17 @@ class Changes:
     def forget_offsets(self, topic: str) -> None:
         """Of a topic that was made again."""
         self._do("DELETE FROM offsets WHERE topic = ?", (topic,))
+        self._do("DELETE FROM floors WHERE topic = ?", (topic,))
 
     def put_offsets(self, offsets: Iterable[tuple[TopicPartition, int]]) -> None:
         """Last acknowledged offsets."""
         rows = [(tp.topic, tp.partition, last) for tp, last in offsets]
         self._do("INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)", *rows)
+
+    def put_floors(self, floors: Iterable[tuple[TopicPartition, str, int]]) -> None:
+        """By partition, with its topic's id: the offset below which no intent has a record."""
+        rows = [(tp.topic, tp.partition, topic_id, floor) for tp, topic_id, floor in floors]
+        self._do("INSERT OR REPLACE INTO floors VALUES (?, ?, ?, ?)", *rows)
 
     def put_files(self, files: Iterable[TrackedFile]) -> None:
         """All that is durable of files."""

@@ -18,7 +18,7 @@ from agent.files.host import FileKey
 from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from agent.identity import Fingerprint, Guard
 from agent.state.changes import LEFT, SINCE, Changes, LastWord, checksum, marks_of, source_row
-from agent.state.tables import APPLICATION_ID, FORMAT, TABLES
+from agent.state.tables import ADDED, APPLICATION_ID, FORMAT, TABLES
 from audit.counts import BucketKey, Sums
 from audit.messages import Certainty, Loss
 from skidway.errors import SkidwayError, StateRefused
@@ -105,8 +105,20 @@ class State:
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def intents(self) -> list[Intent]:
-        """What was promised and is not passed yet, in the order of the promises."""
-        return [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
+        """What was promised and is not passed yet, in the order of the promises.
+
+        An intent that was divided after it was read back has parts with higher sequences than the
+        intents behind it: a file's intents stand in the order of its bytes, in the file's places.
+        """
+        found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
+        of_file: dict[int, list[Intent]] = {}
+        for intent in found:
+            of_file.setdefault(intent.file, []).append(intent)
+        rising = {
+            file: iter(sorted(own, key=lambda intent: intent.first))
+            for file, own in of_file.items()
+        }
+        return [next(rising[intent.file]) for intent in found]
 
     def last_sequence(self) -> int:
         """The highest sequence of an intent that is kept; 0 for none."""
@@ -136,6 +148,11 @@ class State:
         """The last acknowledged offset of each partition."""
         rows = self._rows("SELECT topic, partition, last FROM offsets")
         return {TopicPartition(topic, partition): last for topic, partition, last in rows}
+
+    def floors(self) -> list[tuple[TopicPartition, str, int]]:
+        """(partition, its topic's id, offset below which no intent has a record)."""
+        rows = self._rows("SELECT topic, partition, topic_id, floor FROM floors")
+        return [(TopicPartition(topic, part), id_, floor) for topic, part, id_, floor in rows]
 
     def sums(self) -> list[tuple[BucketKey, Sums]]:
         """What was counted and is in no delta yet."""
@@ -239,6 +256,7 @@ def open_state(directory: Path, *, create: bool = True) -> State:
         _check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(ADDED)
         return State(connection, str(path))
     except sqlite3.Error as error:
         connection.close()

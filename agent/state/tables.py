@@ -22,6 +22,11 @@ CREATE TABLE offsets ( -- the last acknowledged one of each partition
     topic TEXT, partition INTEGER, last INTEGER NOT NULL, PRIMARY KEY (topic, partition)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE floors ( -- below this offset of the partition lies no record of an intent
+    topic TEXT, partition INTEGER, topic_id TEXT NOT NULL, floor INTEGER NOT NULL,
+    PRIMARY KEY (topic, partition)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE files ( -- one row per file id; crc over the columns before it
     file INTEGER PRIMARY KEY, serial INTEGER NOT NULL,
     topic TEXT NOT NULL, topic_id TEXT NOT NULL, host TEXT NOT NULL, path TEXT NOT NULL,
@@ -73,3 +78,11 @@ CREATE TABLE outbox ( -- messages for the audit topic, in the order of their ids
     id INTEGER PRIMARY KEY, number INTEGER, file INTEGER, value BLOB NOT NULL
 ) STRICT;
 """
+
+ADDED: Final = """
+CREATE TABLE IF NOT EXISTS floors (
+    topic TEXT, partition INTEGER, topic_id TEXT NOT NULL, floor INTEGER NOT NULL,
+    PRIMARY KEY (topic, partition)
+) STRICT, WITHOUT ROWID;
+"""
+"""What states made by earlier versions lack. Those versions pass it over, so FORMAT stays."""

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.delivery import recipe, replay
 from agent.settings import ParserSettings, SourceSettings
 from audit import bucket, checksum, marks
 from audit.messages import Announcement, Certainty, Delta, Loss, Seal
@@ -59,7 +58,6 @@ class Schedule:
         self.world.brokers.partitions = {TOPIC: 2, REJECTED: 1}
         self.kills = 4
         self.cells = 0
-        self.version = 0
         self.rotations = 0
         self.written: dict[str, tuple[int, int]] = {}  # cell: (wall ms, inode)
         self.gone: set[str] = set()
@@ -184,8 +182,6 @@ class Schedule:
         if "settings" in self.faults and self.random.random() < 0.5:
             mine = source(self.random.randrange(3), self.partitioning, self.path)
             self.world.settings = settings(mine)
-        if "version" in self.faults and self.random.random() < 0.5:
-            self.version += 1
         self.world.start()
         self.say("start")
 
@@ -255,7 +251,8 @@ class Schedule:
         for tracked in self.world.loop.tracker.files.values():
             tally, begin = tracked.tally, tracked.birth.begin
             settled = tally.acknowledged + tally.rejected + tally.filtered + tally.uncertain
-            assert settled == tracked.position - begin, "the ledger does not add up"
+            lost = tracked.position - begin - settled  # after it was promised
+            assert 0 <= lost <= tally.lost, "the ledger does not add up"
             assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 
     def read_message(self, message: Any) -> None:
@@ -437,17 +434,6 @@ def test_generations_that_were_deleted_unread_are_declared(block: int, seeds: Se
     """With two generations kept and rotations faster than looks: lost, and said so."""
     for seed in seeds(range(4000 + block * 10, 4000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow", "oldest"})
-
-
-def test_promises_of_another_version_are_set_apart(
-    monkeypatch: pytest.MonkeyPatch, seeds: Seeds
-) -> None:
-    """Another program version replays nothing: what was promised is uncertain, the rest exact."""
-    for seed in seeds(range(2000, 2012)):
-        schedule = Schedule(seed, "file", EVERYTHING_SURE | {"version"})
-        for module in (recipe, replay):
-            monkeypatch.setattr(module, "program_version", lambda s=schedule: f"v{s.version}")
-        guarded(schedule, seed)
 
 
 def run(seed: int, partitioning: str, faults: frozenset[str]) -> None:

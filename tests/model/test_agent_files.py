@@ -84,7 +84,7 @@ class Host:
 
     def rotate(self) -> None:
         if self.path not in self.world.files.by_path:
-            return
+            return None
         if self.scheme in ("numbers", "glob"):
             self.shift()
         name = {
@@ -245,7 +245,9 @@ class Schedule:
 
     def check(self) -> None:
         losses = [loss for delta in self.world.of(Delta) for loss in delta.losses]
-        records = {(r.file, r.first, datum_text(r.value)) for r in self.world.brokers.records("logs")}
+        records = {
+            (r.file, r.first, datum_text(r.value)) for r in self.world.brokers.records("logs")
+        }
         found = collections.Counter(text for _, _, text in records)  # re-sends are one record
         for text, line in self.host.lines.items():
             if found[text] == 0 and line.has_trace:
@@ -279,9 +281,7 @@ class Schedule:
 
 def _covers(losses: list[Loss], line: Line) -> bool:
     written = bucket.start_of(line.written_ms, BUCKET_MS)
-    return any(
-        (loss.from_bucket or 0) <= written <= (loss.to_bucket or written) for loss in losses
-    )
+    return any((loss.from_bucket or 0) <= written <= (loss.to_bucket or written) for loss in losses)
 
 
 RENAMES = ["numbers", "glob", "dates", "log4j2", "any name", "olddir", "kubelet"]

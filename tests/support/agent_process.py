@@ -47,13 +47,15 @@ class AgentProcess:
             "sources": [dict(source) for source in sources],
         }
         self.program = Program(self.command(), folder / "agent.out")
+        self.tree: Path | None = None  # of another version of the program
 
     def command(self) -> list[str]:
         self.config.write_text(yaml.safe_dump(self.settings))
         return skidway("agent", "run", "--config", str(self.config))
 
     def start(self, *, ready: bool = True) -> AgentProcess:
-        self.program = Program(self.command(), self.folder / "agent.out")
+        env = None if self.tree is None else {"PYTHONPATH": str(self.tree)}
+        self.program = Program(self.command(), self.folder / "agent.out", env=env, cwd=self.tree)
         self.program.start()
         if ready:
             self.program.wait_until(self.healthy)

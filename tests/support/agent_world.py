@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import collections
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from agent.delivery.read_back import Rows
 from agent.delivery.recipe import Schema, Topic, derived_schema, recipe_of
+from agent.delivery.search import Hole
 from agent.destinations import Cluster as ClusterName
 from agent.destinations import Destination
 from agent.files.host import FileKey, Found, Scan, Status
@@ -232,6 +235,8 @@ class Brokers:
         self.logs: dict[TopicPartition, list[Record]] = collections.defaultdict(list)
         self.partitions: dict[str, int] = {}
         self.late: dict[TopicPartition, list[Sent]] = collections.defaultdict(list)
+        self.starts: dict[TopicPartition, int] = {}
+        self.away = False  # for whoever reads
 
     def append(self, sent: Sent) -> int:
         log = self.logs[sent.tp]
@@ -322,6 +327,53 @@ class Producer:
             self._brokers.late[tp] += batches[:survivors]
 
 
+class MemoryLogs:
+    """Implements agent.delivery.search.Logs over Brokers; `away`: nothing comes."""
+
+    def __init__(self, brokers: Brokers, at_once: int = 3) -> None:
+        self._brokers = brokers
+        self._at_once = at_once
+        self._positions: dict[TopicPartition, int] = {}
+        self._told: dict[TopicPartition, int] = {}
+        self.begun: list[dict[TopicPartition, int]] = []
+        self.silent: set[TopicPartition] = set()
+
+    def begin(self, floors: Mapping[TopicPartition, int]) -> None:
+        self.begun.append(dict(floors))
+        self._positions, self._told = dict(floors), {}
+
+    def poll(self) -> list[Rows | Hole]:
+        """A few records of each partition."""
+        found: list[Rows | Hole] = []
+        if self._brokers.away:
+            return found
+        for tp, position in self._positions.items():
+            if tp in self.silent:
+                continue
+            log = self._brokers.logs[tp]
+            start = self._brokers.starts.get(tp, 0)
+            if position < start:
+                found.append(Hole(tp, f"offsets below {start} expired", is_over=False))
+                position = start
+            records = log[position : position + self._at_once]
+            self._positions[tp] = position + len(records)
+            self._told[tp] = len(log)
+            if records:
+                names = ("agent", "file", "first", "length", "timestamp")
+                columns = [np.array([getattr(r, n) for r in records], np.int64) for n in names]
+                found.append(Rows(tp, *columns))
+        return found
+
+    def ask_anew(self) -> None:
+        self._told = {}
+
+    def read_up(self) -> set[TopicPartition]:
+        return {tp for tp, at in self._positions.items() if at >= self._told.get(tp, at + 1)}
+
+    def end(self) -> None:
+        self._positions = {}
+
+
 # --- an agent ---------------------------------------------------------------------------------
 
 
@@ -337,6 +389,7 @@ def settings(*sources: SourceSettings, **others: Any) -> AgentSettings:
         "audit_interval_ms": 10,
         "heartbeat_interval_ms": 3_600_000,
         "audit_bucket_ms": 1_000,
+        "read_back_wait_ms": 1_000,
     }
     return AgentSettings(
         bootstrap_servers="nowhere:1",
@@ -364,6 +417,7 @@ class World:
         self.published: list[messages.Message] = []
         self.loop: Loop | None = None
         self.producer = Producer(self.brokers)
+        self.logs = MemoryLogs(self.brokers)
         self.limit_bytes = LIMIT_BYTES
         self.cluster_id, self.topic_ids = "cluster-1", "id"
         for source in configured.sources:
@@ -398,9 +452,10 @@ class World:
 
     def start(self) -> Loop:
         self.producer = Producer(self.brokers)
+        self.logs = MemoryLogs(self.brokers)
         self.loop = Loop(
             self.settings, State(self.connection), self.files, self.clock, self.producer,
-            ClusterName("main", self.cluster_id), self.destinations(), "host-1",
+            ClusterName("main", self.cluster_id), self.destinations(), "host-1", self.logs,
         )  # fmt: skip
         return self.loop
 

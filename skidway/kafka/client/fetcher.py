@@ -31,6 +31,8 @@ class Fetcher:
             random=client.random,
         )
         self._pump = FetchPump(self._fetching, client.session, client.picture)
+        self.stopped: TopicPartition | None = None
+        """Which partition the last error raised by `poll` is about."""
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
@@ -76,5 +78,6 @@ class Fetcher:
             return found
         stopped = self._fetching.take_error()
         if stopped is not None:
+            self.stopped = stopped[0]
             raise stopped[1]
         return []

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from agent import events
-from agent.delivery import recipe, replay
 from agent.files.host import Scan
 from agent.files.patterns import Pattern
 from agent.files.reading import LONG_LINE_BYTES_MAX
@@ -163,30 +162,6 @@ def test_partitions_added_while_running() -> None:
     world.settle(10)
     assert sorted(world.values()) == sorted(f"k{i}" for i in range(60))
     assert len([tp for tp in world.brokers.logs if tp.topic == "logs"]) == 4
-
-
-def test_promises_of_another_program_are_set_apart(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are uncertain by name, and reading goes on behind them under the same id."""
-    world.files.append(A, b"one\ntwo\n")
-    world.start()
-    for _ in range(5):
-        world.clock.advance(0.1)
-        world.publish()
-        world.turn()
-    world.kill(survivors=5)
-    world.files.append(A, b"three\n")
-    for module in (recipe, replay):
-        monkeypatch.setattr(module, "program_version", lambda: "another")
-    world.start()
-    world.settle()
-    assert world.values() == ["three"]
-    (loss,) = losses(world)
-    assert (loss.first, loss.end, loss.certainty) == (0, 8, Certainty.UNCERTAIN)
-    assert "version" in loss.reason
-    ledger = only(world)
-    assert (ledger["uncertain"], ledger["acknowledged"], ledger["pending"]) == (8, 6, 0)
 
 
 def test_backpressure_stops_reading(world: World) -> None:
@@ -510,8 +485,8 @@ def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> 
     assert [(x.file, x.first, x.end) for x in uncertain] == [(new["file"], 21, 25)]
 
 
-def test_promised_bytes_that_are_gone_are_uncertain(world: World) -> None:
-    """The log is shorter than the state remembers: what was promised may have been sent."""
+def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
+    """The log is shorter than the state remembers, and the brokers have nothing of it either."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -526,8 +501,9 @@ def test_promised_bytes_that_are_gone_are_uncertain(world: World) -> None:
     world.start()
     world.settle()
     assert world.values() == ["1", "other"]
-    kinds = {(x.first, x.end, x.certainty) for x in losses(world)}
-    assert (2, 6, Certainty.UNCERTAIN) in kinds
+    old = world.ledger()[0]["file"]
+    kinds = {(x.first, x.end, x.certainty) for x in losses(world) if x.file == old}
+    assert (2, 6, Certainty.LOST) in kinds
 
 
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:

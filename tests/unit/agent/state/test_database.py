@@ -255,3 +255,34 @@ def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
     with pytest.raises(StateRefused, match="no state"):
         ledger.show(tmp_path / "nowhere")
     assert isinstance(State, type)
+
+
+def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
+    """A file's intents come in the order of its bytes, other files' in the order of promises."""
+    state = open_state(tmp_path)
+    rows = [(1, 7, 0), (2, 8, 0), (3, 7, 90), (4, 8, 50), (5, 7, 30), (6, 7, 60)]
+    changes = Changes()
+    changes.put_intents(Intent(number, file, at, at + 30, 0, 0, b"x") for number, file, at in rows)
+    state.commit(changes)
+    assert [(each.file, each.first) for each in state.intents()] == [
+        (7, 0), (8, 0), (7, 30), (8, 50), (7, 60), (7, 90)
+    ]  # fmt: skip
+
+
+def test_a_state_without_floors_gets_them(tmp_path: Path) -> None:
+    """A version before had none; it passes the table over when it comes back."""
+    open_state(tmp_path).close()
+    connection = sqlite3.connect(tmp_path / database.DATABASE)
+    connection.execute("DROP TABLE floors")
+    connection.commit()
+    connection.close()
+    state = open_state(tmp_path)
+    assert state.floors() == []
+    changes = Changes()
+    changes.put_floors([(TopicPartition("logs", 3), "id", 8)])
+    state.commit(changes)
+    assert state.floors() == [(TopicPartition("logs", 3), "id", 8)]
+    changes = Changes()
+    changes.forget_offsets("logs")
+    state.commit(changes)
+    assert state.floors() == []

@@ -1,0 +1,52 @@
+"""The bytes of an intent, if they are provably those that were promised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.delivery.intents import Intent, crc_of
+from agent.files.handles import Handles
+from agent.files.host import Handle
+from agent.files.tracked import TrackedFile
+from agent.framing import READ_BYTES
+from agent.identity import GUARD_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """An intent's bytes (the head of an over-long line), the CRC of all before its end, a tail."""
+
+    data: bytes
+    prefix_crc: int
+    tail: bytes
+
+
+def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evidence | None:
+    """None if the bytes are others, or cut off. Raises Moved where the file is not where it was at
+    the last look, OSError if they cannot be had right now.
+    """
+    if intent.first != tracked.read_position:
+        return None  # what was before it could not be proven
+    handle = handles.get(tracked)
+    if intent.length > READ_BYTES:
+        return _long(handle, intent, tracked.read_crc)
+    data = handle.read(intent.length, intent.first)
+    if len(data) != intent.length or crc_of(data) != intent.crc:
+        return None
+    tail = ((tracked.tail or b"") + data[-GUARD_BYTES:])[-GUARD_BYTES:]
+    return Evidence(data, crc_of(data, tracked.read_crc), tail)
+
+
+def _long(handle: Handle, intent: Intent, before: int) -> Evidence | None:
+    """An over-long line is looked through piece by piece; only its head is kept."""
+    crc, prefix_crc, at = 0, before, intent.first
+    head = tail = b""
+    while at < intent.end:
+        piece = handle.read(min(READ_BYTES, intent.end - at), at)
+        if not piece:
+            return None
+        head = head or piece
+        crc, prefix_crc = crc_of(piece, crc), crc_of(piece, prefix_crc)
+        tail = (tail + piece)[-GUARD_BYTES:]
+        at += len(piece)
+    return Evidence(head, prefix_crc, tail) if crc == intent.crc else None

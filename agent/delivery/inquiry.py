@@ -1,0 +1,447 @@
+"""Intents that cannot be sent again as they were: what became of them is read back, then decided.
+
+    asked  -> search     what the brokers have of them (search has the rules of waiting)
+    search -> parts      arrived, missing, doubtful (read_back)
+    arrived              counted and passed like what was acknowledged
+    missing, bytes here  sent under a new intent: the same settings and time of reading with the
+                         program of now, so that a record has the partition and bucket it would have
+                         had, and a late copy of it is a repeat
+    missing, bytes gone  lost: no broker has them
+    doubtful, or a hole  uncertain
+
+An intent of which only a part is sent is divided: in one transaction its row goes, and one for each
+part comes. Parts that are not sent keep their recipe, so that after a crash they are read back
+again. The times of a part are those of its intent: `read_ms` stays.
+
+A part is sent only if the program of now ends records where the part ends, and if no reader would
+drop its records: in a partition that holds later records of the file they would be repeats. The
+settings being the same, that takes a program which rejects other lines, or finds another key.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from agent.delivery.evidence import Evidence, proven_bytes
+from agent.delivery.intents import Intent, Numbers, Reading, crc_of
+from agent.delivery.press import Outcome
+from agent.delivery.presses import Presses
+from agent.delivery.progress import Progress
+from agent.delivery.read_back import Fate, Part, Records, divide, dropped, reach, reach_of_any
+from agent.delivery.recipe import Recipe, at_present
+from agent.delivery.search import Logs, Search, hole_of
+from agent.files.handles import Handles, Moved
+from agent.files.reading import TURN_BYTES, Taken
+from agent.files.tracked import Checkpoint, Flight, TrackedFile
+from agent.files.tracking import SetApart, Tracker
+from agent.framing import READ_BYTES, frame
+from agent.identity import GUARD_BYTES
+from agent.state.changes import Changes
+from audit.counts import Counts
+from audit.messages import Certainty
+from skidway.kafka.types import TopicPartition
+
+AGAIN_AFTER_S = 2.0
+
+SEARCH_BYTES = 16 << 20
+"""Bytes of files that one search looks for: what is found of them is held in memory."""
+
+TURN_INTENTS = 200
+"""Decided in one turn, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An intent to be read back. recipe: what it was sent by, or if that is not known what its file
+    is sent by now; None: the topic that it was sent to is not there any more."""
+
+    intent: Intent
+    recipe: Recipe | None
+    reason: str
+    reach: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What is done with a part. sending: as this intent; certainty: set apart, with a reason."""
+
+    part: Part
+    sending: Reading | None = None
+    certainty: Certainty | None = None
+    reason: str = ""
+
+
+class Inquiry:
+    """Owns the intents whose records are looked for in the brokers."""
+
+    def __init__(
+        self,
+        tracker: Tracker,
+        handles: Handles,
+        presses: Presses,
+        progress: Progress,
+        numbers: Numbers,
+        logs: Logs,
+        agent: int,
+        past_at: float,
+    ) -> None:
+        """past_at: from then on (monotonic) nothing new of before the start can arrive."""
+        self._tracker = tracker
+        self._handles = handles
+        self._presses = presses
+        self._progress = progress
+        self._numbers = numbers
+        self._logs = logs
+        self._agent = agent
+        self._past_at = past_at
+        self._asked: list[_Asked] = []
+        self._search: Search | None = None
+        self._searching: list[_Asked] = []  # not decided yet
+        self._records: dict[int, tuple[int, Records]] = {}  # as of how many news
+        self._again_at = 0.0
+        self._files: Counter[int] = Counter()  # of the undecided
+        self._divided: dict[int, None] = {}
+        self._kept: list[Intent] = []
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything is decided."""
+        return not self._asked and not self._searching
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the next turn goes on at once."""
+        return self._search is not None and not self._search.is_over and self._search.has_news
+
+    def has(self, file: int) -> bool:
+        """Whether something of a file is not decided."""
+        return file in self._files
+
+    def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
+        """An intent that is not replayed; of each file in the order of its bytes."""
+        if recipe is not None:
+            places = reach(recipe, intent)
+        else:
+            recipe = self._recipe_now(tracked)
+            places = set() if recipe is None else reach_of_any(recipe)
+        self._files[intent.file] += 1
+        self._asked.append(_Asked(intent, recipe, reason, frozenset(places)))
+
+    def turn(self, now: float) -> None:
+        """Takes what the brokers have sent; never waits."""
+        if self._search is None and self._asked:
+            self._begin(now)
+        if self._search is not None:
+            self._search.turn(now, is_past=now >= self._past_at)
+
+    def take(self, now: float) -> list[Taken]:
+        """What is sent of the intents that can be decided."""
+        taken: list[Taken] = []
+        if self._search is None or now < self._again_at:
+            return taken
+        undecided: list[_Asked] = []
+        unreadable: set[int] = set()
+        waiting: set[int] = set()
+        room = TURN_BYTES
+        for index, asked in enumerate(self._searching):
+            if room <= 0 or len(taken) >= TURN_INTENTS or index - len(undecided) >= TURN_INTENTS:
+                undecided += self._searching[index:]
+                break
+            file = asked.intent.file
+            if file in unreadable or file in waiting or not self._search.knows(asked.reach):
+                waiting.add(file)
+                undecided.append(asked)
+                continue
+            try:
+                taken += self._decide(asked, self._search)
+            except OSError as error:
+                tracked = self._tracker.files[file]
+                self._tracker.cannot_read(tracked, error)
+                self._handles.drop(tracked.file)
+                self._again_at = now + AGAIN_AFTER_S
+                unreadable.add(file)
+                undecided.append(asked)
+                continue
+            room -= min(asked.intent.length, READ_BYTES)
+            self._files[file] -= 1
+            if not self._files[file]:
+                del self._files[file]
+        self._searching = undecided
+        if self._search.is_over:
+            self._make_way(unreadable)
+        if not self._searching:
+            self._search, self._records = None, {}
+            self._logs.end()
+        return taken
+
+    def write(self, changes: Changes) -> None:
+        """Divided intents, in the transaction in which their parts are promised."""
+        if self._divided:
+            changes.forget_intents(self._divided)
+            changes.put_intents(self._kept)
+            self._divided, self._kept = {}, []
+
+    def status(self, now: float) -> dict[str, object] | None:
+        """What is waited for, in words for people; None if nothing is."""
+        if self.is_over:
+            return None
+        size = sum(each.intent.length for each in (*self._searching, *self._asked))
+        said: dict[str, object] = {"bytes": size}
+        if self._search is not None and not self._search.is_over:
+            said["partitions"] = [str(tp) for tp in self._search.waits_for]
+            said["late_batches_for_s"] = max(round(self._past_at - now), 0)
+        return said
+
+    def silent_s(self, now: float) -> dict[TopicPartition, float]:
+        """The partitions that do not come, and for how long."""
+        if self._search is None or self._search.is_over:
+            return {}
+        return dict.fromkeys(self._search.waits_for, now - self._search.heard_at)
+
+    def _make_way(self, unreadable: set[int]) -> None:
+        """Where only files are left that cannot be read, others come first; then they are asked
+        again. A file's intents stay in their order."""
+        others = [each for each in self._asked if each.intent.file not in unreadable]
+        if others and all(each.intent.file in unreadable for each in self._searching):
+            own = [each for each in self._asked if each.intent.file in unreadable]
+            self._asked = [*others, *self._searching, *own]
+            self._searching = []
+
+    # --- searching ------------------------------------------------------------------------------
+
+    def _begin(self, now: float) -> None:
+        room = SEARCH_BYTES
+        count = 0
+        while count < len(self._asked) and room > 0:
+            room -= min(self._asked[count].intent.length, READ_BYTES)
+            count += 1
+        self._searching, self._asked = self._asked[:count], self._asked[count:]
+        places = {tp for asked in self._searching for tp in asked.reach}
+        floors = {tp: self._progress.floors.get(tp, 0) for tp in sorted(places)}
+        wanted = [asked.intent for asked in self._searching if asked.reach]
+        self._search = Search(self._logs, self._agent, wanted, floors, now)
+
+    def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
+        """How its file is sent now; None if that is not the topic that it was announced for.
+
+        Where topics have no ids nobody can say that, so it is None too.
+        """
+        if tracked.source is None:
+            return None
+        source = self._tracker.sources[tracked.source]
+        birth = tracked.birth
+        if not birth.topic_id or (source.topic, source.topic_id) != (birth.topic, birth.topic_id):
+            return None
+        return self._presses.recipe(source.recipe)
+
+    # --- deciding -------------------------------------------------------------------------------
+
+    def _decide(self, asked: _Asked, search: Search) -> list[Taken]:
+        """Launches every part of an intent; gives those that are sent. May raise OSError."""
+        intent = asked.intent
+        tracked = self._tracker.files[intent.file]
+        evidence = self._evidence(tracked, intent)
+        news = search.found.news[intent.file]
+        if intent.file not in self._records or self._records[intent.file][0] != news:
+            self._records[intent.file] = news, search.found.records(intent.file)
+        parts = divide(intent, self._records[intent.file][1])
+        if len(parts) > 1 and intent.length > READ_BYTES:  # one line, found in pieces
+            parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
+        if evidence is None:
+            tracked.verified = False  # it is looked at again before it is read
+            self._tracker.doubts[tracked.birth.topic] += 1
+        verdicts = list(self._verdicts(asked, parts, tracked, evidence, search))
+        taken = []
+        for verdict in verdicts:
+            one = self._launch(asked, verdict, tracked, evidence, is_whole=len(verdicts) == 1)
+            if one is not None:
+                taken.append(one)
+        return taken
+
+    def _evidence(self, tracked: TrackedFile, intent: Intent) -> Evidence | None:
+        """None if the bytes are gone. It may have been renamed since the last look: OSError then,
+        if it cannot be had at once.
+        """
+        try:
+            return proven_bytes(self._handles, tracked, intent)
+        except Moved:
+            if not self._tracker.find_again(tracked):
+                return None
+        try:
+            return proven_bytes(self._handles, tracked, intent)
+        except Moved:
+            raise FileNotFoundError(errno.ENOENT, "it moved while it was looked at") from None
+
+    def _verdicts(
+        self,
+        asked: _Asked,
+        parts: list[Part],
+        tracked: TrackedFile,
+        evidence: Evidence | None,
+        search: Search,
+    ) -> Iterator[_Verdict]:
+        """What to do with each part, in their order."""
+        why, unsure = asked.reason, Certainty.UNCERTAIN
+        missing = [part for part in parts if part.fate is Fate.MISSING]
+        hole = hole_of(search.holes, asked.reach)
+        sending: dict[Part, Reading | str] = {}
+        if missing and asked.recipe is not None and hole is None and evidence is not None:
+            sending = self._sending(asked, missing, tracked, evidence, search)
+        for part in parts:
+            plan = sending.get(part, "")
+            if part.fate is Fate.ARRIVED:
+                yield _Verdict(part)
+            elif part.fate is Fate.DOUBTFUL:
+                reason = f"{why}, and the brokers hold it in more than one way"
+                yield _Verdict(part, certainty=unsure, reason=reason)
+            elif asked.recipe is None:
+                yield _Verdict(part, certainty=unsure, reason=why)
+            elif hole is not None:
+                yield _Verdict(part, certainty=unsure, reason=f"{why}, and {hole}")
+            elif isinstance(plan, Reading):
+                yield _Verdict(part, sending=plan)
+            else:
+                reason = f"{why}, and the brokers do not have it{plan}"
+                yield _Verdict(part, certainty=Certainty.LOST, reason=reason)
+
+    def _sending(
+        self,
+        asked: _Asked,
+        missing: list[Part],
+        tracked: TrackedFile,
+        evidence: Evidence,
+        search: Search,
+    ) -> dict[Part, Reading | str]:
+        """How each missing part is sent, or why it cannot be."""
+        recipe = self._sendable(asked, tracked)
+        if recipe is None:
+            return dict.fromkeys(missing, "; the settings do not say any more how to send it")
+        found: dict[Part, Reading | str] = {}
+        ends = _record_ends(asked.intent, evidence)
+        for part in missing:
+            if {part.first, part.end} <= ends:
+                found[part] = self._reading(asked.intent, part, tracked, evidence, recipe)
+            else:
+                found[part] = "; lines end elsewhere for this version of the program"
+        readings = [each for each in found.values() if isinstance(each, Reading)]
+        refused = np.sort(list(self._dropped(recipe, readings, search)))
+        for part in missing:
+            begin, end = np.searchsorted(refused, [part.first, part.end])
+            if begin < end:
+                found[part] = "; it cannot be sent behind what they have of the file"
+        return found
+
+    def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
+        """The same settings with the program of now, or those of now."""
+        assert asked.recipe is not None
+        for recipe in (at_present(asked.recipe), self._recipe_now(tracked)):
+            if recipe is not None and self._presses.can_press(recipe):
+                return recipe
+        return None
+
+    def _reading(
+        self, whole: Intent, part: Part, tracked: TrackedFile, evidence: Evidence, recipe: Recipe
+    ) -> Reading:
+        fingerprint, intent, data = recipe.fingerprint, whole, evidence.data
+        if (part.first, part.end) != (whole.first, whole.end):
+            data = _cut(whole, part, evidence)
+            intent = replace(whole, first=part.first, end=part.end, crc=crc_of(data))
+        if intent is not whole or fingerprint != whole.recipe:
+            intent = replace(intent, sequence=self._numbers.next(), recipe=fingerprint)
+        return Reading(intent, data, tracked.birth.host, tracked.birth.path)
+
+    def _dropped(self, recipe: Recipe, readings: list[Reading], search: Search) -> Iterator[int]:
+        """First bytes of records that readers of the logs would take for repeats."""
+        if not readings:
+            return
+        places = {tp for reading in readings for tp in reach(recipe, reading.intent)}
+        file = readings[0].intent.file
+        tops = {tp: search.found.top(file, tp) for tp in places}
+        if max(tops.values()) > readings[0].intent.first:
+            yield from dropped(self._presses.places(recipe, readings), tops)
+
+    # --- launching ------------------------------------------------------------------------------
+
+    def _launch(
+        self,
+        asked: _Asked,
+        verdict: _Verdict,
+        tracked: TrackedFile,
+        evidence: Evidence | None,
+        *,
+        is_whole: bool,
+    ) -> Taken | None:
+        """The part's flight in its place in the order, and what follows from it."""
+        whole, part = asked.intent, verdict.part
+        intent = self._intent_of(whole, verdict, evidence, is_whole=is_whole)
+        after = _advance(tracked, whole, part, evidence)
+        size = part.end - part.first
+        flight = Flight(intent, after)
+        self._tracker.launch(tracked, flight)
+        if verdict.sending is not None:
+            reading = replace(verdict.sending, intent=intent)
+            return Taken(tracked, reading, flight, is_new=intent is not whole)
+        flight.outcome = Outcome(0, 0, Counts())
+        if verdict.certainty is None:
+            assert asked.recipe is not None
+            records = self._records[whole.file][1].of(part)
+            flight.outcome = self._presses.arrived(asked.recipe, whole.file, records)
+        elif verdict.certainty is Certainty.LOST:
+            flight.lost_bytes = size
+        else:
+            flight.uncertain_bytes = size
+        if verdict.certainty is not None:
+            apart = SetApart(tracked, part.first, part.end, verdict.certainty, verdict.reason)
+            self._tracker.news.set_apart.append(apart)
+        return None
+
+    def _intent_of(
+        self, whole: Intent, verdict: _Verdict, evidence: Evidence | None, *, is_whole: bool
+    ) -> Intent:
+        """The intent of a part; one that is new takes the place of the whole one."""
+        part = verdict.part
+        if verdict.sending is not None:
+            intent = verdict.sending.intent
+        elif is_whole:
+            intent = whole
+        else:
+            # The CRC of bytes that cannot be had is that of others: they stay unproven.
+            crc = whole.crc if evidence is None else crc_of(_cut(whole, part, evidence))
+            number = self._numbers.next()
+            intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)
+            self._kept.append(intent)
+        if intent is not whole:
+            self._divided[whole.sequence] = None
+            self._progress.forget([whole.sequence])
+            self._progress.divided([intent.sequence])
+        return intent
+
+
+def _record_ends(intent: Intent, evidence: Evidence) -> set[int]:
+    """Where records may begin and end for the program of now."""
+    if intent.length > READ_BYTES:
+        return {intent.first, intent.end}
+    frames = frame(evidence.data, np.array([len(evidence.data)]))
+    return {intent.first, *(frames.end + intent.first).tolist()}
+
+
+def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:
+    return evidence.data[part.first - whole.first : part.end - whole.first]
+
+
+def _advance(
+    tracked: TrackedFile, whole: Intent, part: Part, evidence: Evidence | None
+) -> Checkpoint:
+    """Moves the read position over a part; the checkpoint that holds behind it."""
+    if evidence is None:
+        return tracked.skip_to(part.end)
+    if (part.first, part.end) == (whole.first, whole.end):
+        return tracked.read_on(evidence.prefix_crc, evidence.tail, part.end)
+    data = _cut(whole, part, evidence)
+    tail = ((tracked.tail or b"") + data[-GUARD_BYTES:])[-GUARD_BYTES:]
+    return tracked.read_on(crc_of(data, tracked.read_crc), tail, part.end)

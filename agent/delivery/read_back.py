@@ -1,0 +1,266 @@
+"""What the brokers have of intents that cannot be sent again as they were. Pure.
+
+    intents -> reach   the partitions in which their records can lie
+    rows    -> Found   what lies there
+    Found   -> divide  an intent's range into parts: arrived, missing, doubtful
+
+A record is known by its origin. Equal ones in one partition are repeats, which every reader of the
+logs drops; the first of them counts. Where records of a file overlap otherwise, in one partition or
+in several, they were made in two ways, and readers count both: these bytes are doubtful.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import numpy as np
+import numpy.typing as npt
+
+from agent.delivery import routing
+from agent.delivery.intents import Intent
+from agent.delivery.press import Outcome
+from agent.delivery.recipe import Recipe
+from audit.counts import Counts
+from skidway.kafka.columns import Origins
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Columns = tuple[Int64s, Int64s, Int64s]
+"""First bytes, ends, times."""
+
+ROWS_MIN = 100_000
+"""Records of a file in a partition that may wait until repeats among them are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Origins and times (ms) of records of one partition, in the order of their offsets."""
+
+    tp: TopicPartition
+    agent: Int64s
+    file: Int64s
+    first: Int64s
+    length: Int64s
+    times: Int64s
+
+
+class Fate(Enum):
+    """What became of bytes that were promised."""
+
+    ARRIVED = auto()
+    MISSING = auto()
+    DOUBTFUL = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Bytes [first, end) of an intent with one fate."""
+
+    first: int
+    end: int
+    fate: Fate
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records of one file in the order of its bytes. place: index into `places`.
+
+    tops: the highest end of each and of those before it; rises, as ends may not.
+    """
+
+    first: Int64s
+    end: Int64s
+    tops: Int64s
+    times: Int64s
+    place: npt.NDArray[np.int32]
+    places: tuple[TopicPartition, ...]
+
+    def of(self, part: Part) -> Records:
+        """Those inside a part."""
+        begin, end = np.searchsorted(self.first, [part.first, part.end])
+        return self._chosen(slice(int(begin), int(end)))
+
+    def in_topic(self, topic: str) -> Records:
+        """Those of one topic."""
+        mine = [index for index, tp in enumerate(self.places) if tp.topic == topic]
+        return self._chosen(np.isin(self.place, mine))
+
+    def _chosen(self, rows: slice | Bools) -> Records:
+        first, end, tops = self.first[rows], self.end[rows], self.tops[rows]
+        return Records(first, end, tops, self.times[rows], self.place[rows], self.places)
+
+
+def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
+    """Where an intent's records can lie, if it was sent by this recipe."""
+    data, rejected = recipe.data, recipe.rejected
+    found = {TopicPartition(rejected.name, routing.of_file(intent.file, rejected.partitions))}
+    if recipe.partitioning == "spread":
+        step = 1 << routing.SPREAD_BITS
+        begin = intent.first >> routing.SPREAD_BITS << routing.SPREAD_BITS
+        steps = np.arange(begin, intent.end, step, dtype=np.int64)
+        for partition in routing.of_position(intent.file, steps, data.partitions).tolist():
+            found.add(TopicPartition(data.name, partition))
+    elif recipe.partitioning == "key":
+        found |= {TopicPartition(data.name, partition) for partition in range(data.partitions)}
+    else:
+        found.add(TopicPartition(data.name, routing.of_file(intent.file, data.partitions)))
+    return found
+
+
+def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
+    """Where records of a recipe's topics can lie that were sent by nobody knows which recipe."""
+    topics = (recipe.data, recipe.rejected)
+    return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}
+
+
+class Found:
+    """Owns what was found so far of the wanted bytes; as much memory as they have records."""
+
+    def __init__(self, agent: int, wanted: Iterable[Intent]) -> None:
+        """wanted: of each file intents that follow each other."""
+        self._agent = agent
+        self._wanted: dict[int, tuple[int, int]] = {}
+        for intent in wanted:
+            first, end = self._wanted.get(intent.file, (intent.first, intent.end))
+            self._wanted[intent.file] = min(first, intent.first), max(end, intent.end)
+        self._files = np.array(sorted(self._wanted), np.int64)
+        self._rows: dict[int, dict[TopicPartition, list[Columns]]] = {}
+        self._tops: dict[tuple[int, TopicPartition], int] = {}
+        self.bytes = 0
+        self.news: Counter[int] = Counter()
+        """How often something was found of each file."""
+
+    def add(self, rows: Rows) -> None:
+        """More records of a partition, in their order."""
+        mine = (rows.agent == self._agent) & np.isin(rows.file, self._files)
+        if not mine.any():
+            return
+        for file in np.unique(rows.file[mine]).tolist():
+            chosen = mine & (rows.file == file)
+            self.news[file] += 1
+            first = rows.first[chosen]
+            self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
+
+    def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
+        begin, limit = self._wanted[file]
+        top = self._tops.get((file, tp), begin)
+        tops = np.maximum.accumulate(np.concatenate(([top], end)))
+        self._tops[file, tp] = int(tops[-1])
+        wanted = (end > begin) & (first < limit)
+        new = wanted & (end > tops[:-1])
+        self.bytes += int((end - first)[new].sum())
+        if not wanted.any():
+            return
+        # One that ends below the others is a repeat, but for a log whose first copy has expired in
+        # part: so equal ones are found out, and dropped, when there are many.
+        rows = self._rows.setdefault(file, {}).setdefault(tp, [])
+        rows.append((first[wanted], end[wanted], at[wanted]))
+        if sum(len(piece[0]) for piece in rows) > max(ROWS_MIN, 2 * len(rows[0][0])):
+            rows[:] = [_distinct(rows)]
+
+    def top(self, file: int, tp: TopicPartition) -> int:
+        """Up to where readers of a partition take a file's records for repeats; 0: nowhere."""
+        return self._tops.get((file, tp), 0)
+
+    def records(self, file: int) -> Records:
+        """What was found of a file."""
+        found = self._rows.get(file, {})
+        places = tuple(found)
+        pieces = [(index, _distinct(found[tp])) for index, tp in enumerate(places)]
+        if not pieces:
+            none = np.zeros(0, np.int64)
+            return Records(none, none, none, none, np.zeros(0, np.int32), ())
+        first, end, times = (np.concatenate([p[i] for _, p in pieces]) for i in range(3))
+        place = np.repeat([i for i, _ in pieces], [len(p[0]) for _, p in pieces]).astype(np.int32)
+        order = np.lexsort((end, first))
+        first, end = first[order], end[order]
+        tops = np.maximum.accumulate(end)
+        return Records(first, end, tops, times[order], place[order], places)
+
+
+def _distinct(pieces: Sequence[Columns]) -> Columns:
+    """Records of one partition with their times, each once, as it was there first."""
+    first, end, times = (np.concatenate([piece[index] for piece in pieces]) for index in range(3))
+    order = np.lexsort((end, first))  # stable
+    first, end, times = first[order], end[order], times[order]
+    new = np.ones(len(first), np.bool_)
+    new[1:] = (first[1:] != first[:-1]) | (end[1:] != end[:-1])
+    return first[new], end[new], times[new]
+
+
+def divide(intent: Intent, records: Records) -> list[Part]:
+    """The parts of an intent's range, in their order, neighbours of different fates.
+
+    records: of its file, of this range or a longer one.
+    """
+    parts: list[Part] = []
+    at = intent.first
+    for begin, end, is_sound in _runs(records, intent.first, intent.end):
+        if begin > at:
+            parts.append(Part(at, begin, Fate.MISSING))
+        parts.append(Part(begin, end, Fate.ARRIVED if is_sound else Fate.DOUBTFUL))
+        at = end
+    if at < intent.end:
+        parts.append(Part(at, intent.end, Fate.MISSING))
+    return parts
+
+
+def outcome_of(
+    records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
+) -> Outcome:
+    """What records that arrived count as: exactly what they would have, had they been acknowledged.
+
+    sources: of the data topic and of its rejected topic.
+    """
+    counts = Counts(bucket_ms)
+    sizes = [0, 0]
+    for index, source in enumerate(sources):
+        mine = records.in_topic(source.topic)
+        length = mine.end - mine.first
+        if not len(length):
+            continue
+        sizes[index] = int(length.sum())
+        same = np.ones(len(length), np.int64)
+        origins = Origins(agent=same * agent, file=same * file, first=mine.first, length=length)
+        counts.add(source, mine.times, origins)
+    return Outcome(sizes[0], sizes[1], counts)
+
+
+def dropped(
+    rows: Iterable[tuple[TopicPartition, Int64s]], tops: Mapping[TopicPartition, int]
+) -> Iterator[int]:
+    """The first bytes of new records that readers would take for repeats, or for straddles.
+
+    rows: partition and first bytes of what would be sent; tops: see `Found.top`.
+    """
+    for tp, first in rows:
+        yield from first[first < tops.get(tp, 0)].tolist()
+
+
+def _runs(records: Records, first: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    """(begin, end, whether sound) of records that touch, inside [first, end)."""
+    low = int(np.searchsorted(records.tops, first, side="right"))
+    high = int(np.searchsorted(records.first, end))
+    begins, ends = records.first[low:high], records.end[low:high]
+    if not len(begins):
+        return
+    tops = np.maximum.accumulate(ends)
+    apart = np.concatenate(([True], begins[1:] >= tops[:-1]))
+    at = np.flatnonzero(apart)  # clusters: records that overlap
+    cluster_begin, cluster_end = begins[at], np.append(tops[at[1:] - 1], tops[-1])
+    sound = np.diff(np.append(at, len(begins))) == 1
+    sound &= (cluster_begin >= first) & (cluster_end <= end)
+    joined = sound[1:] & sound[:-1] & (cluster_begin[1:] == cluster_end[:-1])
+    heads = np.flatnonzero(np.concatenate(([True], ~joined)))
+    tails = np.append(heads[1:] - 1, len(at) - 1)
+    for head, tail in zip(heads.tolist(), tails.tolist(), strict=True):
+        yield (
+            max(int(cluster_begin[head]), first),
+            min(int(cluster_end[tail]), end),
+            bool(sound[head]),
+        )

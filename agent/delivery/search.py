@@ -1,0 +1,147 @@
+"""One reading of partitions, from their floors to their watermarks, in turns.
+
+    begin     the partitions that the intents can have reached, from their floors on
+    turn      takes what has come, never waits; over as soon as every byte was found
+    after     `wait_s` from the start of the process: asks for the watermarks anew, reads up to them
+
+Why it may not end sooner while something is missing: the process before this one is dead, and so
+are its connections, but what it had handed to the kernel may still be delivered. Producer ids do
+not fence it off: an id without a transaction is fenced in a partition only by a batch of its next
+epoch there, and that would be the very record which is in question. What bounds it is TCP: a socket
+without a process is tried again 8 times, over at most 103 s (tcp_orphan_retries), then given up. A
+broker that has taken a request's bytes appends them before it answers fetches that came later, or
+dies with them; what it has appended lies below the watermark once that has reached the log's end
+of then. So: `wait_s` after the start nothing new of before it can begin to arrive, and the
+watermark asked for then has passed what did. If all of this fails, a batch that comes still later
+is a repeat of records with the same origin, partition and time wherever the bytes were sent again,
+and every reader drops it; of bytes that were declared lost the audit shows more than was counted.
+
+With brokers away it waits: nothing is decided. Where a log does not hold what lies between the
+floor and its start any more (expired, cut off, damaged, or not allowed to be read), what was not
+found may have been there: such a hole is named, and what is missing is uncertain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent.delivery.intents import Intent
+from agent.delivery.read_back import Fate, Found, Rows, divide
+from skidway.kafka.types import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """What cannot be known of a partition. is_over: nothing more will be read of it."""
+
+    tp: TopicPartition
+    reason: str
+    is_over: bool
+
+
+class Logs(Protocol):
+    """What is asked of the cluster. No method waits for long."""
+
+    def begin(self, floors: Mapping[TopicPartition, int]) -> None:
+        """Reads these partitions from these offsets on, and no others."""
+        ...
+
+    def poll(self) -> Sequence[Rows | Hole]:
+        """What has come, in the order of offsets; a bounded number of bytes."""
+        ...
+
+    def ask_anew(self) -> None:
+        """Forgets how far the partitions went."""
+        ...
+
+    def read_up(self) -> set[TopicPartition]:
+        """Partitions read up to a watermark that was told since they were asked anew."""
+        ...
+
+    def end(self) -> None:
+        """Reads nothing any more."""
+        ...
+
+
+class Search:
+    """Owns what is known of some intents, from the first record read to the last of them decided.
+
+    intents: in the order of their promises, those of a file following each other.
+    """
+
+    def __init__(
+        self,
+        logs: Logs,
+        agent: int,
+        intents: Sequence[Intent],
+        floors: Mapping[TopicPartition, int],
+        now: float,
+    ) -> None:
+        self.intents = list(intents)
+        self.found = Found(agent, intents)
+        self.holes: dict[TopicPartition, str] = {}
+        self.is_over = False
+        self.has_news = True
+        self.heard_at = now
+        self._logs = logs
+        self._open = set(floors)
+        self._asked_anew = False
+        self._bytes = sum(intent.length for intent in intents)
+        self._looked_at_bytes = -1
+        logs.begin(floors)
+
+    @property
+    def waits_for(self) -> list[TopicPartition]:
+        """The partitions that are not read up."""
+        return sorted(self._open - self._logs.read_up())
+
+    def knows(self, reach: Collection[TopicPartition]) -> bool:
+        """Whether all is known of these partitions, though others may not come."""
+        open_ = self._open.intersection(reach)
+        return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
+
+    def turn(self, now: float, *, is_past: bool) -> None:
+        """Takes what has come. is_past: nothing new of before the start can arrive any more."""
+        if self.is_over:
+            return
+        news = self._logs.poll()
+        self.has_news = bool(news)
+        for each in news:
+            if isinstance(each, Rows):
+                self.found.add(each)
+            else:
+                self.holes.setdefault(each.tp, each.reason)
+                if each.is_over:
+                    self._open.discard(each.tp)
+        if news or self._open <= self._logs.read_up():
+            self.heard_at = now
+        if self._has_all() or (is_past and self._is_read_up()):
+            self.is_over = True
+            self._logs.end()
+
+    def _is_read_up(self) -> bool:
+        if not self._asked_anew:
+            self._asked_anew = True
+            self._logs.ask_anew()
+            return not self._open
+        return self._open <= self._logs.read_up()
+
+    def _has_all(self) -> bool:
+        """Whether every byte was found; worked out only when there can be enough of them."""
+        if self.found.bytes < self._bytes or self.found.bytes == self._looked_at_bytes:
+            return False
+        self._looked_at_bytes = self.found.bytes
+        files = {intent.file for intent in self.intents}
+        records = {file: self.found.records(file) for file in files}
+        return all(
+            part.fate is Fate.ARRIVED
+            for intent in self.intents
+            for part in divide(intent, records[intent.file])
+        )
+
+
+def hole_of(holes: Mapping[TopicPartition, str], reach: Iterable[TopicPartition]) -> str | None:
+    """Why it is not known what some partitions had; None if it is."""
+    return next((holes[tp] for tp in sorted(reach) if tp in holes), None)

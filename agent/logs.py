@@ -1,0 +1,100 @@
+"""The partitions' logs, as far as reading back needs them, over a fetcher (I/O)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from agent.delivery.read_back import Rows
+from agent.delivery.search import Hole
+from skidway.errors import SkidwayError, Unreachable
+from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.client import EARLIEST, Client, Fetcher
+from skidway.kafka.columns import decode_headers
+from skidway.kafka.errors import KafkaError, OffsetOutOfRange
+from skidway.kafka.types import TopicPartition
+
+RESPONSE_BYTES = 1 << 20
+"""Of one answer: what a turn decodes, for each leader."""
+
+
+class FetchedLogs:
+    """Implements `agent.delivery.search.Logs`. Its bytes flow while the producer waits."""
+
+    def __init__(self, sending: Client, asking: Client) -> None:
+        """sending: the producer's client; asking: one that gives up soon."""
+        self._fetcher = Fetcher(sending, max_bytes=RESPONSE_BYTES)
+        self._asking = asking
+
+    def begin(self, floors: Mapping[TopicPartition, int]) -> None:
+        """Reads these partitions from these offsets on, and no others."""
+        self.end()
+        for tp, floor in floors.items():
+            self._fetcher.seek(tp, floor)
+
+    def poll(self) -> Sequence[Rows | Hole]:
+        """What has come."""
+        news: list[Rows | Hole] = []
+        try:
+            fetched = self._fetcher.poll(0)
+        except OffsetOutOfRange as error:
+            return self._out_of_range(error)
+        except (KafkaError, CorruptBatch) as error:
+            stopped = self._fetcher.stopped
+            assert stopped is not None
+            self._fetcher.remove(stopped)
+            return [Hole(stopped, f"the log cannot be read: {error}", is_over=True)]
+        for part in fetched:
+            for raw in part.batches:
+                news += _rows(part.tp, raw)
+        return news
+
+    def ask_anew(self) -> None:
+        """Forgets how far the partitions went."""
+        for tp, position in list(self._fetcher.positions.items()):
+            self._go_on(tp, position)
+
+    def read_up(self) -> set[TopicPartition]:
+        """Partitions read up to a watermark that was told since they were asked anew."""
+        told = self._fetcher.high_watermarks
+        positions = self._fetcher.positions
+        return {tp for tp, at in positions.items() if tp in told and at >= told[tp]}
+
+    def end(self) -> None:
+        """Reads nothing any more."""
+        for tp in list(self._fetcher.positions):
+            self._fetcher.remove(tp)
+
+    def _go_on(self, tp: TopicPartition, offset: int) -> None:
+        self._fetcher.remove(tp)  # with its watermark; an answer under way is passed over
+        self._fetcher.seek(tp, offset)
+
+    def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
+        """The log begins behind the floor, or ends before it."""
+        start = error.log_start_offset
+        if start < 0:  # some brokers do not say it
+            try:
+                start = self._asking.list_offsets({error.tp: EARLIEST})[error.tp].offset
+            except (Unreachable, KafkaError):
+                self._go_on(error.tp, error.requested)  # it will say the same again
+                return []
+        if start > error.requested:
+            self._go_on(error.tp, start)
+            reason = f"{error.tp} begins at offset {start}: those from {error.requested} expired"
+            return [Hole(error.tp, reason, is_over=False)]
+        self._fetcher.remove(error.tp)
+        reason = f"{error.tp} ends before offset {error.requested}, which was acknowledged"
+        return [Hole(error.tp, reason, is_over=True)]
+
+
+def _rows(tp: TopicPartition, raw: memoryview) -> list[Rows | Hole]:
+    try:
+        _, times, origins, has_origin = decode_headers(raw)
+    except SkidwayError as error:
+        return [Hole(tp, f"a batch of {tp} cannot be read: {error}", is_over=False)]
+    if origins is None or not has_origin.any():
+        return []
+    rows = np.flatnonzero(has_origin)
+    columns = (origins.agent, origins.file, origins.first, origins.length, times)
+    return [Rows(tp, *(column[rows] for column in columns))]

@@ -1,0 +1,198 @@
+"""An agent killed with batches on their way, and begun again as another version of the program.
+
+Both versions are real trees: this one, and a copy whose PRESS_VERSION is another. A proxy before
+the broker decides which batches the broker has without the agent's knowledge, and which not.
+"""
+
+import collections
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from support.agent_process import AgentProcess, records
+from support.brokers import SkidwayBroker
+from support.ports import free_port
+from support.processes import eventually
+from support.proxy import Fault, Intervention, Proxy, produces
+
+pytestmark = pytest.mark.crash
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = ("skidway", "schemas", "audit", "agent", "broker", "loader")
+HERE, THERE = "PRESS_VERSION: Final = 1\n", "PRESS_VERSION: Final = 2\n"
+WAIT_MS = 4_000
+FILES = ("a.log", "b.log", "c.log", "d.log")
+
+Make = Callable[..., AgentProcess]
+
+
+@pytest.fixture
+def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
+    """Between agents and the broker, which is told of it before it starts."""
+    made = Proxy(free_port(), own_broker.port)
+    own_broker.settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{made.port}"
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def upgraded(tmp_path: Path) -> Path:
+    """The tree of a version that makes other records of the same lines, as it says."""
+    tree = tmp_path / "upgraded"
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    recipe = tree / "agent" / "delivery" / "recipe.py"
+    text = recipe.read_text()
+    assert HERE in text
+    recipe.write_text(text.replace(HERE, THERE))
+    question = "from agent.delivery.recipe import program_version; print(program_version())"
+    env = {**os.environ, "PYTHONPATH": str(tree)}
+    command = [sys.executable, "-c", question]
+    said = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=True)
+    assert "press-2" in said.stdout
+    return tree
+
+
+class Logs:
+    """Files of lines that are all different."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.written: list[str] = []
+
+    def write(self, count: int, *names: str) -> None:
+        for name in names or FILES:
+            with (self.folder / name).open("a") as out:
+                for _ in range(count):
+                    line = f"{name} {len(self.written):06}"
+                    self.written.append(line)
+                    out.write(line + "\n")
+
+    def sizes(self) -> dict[Path, int]:
+        return {path: path.stat().st_size for path in self.folder.iterdir()}
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Logs:
+    return Logs(tmp_path / "log")
+
+
+def killed_on_the_way(
+    agent: Make, logs: Logs, proxy: Proxy, broker: SkidwayBroker, *, holds: bool = True
+) -> tuple[AgentProcess, Intervention]:
+    """(an agent killed while the broker has batches of which it does not know, what holds others).
+
+    holds False: the broker has everything.
+    """
+    process = agent({"topic": "logs", "paths": [str(logs.folder / "*")]})
+    process.settings |= {"topic.partitions": 3, "read.back.wait.ms": WAIT_MS}
+    logs.write(500)
+    process.start()
+    eventually(lambda: process.settled(logs.sizes()), what="the first lines")
+    arrived = proxy.inject(Fault.HOLD_ANSWER, produces("logs"), times=1)
+    logs.write(300, "a.log", "b.log")
+    arrived.wait_for_hit(within_s=60)
+    on_its_way = arrived
+    if holds:
+        on_its_way = proxy.inject(Fault.HOLD_REQUEST, produces("logs"))
+    logs.write(400)
+    if holds:
+        on_its_way.wait_for_hit(within_s=60)
+    else:
+        size = len(logs.written)
+        eventually(lambda: len(list(records(broker.address, "logs"))) == size, what="all there")
+    process.program.kill()
+    if holds:
+        arrived.drop()
+    return process, on_its_way
+
+
+def is_reading_back(process: AgentProcess) -> bool:
+    return bool(process.health().get("reading_back", {}).get("partitions"))
+
+
+def check_each_once(logs: Logs, broker: SkidwayBroker) -> None:
+    """Every line is in the topic, and none was sent twice."""
+    found = collections.Counter(line for _, _, line, _, _ in records(broker.address, "logs"))
+    assert found == collections.Counter(logs.written)
+
+
+def apart(process: AgentProcess, fate: str) -> int:
+    return sum(file[fate] for file in process.ledger())
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("fate", ["never arrived", "arrive late", "arrived"])
+def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
+    proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path, fate: str
+) -> None:
+    """What the broker has is acknowledged as found, the rest is sent: every line once, none twice,
+    no byte set apart, whether batches that were on their way arrive late, or never."""
+    holds = fate != "arrived"
+    process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker, holds=holds)
+    process.tree = upgraded
+    if fate != "arrive late":
+        on_its_way.drop()
+    process.start(ready=False)
+    if fate == "arrive late":
+        eventually(lambda: is_reading_back(process), what="reading back")
+        on_its_way.release()
+    logs.write(100)
+    eventually(lambda: process.settled(logs.sizes()), what="all settled")
+    check_each_once(logs, own_broker)
+    assert (apart(process, "lost"), apart(process, "uncertain")) == (0, 0)
+    eventually(process.healthy, what="well again")
+    assert "reading_back" not in process.health()
+    assert process.program.stop() == 0
+
+
+def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
+    proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
+) -> None:
+    """A file that is deleted between kill and upgrade: its found bytes count, the rest is lost."""
+    process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
+    on_its_way.drop()
+    sizes = logs.sizes()
+    path = logs.folder / "a.log"
+    path.unlink()
+    process.tree = upgraded
+    process.start()
+    eventually(lambda: process.settled(sizes), what="all settled")
+    (file,) = (each for each in process.ledger() if each["path"] == str(path))
+    have = [line for *_, line, _, _ in records(own_broker.address, "logs")]
+    found = sum(len(line) + 1 for line in have if line.startswith("a.log "))
+    assert len(have) == len(set(have))
+    assert found >= 500 * len("a.log 000000\n")
+    assert (file["acknowledged"], file["uncertain"]) == (found, 0)
+    assert file["lost"] == sizes[path] - found
+    assert process.program.stop() == 0
+
+
+def test_without_brokers_nothing_is_decided(
+    proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
+) -> None:
+    """/health is 503 and says which partitions are to be read back; then all lines arrive, once."""
+    process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
+    on_its_way.drop()
+    process.settings["read.back.wait.ms"] = 20_000
+    process.tree = upgraded
+    process.start(ready=False)
+    eventually(lambda: is_reading_back(process), what="reading back")
+    own_broker.program.kill()
+    said = eventually(lambda: process.health().get("troubles"), what="it says what it waits for")
+    assert any("cannot be read back since" in each for each in dict(said).values())  # type: ignore[call-overload]
+    assert process.health()["ok"] is False
+    assert (apart(process, "lost"), apart(process, "uncertain")) == (0, 0)
+    assert apart(process, "pending") > 0
+    own_broker.start()
+    eventually(lambda: process.settled(logs.sizes()), what="all settled")
+    check_each_once(logs, own_broker)
+    assert (apart(process, "lost"), apart(process, "uncertain")) == (0, 0)
+    assert process.program.stop() == 0

@@ -1,0 +1,40 @@
+"""How far partitions have come: offsets that outlive the agent."""
+
+from agent.state.database import State
+from audit.messages import Seal
+from skidway.kafka.types import TopicPartition
+from support.agent_world import World, raw, settings
+
+A = "/log/a.log"
+FIRST, REJECTED = TopicPartition("logs", 0), TopicPartition("logs.rejected", 0)
+
+
+def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
+    """It is there with the position that it belongs to, of the data and of the rejected topic."""
+    world = World(settings(raw()))
+    world.files.append(A, b"1\n2\n\xff\n")
+    world.start()
+    for _ in range(10):
+        world.tick()
+        state = State(world.connection)
+        positions = [file.position for file in state.files()]
+        offsets = state.offsets()
+        assert (positions == [6]) == (offsets == {FIRST: 1, REJECTED: 0})
+    assert offsets == {FIRST: 1, REJECTED: 0}
+    world.files.append(A, b"3\n")
+    world.settle(5)
+    assert State(world.connection).offsets()[FIRST] == 2
+
+
+def test_seals_name_the_offsets_also_after_a_start() -> None:
+    """An agent that has sent nothing since its start knows how far it was."""
+    world = World(settings(raw()))
+    world.files.append(A, b"1\n2\n")
+    world.start()
+    world.settle(5)
+    assert world.of(Seal)[-1].topics[0].offsets == ((0, 1),)
+    world.kill()
+    world.published.clear()
+    world.start()
+    world.settle(5)
+    assert {seal.topics[0].offsets for seal in world.of(Seal)} == {((0, 1),)}

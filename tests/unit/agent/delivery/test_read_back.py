@@ -1,0 +1,102 @@
+"""What was found in partitions, and the parts of an intent that follow from it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from agent.delivery import read_back
+from agent.delivery.intents import Intent
+from agent.delivery.read_back import Fate, Found, Rows, divide, outcome_of, reach
+from skidway.kafka.types import TopicPartition
+from support.agent_press import AGENT, DATA, REJECTED, press, reading, recipe, records, regex
+
+P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
+FILE = 5
+INTENT = Intent(1, FILE, 100, 200, 0, 0, b"")
+
+
+def rows(
+    tp: TopicPartition, *ranges: tuple[int, int], agent: int = AGENT, file: int = FILE
+) -> Rows:
+    first = np.array([begin for begin, _ in ranges], np.int64)
+    length = np.array([end - begin for begin, end in ranges], np.int64)
+    same = np.ones(len(ranges), np.int64)
+    return Rows(tp, same * agent, same * file, first, length, same * 1_000)
+
+
+def parts(*found: Rows) -> list[tuple[int, int, Fate]]:
+    made = Found(AGENT, [INTENT])
+    for each in found:
+        made.add(each)
+    return [(p.first, p.end, p.fate) for p in divide(INTENT, made.records(FILE))]
+
+
+def test_ranges_are_divided_into_what_arrived_and_what_is_missing() -> None:
+    """Neighbours join, whatever their partitions; others' and older records are passed over."""
+    assert parts() == [(100, 200, Fate.MISSING)]
+    assert parts(rows(P, (100, 150)), rows(Q, (150, 200))) == [(100, 200, Fate.ARRIVED)]
+    assert parts(
+        rows(P, (80, 100), (110, 120), (120, 130)),
+        rows(Q, (190, 200), (200, 230)),
+        rows(P, (150, 160), agent=1),
+        rows(P, (150, 160), file=6),
+    ) == [
+        (100, 110, Fate.MISSING),
+        (110, 130, Fate.ARRIVED),
+        (130, 190, Fate.MISSING),
+        (190, 200, Fate.ARRIVED),
+    ]
+
+
+def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Equal ones in a partition, also where the first copy begins in the middle; memory is bounded
+    by what is distinct."""
+    monkeypatch.setattr(read_back, "ROWS_MIN", 4)
+    copies = [rows(P, (150, 200))] + [rows(P, (100, 150), (150, 200)) for _ in range(20)]
+    made = Found(AGENT, [INTENT])
+    for each in copies:
+        made.add(each)
+    assert len(made.records(FILE).first) == 2
+    assert sum(len(piece[0]) for piece in made._rows[FILE][P]) <= 8
+    assert parts(*copies) == [(100, 200, Fate.ARRIVED)]
+
+
+def test_records_that_overlap_are_doubtful() -> None:
+    """Made in two ways, or in two partitions: readers count both."""
+    doubtful = [(100, 120, Fate.MISSING), (120, 160, Fate.DOUBTFUL), (160, 200, Fate.MISSING)]
+    assert parts(rows(P, (120, 140), (130, 160))) == doubtful
+    assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful
+    assert parts(rows(P, (180, 220)))[1] == (180, 200, Fate.DOUBTFUL)
+
+
+@pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
+def test_every_record_lies_in_reach(partitioning: str) -> None:
+    """Whatever a line says, and wherever it begins."""
+    key = "line" if partitioning == "key" else None
+    made = recipe(partitions=4, partitioning=partitioning, key=key, **regex("(?P<line>[^x].*)"))
+    data = b"".join(b"%s%d\n" % (b"x" if i % 7 == 0 else b"a", i) for i in range(400))
+    for first in (0, (1 << 20) - 500, 7 << 20):
+        one = reading(data, first=first)
+        batches = press(made, one).batches
+        assert {batch.tp for batch in batches} <= reach(made, one.intent)
+
+
+def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
+    """Counts, bytes and checksums of a pressed intent and of its records in the logs are equal."""
+    made = recipe(**regex("(?P<line>[^x].*)"))
+    one = reading(b"a1\nx2\na3\nx4\n")
+    pressed = press(made, one)
+    found = Found(AGENT, [one.intent])
+    for topic in ("logs", "logs.rejected"):
+        ranges = [(r.first, r.end) for r in records(pressed, topic)]
+        times = np.array([r.timestamp for r in records(pressed, topic)], np.int64)
+        each = rows(TopicPartition(topic, 0), *ranges)
+        found.add(Rows(each.tp, each.agent, each.file, each.first, each.length, times))
+    (expected,) = pressed.outcomes
+    got = outcome_of(found.records(FILE), AGENT, FILE, (DATA, REJECTED), 60_000)
+    assert (got.delivered_bytes, got.rejected_bytes) == (6, 6)
+    assert (got.delivered_bytes, got.rejected_bytes) == (
+        expected.delivered_bytes, expected.rejected_bytes
+    )  # fmt: skip
+    assert dict(got.counts.items()) == dict(expected.counts.items())
