@@ -84,8 +84,8 @@ class Findings:
 class Known(Protocol):
     """What the tracker knows of files."""
 
-    def knows(self, key: FileKey) -> bool:
-        """Whether a file that was not deleted has this key."""
+    def knows(self, found: Found) -> bool:
+        """Whether it is a known file that was not deleted."""
         ...
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
@@ -248,9 +248,9 @@ class Rotations:
             by_directory[directory][found.path] = found
             self._add_view(views[directory], directory, found)
         for directory, place in self._places.items():
-            for before in (*place.lay.values(), *place.anchors.values()):
-                if before.path not in lay and is_meant(before.path, sources):
-                    self._add_view(views[directory], directory, before)
+            for path, before in {**place.anchors, **place.lay}.items():
+                if path not in lay and is_meant(path, sources):
+                    self._add_view(views[directory], directory, before._replace(path=path))
         for root in {each.root for x in sources for each in x.patterns if not each.is_deep}:
             directory = self._directories.resolve(root)
             by_directory.setdefault(directory, {})
@@ -383,7 +383,7 @@ class Rotations:
             if found is None or self._is_left_alone(look, base, index, name, found):
                 continue
             if member.plain is None:
-                if not self._known.knows(found.key):
+                if not self._known.knows(found):
                     fresh.append(found)
                 look.moment.findings.generations.append((found, index, base))
             elif not self._is_other_shape(look, member.plain, found):
@@ -471,7 +471,7 @@ class Rotations:
     def _stray_at(self, look: _Look, base: str, index: int, path: str) -> Found | None:
         """What lies at a path, if nobody knows it and it was made since the last look."""
         found = self._host.look(path)
-        if found is None or self._known.knows(found.key):
+        if found is None or self._known.knows(found):
             return None
         if not is_stray(path, base, look.moment.sources[index]):
             return None

@@ -104,6 +104,7 @@ class Tracker:
         self.sources = list(sources)
         self._host_name = host_name
         self._by_key: dict[FileKey, TrackedFile] = {}
+        self._copies: dict[FileKey, Found] = {}  # left alone, as they were then
         self._born_at: dict[str, list[TrackedFile]] = {}  # path: the newest of them
         self._directories = Directories(host)
         self._rotations = Rotations(host, self._directories, self)
@@ -235,7 +236,8 @@ class Tracker:
         self._linked = linked
         self._look_for_generations(lay, dead, now, now_ms)
         for tracked in list(self.files.values()):
-            if tracked.state is FileState.OPEN and tracked.birth.key not in found_keys:
+            is_found = tracked.birth.key in found_keys and self._is_newest(tracked)
+            if tracked.state is FileState.OPEN and not is_found:
                 self._miss(tracked, now)
         self._look_at_ended(found_keys, now)
         if now >= self._forget_at:
@@ -292,7 +294,7 @@ class Tracker:
         answer = self._compare(tracked, found, index, base)
         if answer is None or (tracked.state is not FileState.OPEN and not found.size):
             return
-        if answer is not Answer.SAME and not tracked.is_replaying:
+        if answer is not Answer.SAME:
             self._see_another(tracked, found, index, answer, now, base)
         elif tracked.is_replaying:
             # What was promised is looked at first: it proves bytes that the marks do not yet.
@@ -308,18 +310,21 @@ class Tracker:
 
     def _see_generation(self, found: Found, index: int, base: str, now: float) -> None:
         """One that no pattern leads to; it may be a copy."""
-        if self.knows(found.key) or not self._see_copy(found, index, base, now):
+        if self.knows(found) or not self._see_copy(found, index, base, now):
             self._see(found, index, now, base)
-            if not self.knows(found.key):
+            if not self.knows(found):
                 self._rotations.wait_for(found, index, base, now)
 
     def _see_copy(self, found: Found, index: int, base: str, now: float) -> bool:
         """Whether it is a copy, of which only what the original had unread is read."""
+        if self._copies.get(found.key) == found:
+            return True
         original, answer = self._original_of(found, base)
         if original is None:
             return False
         length = original.length or 0
         if answer is Answer.SAME and (original.length is None or found.size <= length):
+            self._copies[found.key] = found
             return True
         handle = self._open(found, index)
         if handle is None:
@@ -331,12 +336,12 @@ class Tracker:
             return True
         new = self._give_birth(found, index, handle, Mark(0, 0), (), original, now, base)
         if new is not None:
-            self._may_double(new, 0, min(found.size, original.size), original)
+            self._may_double(new, 0, found.size, original)
         return True
 
     def is_copy(self, found: Found, base: str) -> bool:
         """Whether it is a copy of a file that is read where it lies, or was read."""
-        if self.knows(found.key) or not found.size:
+        if self.knows(found) or not found.size:
             return False
         original, answer = self._original_of(found, base)
         if original is None or answer is not Answer.SAME:
@@ -345,7 +350,7 @@ class Tracker:
 
     def is_rest(self, found: Found, base: str) -> bool:
         """Whether it is a copy that has more of the bytes that were truncated at a path."""
-        if self.knows(found.key) or not found.size:
+        if self.knows(found) or not found.size:
             return False
         original, _ = self._original_of(found, base)
         return original is not None and found.size > (original.length or found.size)
@@ -430,10 +435,12 @@ class Tracker:
             return base == tracked.meant
         above, name = os.path.split(tracked.meant)
         now_above, now_name = os.path.split(found.path)
-        said = generation(now_name)
-        if said is None or name not in said.bases or above != now_above:
+        said, before = generation(now_name), generation(name)
+        if said is None or above != now_above:
             return False
-        return now_name[len(os.path.splitext(name)[0])] in "-_."  # `run2.log` is another run
+        bases = {name, *(() if before is None else before.bases)}.intersection(said.bases)
+        # `run2.log` is another run, no generation of `run.log`
+        return any(now_name[len(os.path.splitext(base)[0])] in "-_." for base in bases)
 
     def _see_another(
         self,
@@ -445,7 +452,7 @@ class Tracker:
         base: str | None,
     ) -> None:
         """Its inode is another file's now, or nobody knows: that one is read from its start."""
-        if old.state is FileState.OPEN:
+        if old.state is FileState.OPEN and not old.is_replaying:
             self._vanish(old, VANISHED)
         self._reborn.add(found.path)
         handle = self._open(found, index) if found.size else None
@@ -647,7 +654,15 @@ class Tracker:
             path = self.where(tracked.birth.key) or None
         if path is None and not is_held:
             path = self._host.find(directory, tracked.birth.key)
+        found = None if path is None else self._host.look(path)
+        if found is not None and self._is_reborn(tracked, found):
+            return None
         return path
+
+    @staticmethod
+    def _is_reborn(tracked: TrackedFile, found: Found) -> bool:
+        births = (tracked.birth.born_ns, found.born_ns)
+        return None not in births and births[0] != births[1]
 
     def _is_hidden(self, location: str) -> bool:
         """Whether it lies in a directory that could not be looked into."""
@@ -781,6 +796,7 @@ class Tracker:
 
     def _forget(self, found: set[FileKey], now: float) -> None:
         """Closed file ids whose bytes are gone from the host."""
+        self._copies = {key: each for key, each in self._copies.items() if key in found}
         for tracked in list(self.files.values()):
             if tracked.state is not FileState.CLOSED:
                 continue
@@ -847,10 +863,12 @@ class Tracker:
         reasons = self.unreadable.setdefault(tracked.birth.topic, {})
         reasons[tracked.meant or tracked.location] = error.strerror or str(error)
 
-    def knows(self, key: FileKey) -> bool:
-        """Whether a file that was not deleted has this key."""
-        tracked = self._by_key.get(key)
-        return tracked is not None and not tracked.is_deleted
+    def knows(self, found: Found) -> bool:
+        """Whether it is a known file that was not deleted."""
+        tracked = self._by_key.get(found.key)
+        if tracked is None or tracked.is_deleted:
+            return False
+        return tracked.birth.born_ns == found.born_ns
 
     def where(self, key: FileKey) -> str:
         """Where a known file lies, though that may be another directory; "" if nobody knows."""

@@ -84,7 +84,7 @@ class Host:
 
     def rotate(self) -> None:
         if self.path not in self.world.files.by_path:
-            return None
+            return
         if self.scheme in ("numbers", "glob"):
             self.shift()
         name = {
@@ -98,9 +98,10 @@ class Host:
             "copytruncate": "",
         }[self.scheme]
         if not name:
-            return self.copytruncate()
-        self.world.files.rename(self.path, name)
-        self.say(f"rename to {name}")
+            self.copytruncate()
+        else:
+            self.world.files.rename(self.path, name)
+            self.say(f"rename to {name}")
 
     def shift(self) -> None:
         files = self.world.files
@@ -314,7 +315,7 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
 
 @pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
 def test_copies_are_known_or_declared(scheme: str, seeds: Seeds) -> None:
-    """A copy of what is read where it lies, or was: not read, or its bytes are named as doubtful."""
+    """A copy of what is read where it lies, or was: not read, or its bytes are in doubt by name."""
     for seed in seeds(range(3_000, 3_020)):
         run(seed, scheme, "delete", "copies")
 

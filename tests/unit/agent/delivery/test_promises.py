@@ -30,14 +30,14 @@ def world() -> World:
 
 @pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
-    """One byte of another kind, in its head or behind it: the promise is uncertain by name, and
-    nothing is sent under the old origin."""
+    """One byte of another kind, in its head or behind it: no broker has the line, so it is lost by
+    name, and nothing is sent under the old origin."""
     (old,) = (intent.file for intent in State(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()
     world.settle()
     losses = [loss for delta in world.of(Delta) for loss in delta.losses]
-    assert (old, 0, SIZE, Certainty.UNCERTAIN) in [
+    assert (old, 0, SIZE, Certainty.LOST) in [
         (loss.file, loss.first, loss.end, loss.certainty) for loss in losses
     ]
     assert old not in [row["file"] for row in rejected_rows(world.brokers)]
