@@ -104,6 +104,7 @@ class Tracker:
         self.sources = list(sources)
         self._host_name = host_name
         self._by_key: dict[FileKey, TrackedFile] = {}
+        self._unopened: dict[FileKey, Found] = {}  # new ones that could not be read, as last seen
         self._copies: dict[FileKey, Found] = {}  # left alone, as they were then
         self._born_at: dict[str, list[TrackedFile]] = {}  # path: the newest of them
         self._directories = Directories(host)
@@ -278,6 +279,7 @@ class Tracker:
 
     def _see(self, found: Found, index: int, now: float, base: str | None = None) -> None:
         """base: the meant path that it was rotated from, if no pattern leads to it."""
+        self._mind_unopened(found, index)
         tracked = self._by_key.get(found.key)
         if tracked is None:
             if base is None and any(
@@ -401,6 +403,18 @@ class Tracker:
     def _may_double(self, new: TrackedFile, first: int, end: int, old: TrackedFile) -> None:
         reason = f"these bytes may have been delivered as those of file {old.file} too"
         self.news.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
+
+    def _mind_unopened(self, found: Found, index: int) -> None:
+        """Bytes that nobody could read may be gone before they can be."""
+        before = self._unopened.get(found.key)
+        if before is None or before.born_ns != found.born_ns or found.size >= before.size:
+            return
+        self._unopened[found.key] = found
+        self._truncated.add(found.path)
+        topic, topic_id = self._topic(index)
+        self.doubts[topic] += 1
+        reason = f"it was cut to {found.size} bytes before it could be read"
+        self.news.unseen.append(Unseen(topic, topic_id, found.path, reason))
 
     def _is_unchanged(self, tracked: TrackedFile, found: Found) -> bool:
         """A finished file as it was left."""
@@ -797,6 +811,7 @@ class Tracker:
     def _forget(self, found: set[FileKey], now: float) -> None:
         """Closed file ids whose bytes are gone from the host."""
         self._copies = {key: each for key, each in self._copies.items() if key in found}
+        self._unopened = {key: each for key, each in self._unopened.items() if key in found}
         for tracked in list(self.files.values()):
             if tracked.state is not FileState.CLOSED:
                 continue
@@ -851,7 +866,9 @@ class Tracker:
                 raise FileNotFoundError(errno.ENOENT, "it went away while it was looked at")
         except OSError as error:
             self._cannot_read(index, found.path, error)
+            self._unopened[found.key] = found
             return None
+        self._unopened.pop(found.key, None)
         return handle
 
     def _cannot_read(self, index: int, path: str, error: OSError) -> None:
