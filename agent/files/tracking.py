@@ -93,6 +93,10 @@ class News:
     forgotten: list[int] = field(default_factory=list)
 
 
+_Content = tuple[int | None, int, int]
+"""What does not change while a file is left as it is: birth (ns), size, time of change (ns)."""
+
+
 class Tracker:
     """Owns every TrackedFile. No method waits; I/O is that of `Host` and short."""
 
@@ -105,7 +109,7 @@ class Tracker:
         self._host_name = host_name
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._unopened: dict[FileKey, Found] = {}  # new ones that could not be read, as last seen
-        self._copies: dict[FileKey, Found] = {}  # left alone, as they were then
+        self._copies: dict[FileKey, _Content] = {}  # left alone, as they were then
         self._born_at: dict[str, list[TrackedFile]] = {}  # path: the newest of them
         self._directories = Directories(host)
         self._rotations = Rotations(host, self._directories, self)
@@ -294,7 +298,12 @@ class Tracker:
         if tracked.state is not FileState.OPEN and self._is_unchanged(tracked, found):
             return
         answer = self._compare(tracked, found, index, base)
-        if answer is None or (tracked.state is not FileState.OPEN and not found.size):
+        if answer is None:
+            return
+        if tracked.state is not FileState.OPEN and not found.size:
+            if tracked.changed_ns != found.changed_ns:  # written and cut again since
+                tracked.changed_ns = found.changed_ns
+                self._truncated.add(found.path)
             return
         if answer is not Answer.SAME:
             self._see_another(tracked, found, index, answer, now, base)
@@ -319,15 +328,12 @@ class Tracker:
 
     def _see_copy(self, found: Found, index: int, base: str, now: float) -> bool:
         """Whether it is a copy, of which only what the original had unread is read."""
-        if self._copies.get(found.key) == found:
+        if self.is_copy(found, base):
             return True
         original, answer = self._original_of(found, base)
         if original is None:
             return False
         length = original.length or 0
-        if answer is Answer.SAME and (original.length is None or found.size <= length):
-            self._copies[found.key] = found
-            return True
         handle = self._open(found, index)
         if handle is None:
             return False
@@ -345,14 +351,21 @@ class Tracker:
         """Whether it is a copy of a file that is read where it lies, or was read."""
         if self.knows(found) or not found.size:
             return False
+        if self._copies.get(found.key) == _content_of(found):
+            return True
         original, answer = self._original_of(found, base)
         if original is None or answer is not Answer.SAME:
             return False
-        return original.length is None or found.size <= original.length
+        if original.length is not None and found.size > original.length:
+            return False
+        self._copies[found.key] = _content_of(found)
+        return True
 
     def is_rest(self, found: Found, base: str) -> bool:
         """Whether it is a copy that has more of the bytes that were truncated at a path."""
         if self.knows(found) or not found.size:
+            return False
+        if self._copies.get(found.key) == _content_of(found):
             return False
         original, _ = self._original_of(found, base)
         return original is not None and found.size > (original.length or found.size)
@@ -822,6 +835,8 @@ class Tracker:
                     self._look_at_one_ended(tracked, now)
                     continue
                 del self._by_key[tracked.birth.key]
+            elif tracked.file in self._ended_lately:
+                continue  # a copy of it may come to light
             del self.files[tracked.file]
             for path in self._origins(tracked):
                 others = [each for each in self._born_at.pop(path, ()) if each is not tracked]
@@ -928,6 +943,10 @@ class Tracker:
 
     def _topic(self, index: int) -> tuple[str, str]:
         return self.sources[index].topic, self.sources[index].topic_id
+
+
+def _content_of(found: Found) -> _Content:
+    return found.born_ns, found.size, found.changed_ns
 
 
 def _by_age(generation_: tuple[Found, int, str]) -> int:

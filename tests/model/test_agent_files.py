@@ -306,7 +306,7 @@ def run(seed: int, scheme: str, *faults: str) -> None:
         raise AssertionError(f"seed {seed}, {scheme}, {faults}: {error}\n{trace}") from error
 
 
-@pytest.mark.parametrize("scheme", RENAMES)
+@pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
 def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
     """Every line arrives once, and nothing is declared, whoever rotates and whenever it is away."""
     for seed in seeds(range(20)):
