@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from agent import identity
 from agent.delivery.intents import GIVEN_UP, Intent
-from agent.files.host import Host, OperatingSystem
+from agent.files.host import Host, OperatingSystem, shown
 from agent.files.tracked import FileState, TrackedFile
-from agent.files.tracking import shown
 from agent.state.changes import Changes
 from agent.state.database import DATABASE, State, open_state
 from skidway.errors import StateRefused

@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from agent.accounts import sealing
 from agent.accounts.sealing import Noted
+from agent.files.host import shown
 from agent.files.tracked import FileState, TrackedFile
-from agent.files.tracking import shown
 from agent.state.changes import LastWord
 
 

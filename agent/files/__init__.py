@@ -11,6 +11,7 @@ same_file   from evidence to the answer: the same file, another one, or nobody k
 likeness    gathers that evidence: looks at what lies at a path now
 rotations   files that were rotated away before anybody looked, directory by directory
 watching    events of the operating system, which only make it faster
+copies      of logs: left alone, or read from where their original was cut
 tracked     one file id and everything known about it
 tracking    from what was found to file ids: new, renamed, rotated, replaced, copied, gone
 handles     open files, bounded

@@ -208,6 +208,11 @@ class OperatingSystem:
         return os.path.realpath(directory)
 
 
+def shown(path: str) -> str:
+    """A path as text for people: bytes that are no UTF-8 are escaped."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
 def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str]:
     for entry in entries:
         if _signed(entry.inode()) == inode:

@@ -21,25 +21,24 @@ from __future__ import annotations
 import errno
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent import identity
+from agent.files.copies import Copies, bases_of
 from agent.files.directories import Directories
 from agent.files.generations import generation
 from agent.files.handles import Handles, Moved
-from agent.files.host import FileKey, Found, Handle, Host, Status
+from agent.files.host import FileKey, Found, Handle, Host, Status, shown
 from agent.files.kin import is_meant, source_of
 from agent.files.likeness import (
     begins_like,
     compare,
-    has_bytes_of,
-    is_beginning_of,
     open_at,
     renumbered,
 )
 from agent.files.rotations import Rotations, Unseen
-from agent.files.same_file import Answer, copied
+from agent.files.same_file import Answer
 from agent.files.tracked import (
     Birth,
     Checkpoint,
@@ -58,9 +57,6 @@ STILL_S = 60.0
 STILL_FACTOR = 10
 """A file that vanished unseen has lost nothing if all of it was acknowledged, and it had stood
 still for so long, and so many times longer than the time in which nobody looked."""
-
-COPIES_MAX = 16
-"""File ids that were born at a path, with which a copy is compared."""
 
 FORGET_AFTER_S = 3600.0
 """How often closed files are looked for; those that are gone are forgotten."""
@@ -93,10 +89,6 @@ class News:
     forgotten: list[int] = field(default_factory=list)
 
 
-_Content = tuple[int | None, int, int]
-"""What does not change while a file is left as it is: birth (ns), size, time of change (ns)."""
-
-
 class Tracker:
     """Owns every TrackedFile. No method waits; I/O is that of `Host` and short."""
 
@@ -109,8 +101,7 @@ class Tracker:
         self._host_name = host_name
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._unopened: dict[FileKey, Found] = {}  # new ones that could not be read, as last seen
-        self._copies: dict[FileKey, _Content] = {}  # left alone, as they were then
-        self._born_at: dict[str, list[TrackedFile]] = {}  # path: the newest of them
+        self._copies = Copies(host)
         self._directories = Directories(host)
         self._rotations = Rotations(host, self._directories, self)
         self._replaced: dict[str, TrackedFile] = {}  # in this look, not held open: path: the old
@@ -153,7 +144,7 @@ class Tracker:
                 tracked.birth = replace(tracked.birth, key=key)
                 self.note(tracked)
             self.files[tracked.file] = tracked
-            self._remember_birth(tracked)
+            self._copies.remember(tracked)
             if tracked.state is FileState.ENDED:
                 self.ended[tracked.file] = tracked
             self._by_key[tracked.birth.key] = tracked  # in the order of their birth
@@ -286,14 +277,7 @@ class Tracker:
         self._mind_unopened(found, index)
         tracked = self._by_key.get(found.key)
         if tracked is None:
-            if base is None and any(
-                self._see_copy(found, index, each, now)
-                for each in (_bases_of(found.path) if found.size else ())
-            ):
-                return
-            handle = self._open(found, index) if found.size else None
-            if handle is not None:
-                self._give_birth(found, index, handle, Mark(0, 0), (), None, now, base)
+            self._see_new(found, index, now, base)
             return
         if tracked.state is not FileState.OPEN and self._is_unchanged(tracked, found):
             return
@@ -304,10 +288,26 @@ class Tracker:
             if tracked.changed_ns != found.changed_ns:  # written and cut again since
                 tracked.changed_ns = found.changed_ns
                 self._truncated.add(found.path)
-            return
-        if answer is not Answer.SAME:
+        elif answer is not Answer.SAME:
             self._see_another(tracked, found, index, answer, now, base)
-        elif tracked.is_replaying:
+        else:
+            self._see_same(tracked, found, index, now, base)
+
+    def _see_new(self, found: Found, index: int, now: float, base: str | None) -> None:
+        if not found.size:
+            return
+        if base is None and any(
+            self._see_copy(found, index, each, now) for each in bases_of(found.path)
+        ):
+            return
+        handle = self._open(found, index)
+        if handle is not None:
+            self._give_birth(found, index, handle, Mark(0, 0), (), None, now, base)
+
+    def _see_same(
+        self, tracked: TrackedFile, found: Found, index: int, now: float, base: str | None
+    ) -> None:
+        if tracked.is_replaying:
             # What was promised is looked at first: it proves bytes that the marks do not yet.
             tracked.location, tracked.source = found.real_path, index
             tracked.size = max(tracked.size, found.size)
@@ -330,7 +330,7 @@ class Tracker:
         """Whether it is a copy, of which only what the original had unread is read."""
         if self.is_copy(found, base):
             return True
-        original, answer = self._original_of(found, base)
+        original, answer = self._copies.original_of(found, base)
         if original is None:
             return False
         length = original.length or 0
@@ -349,50 +349,11 @@ class Tracker:
 
     def is_copy(self, found: Found, base: str) -> bool:
         """Whether it is a copy of a file that is read where it lies, or was read."""
-        if self.knows(found) or not found.size:
-            return False
-        if self._copies.get(found.key) == _content_of(found):
-            return True
-        original, answer = self._original_of(found, base)
-        if original is None or answer is not Answer.SAME:
-            return False
-        if original.length is not None and found.size > original.length:
-            return False
-        self._copies[found.key] = _content_of(found)
-        return True
+        return not self.knows(found) and self._copies.is_left_alone(found, base)
 
     def is_rest(self, found: Found, base: str) -> bool:
         """Whether it is a copy that has more of the bytes that were truncated at a path."""
-        if self.knows(found) or not found.size:
-            return False
-        if self._copies.get(found.key) == _content_of(found):
-            return False
-        original, _ = self._original_of(found, base)
-        return original is not None and found.size > (original.length or found.size)
-
-    def _original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
-        """A file that was born at a path and whose bytes the found one has."""
-        there = self._host.look(base)
-        for each in reversed(self._born_at.get(shown(base), [])):
-            if each.birth.key == found.key:
-                continue
-            answer = copied(
-                births=(each.birth.born_ns, found.born_ns),
-                is_in_place=there is not None and there.key == each.birth.key,
-                count=each.promised,
-                beginning=each.birth.fingerprint.length,
-            )
-            try:
-                if answer is not Answer.OTHER and self._is_alike(found, each):
-                    return each, answer
-            except OSError:
-                break  # nobody can know; it is named when it is opened
-        return None, Answer.OTHER
-
-    def _is_alike(self, found: Found, original: TrackedFile) -> bool:
-        if found.size < original.promised:
-            return is_beginning_of(self._host, found, original)
-        return has_bytes_of(self._host, found.real_path, original)
+        return not self.knows(found) and self._copies.is_rest(found, base)
 
     def _has_copy(self, original: TrackedFile) -> bool:
         """Whether a copy of it was found before: this one may be of what came behind it."""
@@ -400,18 +361,6 @@ class Tracker:
             each.birth.predecessor == original.file and each.birth.key != original.birth.key
             for each in self.files.values()
         )
-
-    def _remember_birth(self, tracked: TrackedFile) -> None:
-        for path in self._origins(tracked):
-            born_at = self._born_at.setdefault(path, [])
-            born_at.append(tracked)
-            del born_at[:-COPIES_MAX]
-
-    @staticmethod
-    def _origins(tracked: TrackedFile) -> set[str]:
-        """The paths at which it may have been written, as text."""
-        path = tracked.birth.path
-        return {path, shown(tracked.meant), *_bases_of(path)}
 
     def _may_double(self, new: TrackedFile, first: int, end: int, old: TrackedFile) -> None:
         reason = f"these bytes may have been delivered as those of file {old.file} too"
@@ -641,7 +590,7 @@ class Tracker:
         )
         self._serial += 1
         self.files[tracked.file] = self._by_key[found.key] = tracked
-        self._remember_birth(tracked)
+        self._copies.remember(tracked)
         self._handles.keep(tracked.file, handle)
         self.news.born.append(tracked)
         self.note(tracked)
@@ -756,7 +705,7 @@ class Tracker:
 
         Where rotation was at work since, others may have gone with it.
         """
-        siblings = self._born_at.get(tracked.birth.path, ())
+        siblings = self._copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:
             return False
         seen_ms = self._seen_ms(tracked)
@@ -823,7 +772,7 @@ class Tracker:
 
     def _forget(self, found: set[FileKey], now: float) -> None:
         """Closed file ids whose bytes are gone from the host."""
-        self._copies = {key: each for key, each in self._copies.items() if key in found}
+        self._copies.forget_gone(found)
         self._unopened = {key: each for key, each in self._unopened.items() if key in found}
         for tracked in list(self.files.values()):
             if tracked.state is not FileState.CLOSED:
@@ -838,10 +787,7 @@ class Tracker:
             elif tracked.file in self._ended_lately:
                 continue  # a copy of it may come to light
             del self.files[tracked.file]
-            for path in self._origins(tracked):
-                others = [each for each in self._born_at.pop(path, ()) if each is not tracked]
-                if others:
-                    self._born_at[path] = others
+            self._copies.forget(tracked)
             self.news.forgotten.append(tracked.file)
 
     def _is_newest(self, tracked: TrackedFile) -> bool:
@@ -945,22 +891,10 @@ class Tracker:
         return self.sources[index].topic, self.sources[index].topic_id
 
 
-def _content_of(found: Found) -> _Content:
-    return found.born_ns, found.size, found.changed_ns
-
-
 def _by_age(generation_: tuple[Found, int, str]) -> int:
     """The original comes before its copy."""
     found = generation_[0]
     return found.changed_ns if found.born_ns is None else found.born_ns
-
-
-def _bases_of(path: str) -> Iterator[str]:
-    """The paths of which a name says that it was rotated, or copied, from there."""
-    above, name = os.path.split(path)
-    said = generation(name)
-    for base in () if said is None else said.bases:
-        yield os.path.join(above, base)
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
@@ -980,8 +914,3 @@ def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
             first = replace(first, reason=reason)
         found.append(first)
     return found
-
-
-def shown(path: str) -> str:
-    """A path as text for people: bytes that are no UTF-8 are escaped."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,0 +1,137 @@
+"""Copies of logs: what `copytruncate` or a person makes, under a name that rotation could give.
+
+A file with such a name is compared with those that were born at the path: by what was read of them,
+or, where it is shorter, by its first and last bytes. The copy of a file that is read where it lies
+is left alone, and so is one that has no more than was read. Of one whose original was truncated
+since, the rest is read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from agent import identity
+from agent.files.generations import generation
+from agent.files.host import FileKey, Found, Handle, Host, shown
+from agent.files.likeness import is_beginning_of
+from agent.files.same_file import Answer, copied
+from agent.files.tracked import TrackedFile
+
+ORIGINALS_MAX = 16
+"""File ids that were born at a path, with which a copy is compared."""
+
+_Content = tuple[int | None, int, int]
+"""What does not change while a file is left as it is: birth (ns), size, time of change (ns)."""
+
+
+class Copies:
+    """Owns which files were born at each path, and which ones were left alone as copies."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._born_at: dict[str, list[TrackedFile]] = {}
+        self._left_alone: dict[FileKey, _Content] = {}
+
+    def remember(self, tracked: TrackedFile) -> None:
+        """A file id begins, or is known from before."""
+        for path in _origins(tracked):
+            born_at = self._born_at.setdefault(path, [])
+            born_at.append(tracked)
+            del born_at[:-ORIGINALS_MAX]
+
+    def forget(self, tracked: TrackedFile) -> None:
+        """A file id is no more."""
+        for path in _origins(tracked):
+            others = [each for each in self._born_at.pop(path, ()) if each is not tracked]
+            if others:
+                self._born_at[path] = others
+
+    def forget_gone(self, there: set[FileKey]) -> None:
+        """Of the copies that were left alone only those are known any more."""
+        self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
+
+    def born_at(self, path: str) -> list[TrackedFile]:
+        """The newest file ids that were born at a path (as text), the oldest first."""
+        return self._born_at.get(path, [])
+
+    def is_left_alone(self, found: Found, base: str) -> bool:
+        """Whether it is a copy of the file at a path, and has nothing that is not read there."""
+        if self._is_known(found):
+            return True
+        original, answer = self.original_of(found, base)
+        if original is None or answer is not Answer.SAME:
+            return False
+        if original.length is not None and found.size > original.length:
+            return False
+        self._left_alone[found.key] = _content_of(found)
+        return True
+
+    def is_rest(self, found: Found, base: str) -> bool:
+        """Whether it is a copy that has more of the bytes that were truncated at a path."""
+        if self._is_known(found):
+            return False
+        original, _ = self.original_of(found, base)
+        return original is not None and found.size > (original.length or found.size)
+
+    def original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
+        """A file that was born at a path and whose bytes the found one has; how sure that is."""
+        originals = self._born_at.get(shown(base), []) if found.size else []
+        if not originals:
+            return None, Answer.OTHER
+        there = self._host.look(base)
+        place = None if there is None else there.key
+        try:
+            handle = self._host.open(found.real_path)
+        except OSError:
+            return None, Answer.OTHER  # it is named when it is opened to be read
+        try:
+            return self._compare(handle, found, originals, place)
+        except OSError:
+            return None, Answer.OTHER
+        finally:
+            handle.close()
+
+    def _compare(
+        self, handle: Handle, found: Found, originals: list[TrackedFile], place: FileKey | None
+    ) -> tuple[TrackedFile | None, Answer]:
+        for each in reversed(originals):
+            if each.birth.key == found.key:
+                continue
+            answer = copied(
+                births=(each.birth.born_ns, found.born_ns),
+                is_in_place=place == each.birth.key,
+                count=each.promised,
+                beginning=each.birth.fingerprint.length,
+            )
+            if answer is not Answer.OTHER and self._is_alike(handle, found, each):
+                return each, answer
+        return None, Answer.OTHER
+
+    def _is_alike(self, handle: Handle, found: Found, original: TrackedFile) -> bool:
+        if found.size < original.promised:
+            return is_beginning_of(self._host, found, original)
+        point, print_ = original.last_point, original.birth.fingerprint
+        doubt = identity.doubt(handle.read, found.size, point.position, print_, point.guard)
+        return doubt is None
+
+    def _is_known(self, found: Found) -> bool:
+        return self._left_alone.get(found.key) == _content_of(found)
+
+
+def bases_of(path: str) -> Iterator[str]:
+    """The paths of which a name says that it was rotated, or copied, from there."""
+    above, name = os.path.split(path)
+    said = generation(name)
+    for base in () if said is None else said.bases:
+        yield os.path.join(above, base)
+
+
+def _origins(tracked: TrackedFile) -> set[str]:
+    """The paths at which it may have been written, as text."""
+    path = tracked.birth.path
+    return {path, shown(tracked.meant), *bases_of(path)}
+
+
+def _content_of(found: Found) -> _Content:
+    return found.born_ns, found.size, found.changed_ns

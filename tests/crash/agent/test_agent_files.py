@@ -1,0 +1,138 @@
+"""What hosts do with log files, to a real agent on a real file system."""
+
+from __future__ import annotations
+
+import collections
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.agent_process import AgentProcess, rows
+from support.brokers import SkidwayBroker
+from support.processes import eventually
+
+pytestmark = pytest.mark.crash
+
+Make = Callable[..., AgentProcess]
+
+
+class Writer:
+    """Numbered lines into a file."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    def write(self, path: Path, count: int, first: str = "") -> None:
+        lines = [f"line {len(self.written) + number}" for number in range(count)]
+        self.written += lines
+        with path.open("a") as out:
+            out.write(first + "".join(f"{line}\n" for line in lines))
+
+
+def source(pattern: Path) -> dict[str, Any]:
+    return {"topic": "logs", "paths": [str(pattern)]}
+
+
+def arrived(broker: SkidwayBroker) -> collections.Counter[str]:
+    """How often each line is there; a re-send counts once."""
+    found = {(file, first, line) for line, file, first in rows(broker.address, "logs")}
+    return collections.Counter(line for _, _, line in found)
+
+
+def all_once(broker: SkidwayBroker, writer: Writer) -> None:
+    eventually(
+        lambda: all(arrived(broker)[line] for line in writer.written), what="each line arrives"
+    )
+    assert set(arrived(broker).values()) == {1}
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("how", ["running", "killed"])
+def test_links_as_kubelet_lays_them_out(
+    tmp_path: Path, agent: Make, own_broker: SkidwayBroker, how: str
+) -> None:
+    """containers/web.log leads to pods/0.log: its rotations are found beside the target."""
+    (tmp_path / "containers").mkdir()
+    (tmp_path / "pods").mkdir()
+    target, writer = tmp_path / "pods" / "0.log", Writer()
+    writer.write(target, 100)
+    (tmp_path / "containers" / "web.log").symlink_to(target)
+    process = agent(source(tmp_path / "containers" / "*.log")).start()
+    all_once(own_broker, writer)
+    if how == "killed":
+        process.program.kill()
+    for number in range(3):
+        writer.write(target, 100)
+        target.rename(f"{target}.20261121-07000{number}")
+        writer.write(target, 100)
+    if how == "killed":
+        process.start()
+    all_once(own_broker, writer)
+    assert "set_apart" not in process.program.output()
+    assert "generations_unseen" not in process.program.output()
+
+
+@pytest.mark.parametrize("name", ["app-11-02-2026-{}.log", "app.log.bak{}", "closed-app-{}"])
+def test_rotations_to_any_name_while_the_agent_is_down(
+    tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
+) -> None:
+    """Two of them: the known file and the one that nobody has seen are read to their end."""
+    (tmp_path / "log").mkdir()
+    log, writer = tmp_path / "log" / "app.log", Writer()
+    writer.write(log, 100)
+    process = agent(source(log)).start()
+    all_once(own_broker, writer)
+    process.program.kill()
+    for number in (1, 2):
+        writer.write(log, 100)
+        log.rename(tmp_path / "log" / name.format(number))
+    writer.write(log, 100)
+    process.start()
+    all_once(own_broker, writer)
+    assert "set_apart" not in process.program.output()
+
+
+def test_an_inode_that_is_taken_again(
+    tmp_path: Path, agent: Make, own_broker: SkidwayBroker
+) -> None:
+    """A job's log is deleted, and the next job's, which begins alike, gets its inode on ext4."""
+    (tmp_path / "log").mkdir()
+    run, writer = tmp_path / "log" / "run.log", Writer()
+    beginning = "Starting job\n"
+    writer.write(run, 1, beginning)
+    process = agent(source(tmp_path / "log" / "*.log")).start()
+    all_lines = lambda: all(arrived(own_broker)[line] for line in writer.written)  # noqa: E731
+    eventually(all_lines, what="the first job")
+    for number in range(3):
+        process.program.kill()
+        run.unlink()
+        run = tmp_path / "log" / f"run{number}.log"
+        writer.write(run, 3, beginning)
+        process.start()
+        eventually(all_lines, what="the next job")
+    assert arrived(own_broker)["Starting job"] == 4
+
+
+def test_a_copy_is_no_generation(tmp_path: Path, agent: Make, own_broker: SkidwayBroker) -> None:
+    """copytruncate, with a pattern that means the copies too: each line once."""
+    (tmp_path / "log").mkdir()
+    log, writer = tmp_path / "log" / "app.log", Writer()
+    writer.write(log, 500)
+    process = agent(source(tmp_path / "log" / "app.log*")).start()
+    all_once(own_broker, writer)
+    for how in ("running", "killed"):
+        if how == "killed":
+            process.program.kill()
+        writer.write(log, 500)
+        if (tmp_path / "log" / "app.log.1").exists():
+            (tmp_path / "log" / "app.log.1").rename(tmp_path / "log" / "app.log.2")
+        shutil.copy(log, tmp_path / "log" / "app.log.1")
+        with log.open("r+") as out:
+            out.truncate()
+        writer.write(log, 10)
+        if how == "killed":
+            process.start()
+        all_once(own_broker, writer)
