@@ -108,6 +108,8 @@ class Tracker:
         self._reborn: set[str] = set()
         self._truncated: set[str] = set()
         self._linked: dict[str, str] = {}  # in this look: real path: path of the link
+        self.linked_directories: frozenset[str] = frozenset()
+        """Where files lie to which links lead: nothing tells of them but a watch there."""
         self._forget_at = 0.0
         self._serial = 0
         self.files: dict[int, TrackedFile] = {}
@@ -178,11 +180,6 @@ class Tracker:
         above, name = os.path.split(path)
         return os.path.join(self._host.resolve(above), name)
 
-    @property
-    def linked_directories(self) -> set[str]:
-        """Where files lie to which links lead: nothing tells of them but a watch there."""
-        return {os.path.dirname(path) for path in self._linked}
-
     def take_news(self) -> News:
         """What has changed since the last call."""
         news, self.news = self.news, News()
@@ -230,6 +227,7 @@ class Tracker:
                     found_keys.add(found.key)
                     self._see(found, index, now)
         self._linked = linked
+        self.linked_directories = frozenset(os.path.dirname(path) for path in linked)
         self._look_for_generations(lay, dead, now, now_ms)
         for tracked in list(self.files.values()):
             is_found = tracked.birth.key in found_keys and self._is_newest(tracked)

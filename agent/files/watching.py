@@ -106,7 +106,7 @@ class Watch:
         self._roots: dict[str, bool] = {}
         for pattern in patterns:
             self._roots[pattern.root] = self._roots.get(pattern.root, False) or pattern.is_deep
-        self._linked: set[str] = set()
+        self._asked = self._linked = frozenset[str]()
         self._observer = Observer()
         self._watched: dict[str, ObservedWatch] = {}
         self._window_end = 0.0
@@ -125,9 +125,13 @@ class Watch:
         self._observer.join(5)
         self.inbox.close()
 
-    def follow(self, directories: set[str]) -> None:
-        """Links lead to files in these directories now."""
-        directories = directories - self._roots.keys()
+    def follow(self, directories: frozenset[str]) -> None:
+        """Links lead to files in these directories now; the same object means: as before."""
+        if directories is self._asked:
+            return
+        self._asked = directories
+        roots = {os.path.realpath(root) for root in self._roots}
+        directories = directories - roots
         if directories == self._linked:
             return
         for gone in self._linked - directories:

@@ -58,10 +58,10 @@ def test_directories_that_links_lead_to_are_watched(tmp_path: Path) -> None:
     (tmp_path / "pods").mkdir()
     watch = Watch([Pattern(f"{tmp_path}/links/*.log")])
     watch.start()
-    watch.follow({f"{tmp_path}/pods", f"{tmp_path}/links"})
+    watch.follow(frozenset({f"{tmp_path}/pods", f"{tmp_path}/links"}))
     (tmp_path / "pods" / "0.log").write_text("x\n")
     assert select.select([watch.inbox], [], [], 30)[0]
     assert f"{tmp_path}/pods/0.log" in watch.inbox.take()[0]
-    watch.follow(set())
+    watch.follow(frozenset())
     assert watch._watched.keys() == {f"{tmp_path}/links"}
     watch.stop()
