@@ -177,3 +177,25 @@ def test_one_look_declares_one_loss() -> None:
     (loss,) = losses(world)
     assert loss.end is None
     assert loss.reason.endswith("more files likewise")
+
+
+# --- truncated ----------------------------------------------------------------------------------
+
+
+def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
+    """Seen and not read yet: the file is still longer than what was read of it."""
+    world = World(settings(raw()))
+    world.files.append(RUN, b"1\n2\n")
+    world.start()
+    world.settle()
+    world.producer._room = 0
+    world.files.append(RUN, b"3\n4\n5\n")
+    world.settle(3)
+    world.files.truncate(RUN, 6)
+    world.settle(3)
+    world.producer._room = 1_000
+    world.settle()
+    assert world.values() == ["1", "2", "3"]
+    (loss,) = losses(world)
+    assert (loss.first, loss.end) == (4, None)
+    assert loss.reason == "it was cut to 6 bytes, 10 were there"
