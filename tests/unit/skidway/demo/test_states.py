@@ -42,7 +42,7 @@ def test_bytes_are_those_of_the_topics_that_are_asked_for(tmp_path: Path) -> Non
             values = {"file": number, "topic": topic, "acknowledged": done, "predecessor": None}
             values |= {"predecessor_position": None, "length": None}
             texts = ("topic_id", "host", "path", "state")
-            blobs = ("fingerprint", "location", "marks")
+            blobs = ("fingerprint", "location", "meant", "marks")
             row = [
                 values.get(name, "" if name in texts else b"" if name in blobs else 0)
                 for name in columns
