@@ -157,8 +157,14 @@ class OpenFile:
         os.close(self._descriptor)
 
 
+_BIRTHS_MAX: Final = 100_000
+
+
 class OperatingSystem:
-    """This machine."""
+    """This machine. Owns the times of birth that it was told, as long as nothing changes."""
+
+    def __init__(self) -> None:
+        self._births: dict[FileKey, tuple[int, int | None]] = {}
 
     def open(self, path: str) -> Handle:
         """Opens a regular file for reading."""
@@ -174,14 +180,14 @@ class OperatingSystem:
                 if path in seen:
                     continue
                 seen.add(path)
-                found = _found(path, is_link, resolved, scan)
+                found = self._found(path, is_link, resolved, scan)
                 if found is not None:
                     scan.found.append(found)
         return scan
 
     def look(self, path: str) -> Found | None:
         """The regular file at a path."""
-        return _found(path, os.path.islink(path), {}, Scan())
+        return self._found(path, os.path.islink(path), {}, Scan())
 
     def find(self, directory: str, key: FileKey) -> str | None:
         """Looks for the inode among the directory's entries."""
@@ -207,6 +213,38 @@ class OperatingSystem:
         """Follows every link."""
         return os.path.realpath(directory)
 
+    def _found(
+        self, path: str, is_link: bool, resolved: dict[str, str], scan: Scan
+    ) -> Found | None:
+        """resolved: directories, by the names under which they were found."""
+        try:
+            status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            real_path = _real_path(path, is_link, resolved)
+        except FileNotFoundError:
+            if is_link and os.path.islink(path):
+                scan.unreadable.append((path, "it is a link that leads nowhere"))
+                scan.dead.append(path)
+            return None  # or it went away in between
+        except OSError as error:
+            scan.unreadable.append((path, error.strerror or str(error)))
+            return None
+        key = _key(status)
+        born_ns = self._born_ns(path, key, status)
+        return Found(path, key, status.st_size, status.st_mtime_ns, born_ns, real_path)
+
+    def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
+        """Asked again when the inode has changed: a new file's inode has."""
+        known = self._births.get(key)
+        if known is not None and known[0] == status.st_ctime_ns:
+            return known[1]
+        if len(self._births) >= _BIRTHS_MAX:
+            self._births.clear()
+        born_ns = born_at(path, status.st_ino)
+        self._births[key] = status.st_ctime_ns, born_ns
+        return born_ns
+
 
 def shown(path: str) -> str:
     """A path as text for people: bytes that are no UTF-8 are escaped."""
@@ -219,33 +257,14 @@ def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str
             yield entry.path
 
 
-def _found(path: str, is_link: bool, resolved: dict[str, str], scan: Scan) -> Found | None:
-    """resolved: directories, by the names under which they were found."""
-    try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            return None
-        real_path = _real_path(path, is_link, resolved)
-    except FileNotFoundError:
-        if is_link and os.path.islink(path):
-            scan.unreadable.append((path, "it is a link that leads nowhere"))
-            scan.dead.append(path)
-        return None  # or it went away in between
-    except OSError as error:
-        scan.unreadable.append((path, error.strerror or str(error)))
-        return None
-    born_ns = born_at(path, status.st_ino)
-    return Found(path, _key(status), status.st_size, status.st_mtime_ns, born_ns, real_path)
-
-
 def _real_path(path: str, is_link: bool, resolved: dict[str, str]) -> str:
     if is_link:
         return os.path.realpath(path, strict=True)
-    directory, name = os.path.split(path)
+    directory, _, name = path.rpartition("/")
     real = resolved.get(directory)
     if real is None:
-        real = resolved[directory] = os.path.realpath(directory, strict=True)
-    return os.path.join(real, name)
+        real = resolved[directory] = os.path.realpath(directory or "/", strict=True)
+    return path if real == directory else os.path.join(real, name)
 
 
 def _key(status: os.stat_result) -> FileKey:

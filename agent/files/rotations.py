@@ -242,7 +242,7 @@ class Rotations:
         by_directory: dict[str, dict[str, Found]] = {each: {} for each in self._places}
         views: dict[str, Views] = {each: Views() for each in self._places}
         for found in lay.values():
-            directory = os.path.dirname(found.real_path)
+            directory = found.real_path.rpartition("/")[0] or "/"
             if directory not in by_directory:
                 by_directory[directory], views[directory] = {}, Views()
             by_directory[directory][found.path] = found
@@ -258,7 +258,10 @@ class Rotations:
         return views, by_directory
 
     def _add_view(self, views: Views, directory: str, found: Found) -> None:
-        above, name = found.path.rpartition("/")[0] or "/", os.path.basename(found.path)
+        above, _, name = found.path.rpartition("/")
+        if found.path == found.real_path and above in views.directories:
+            return
+        above = above or "/"
         is_same_name = found.real_path.endswith("/" + name)
         if is_same_name and self._directories.resolve(above) == directory:
             views.add_directory(above)
