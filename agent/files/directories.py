@@ -36,11 +36,8 @@ class Directories:
             found = self._names[directory] = self._host.list(directory)
         return found
 
-    def find(self, directory: str, key: FileKey) -> str | None:
-        """The path of a file among the names of a directory; None if it was not there.
-
-        Raises OSError where that cannot be known. A file may have come or gone since.
-        """
+    def name_of(self, directory: str, inode: int) -> str | None:
+        """A name of an inode in a directory, if it has one there. Raises OSError."""
         by_inode = self._by_inode.get(directory)
         if by_inode is None:
             try:
@@ -48,7 +45,14 @@ class Directories:
             except (FileNotFoundError, NotADirectoryError):
                 names = []
             by_inode = self._by_inode[directory] = {inode: name for name, inode in names}
-        name = by_inode.get(key.inode)
+        return by_inode.get(inode)
+
+    def find(self, directory: str, key: FileKey) -> str | None:
+        """The path of a file among the names of a directory; None if it was not there.
+
+        Raises OSError where that cannot be known. A file may have come or gone since.
+        """
+        name = self.name_of(directory, key.inode)
         if name is None:
             return None
         path = os.path.join(directory, name)

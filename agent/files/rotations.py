@@ -140,7 +140,8 @@ class Moment:
 
 @dataclass(slots=True)
 class _Look:
-    """This look into one directory. before: what lay at each path, or its anchor."""
+    """This look into one directory. before: what lay at each path, or its anchor; names_here: of
+    what the patterns found; others: by directory, what nobody knows."""
 
     directory: str
     place: Place
@@ -150,6 +151,8 @@ class _Look:
     views: Views
     before: dict[str, Found] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
+    names_here: set[str] = field(default_factory=set)
+    others: dict[str, list[Found]] = field(default_factory=dict)
 
 
 class Rotations:
@@ -340,10 +343,10 @@ class Rotations:
 
     def _members(self, look: _Look) -> dict[str, Member]:
         known, sources = look.place.members, look.moment.sources
-        names_here = {os.path.basename(each.real_path) for each in look.here.values()}
+        look.names_here = {os.path.basename(each.real_path) for each in look.here.values()}
         members = {}
         for name, inode in self._directories.names(look.directory):
-            if name in names_here:
+            if name in look.names_here:
                 continue
             before = known.get(name)
             if before is not None:
@@ -449,21 +452,14 @@ class Rotations:
         if before is None and (look.place.looked_ms < 0 or base not in look.here):
             return []
         name = None if before is None else self._name_of(look, before)
-        if name in look.members or (name and _lies_at(look.here, look.directory, name)):
+        if name in look.members or name in look.names_here:
             return []
         away = "" if before is None or name else self._known.where(before.key)
-        directory = os.path.dirname(away) or look.directory
-        try:
-            names = self._directories.names(directory)
-        except OSError:
-            return []
         strays = []
-        for each, _ in names:
-            if each in look.members or _lies_at(look.here, directory, each):
+        for found in self._others(look, os.path.dirname(away) or look.directory):
+            if not self._is_stray(look, base, index, found):
                 continue
-            found = self._stray_at(look, base, index, os.path.join(directory, each))
-            if found is None:
-                continue
+            each = os.path.basename(found.path)
             if each == name or _shares_name(each, base, before):
                 strays.append(found)
             elif name is not None:
@@ -471,15 +467,31 @@ class Rotations:
         look.moment.findings.generations += [(found, index, base) for found in strays]
         return strays
 
-    def _stray_at(self, look: _Look, base: str, index: int, path: str) -> Found | None:
-        """What lies at a path, if nobody knows it and it was made since the last look."""
-        found = self._host.look(path)
-        if found is None or self._known.knows(found):
-            return None
-        if not is_stray(path, base, look.moment.sources[index]):
-            return None
-        is_old = self._is_old(look, base, index, found)
-        return None if is_old or self._known.is_copy(found, base) else found
+    def _others(self, look: _Look, directory: str) -> list[Found]:
+        """What nobody knows in a directory, and no name says whose it is; looked at once a look."""
+        known = look.others.get(directory)
+        if known is not None:
+            return known
+        found = look.others[directory] = []
+        try:
+            names = self._directories.names(directory)
+        except OSError:
+            return found
+        is_here = directory == look.directory
+        for name, _ in names:
+            if is_here and (name in look.members or name in look.names_here):
+                continue
+            path = os.path.join(directory, name)
+            each = None if is_meant(path, look.moment.sources) else self._host.look(path)
+            if each is not None and not self._known.knows(each):
+                found.append(each)
+        return found
+
+    def _is_stray(self, look: _Look, base: str, index: int, found: Found) -> bool:
+        """Whether it may be a generation of the path: it was made since the last look."""
+        if not is_stray(found.path, base, look.moment.sources[index]):
+            return False
+        return not self._is_old(look, base, index, found) and not self._known.is_copy(found, base)
 
     def _is_there(self, look: _Look, before: Found, names: Mapping[str, Member]) -> bool:
         """Whether the file that the last look found is still somewhere, in any shape."""
@@ -495,14 +507,10 @@ class Rotations:
 
     def _name_of(self, look: _Look, before: Found) -> str | None:
         """The name in the directory of what lay at a path."""
-        for name, inode in self._directories.names(look.directory):
-            if inode != before.key.inode:
-                continue
-            found = self._host.look(os.path.join(look.directory, name))
-            births = (before.born_ns, None if found is None else found.born_ns)
-            if None in births or births[0] == births[1]:
-                return name
-        return None
+        name = self._directories.name_of(look.directory, before.key.inode)
+        found = None if name is None else self._host.look(os.path.join(look.directory, name))
+        births = (before.born_ns, None if found is None else found.born_ns)
+        return name if None in births or births[0] == births[1] else None
 
     def _is_other_shape(self, look: _Look, plain: str, found: Found) -> bool:
         """Whether a compressed file is what a known one becomes, or became: it keeps its time."""
@@ -528,11 +536,6 @@ class Rotations:
             elif there.size:
                 del self._waiting[key]
                 moment.findings.generations.append((there, index, base))
-
-
-def _lies_at(here: Mapping[str, Found], directory: str, name: str) -> bool:
-    path = os.path.join(directory, name)
-    return any(found.real_path == path for found in here.values())
 
 
 def _shares_name(name: str, base: str, before: Found | None) -> bool:

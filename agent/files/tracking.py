@@ -497,7 +497,8 @@ class Tracker:
         """The file is another one now: its id ends, what it had unread is lost, its end unseen."""
         if self._handles.held(tracked.file) is None:
             self._replaced[tracked.meant or tracked.location] = tracked
-        self._truncated.add(tracked.meant)
+        if not tracked.rotated:
+            self._truncated.add(tracked.meant)
         self._lose(tracked, reason)
         index = tracked.source
         try:

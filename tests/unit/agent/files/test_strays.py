@@ -148,3 +148,22 @@ def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
     assert sorted(world.values()) == ["line 0", "line 1", "rest", "seen"]
     assert len(world.of(Seal)) > seals
     assert losses(world) == []
+
+
+def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many files come and go in a directory, beside however many strangers."""
+    made = World(settings(raw("logs", "/log/job-*.log")))
+    for number in range(200):
+        made.files.append(f"/log/stranger-{number}", b"x\n")
+        made.files.append(f"/log/job-{number}.log", b"x\n")
+    made.start()
+    made.settle()
+    for number in range(100):
+        made.files.delete(f"/log/job-{number}.log")
+        made.files.append(f"/log/job-new-{number}.log", b"x\n")
+        made.files.append(f"/log/stranger-new-{number}", b"x\n")
+    asked: list[str] = []
+    look = made.files.look
+    monkeypatch.setattr(made.files, "look", lambda path: (asked.append(path), look(path))[1])
+    made.tick(0.3)
+    assert len(asked) < 10 * len(made.files.by_path)
