@@ -460,15 +460,19 @@ class Rotations:
             if not self._is_stray(look, base, index, found):
                 continue
             each = os.path.basename(found.path)
-            if each == name or _shares_name(each, base, before):
+            shares = each == name or _shares_name(each, base, before)
+            if (not shares and name is None) or self._known.is_copy(found, base):
+                continue
+            if shares:
                 strays.append(found)
-            elif name is not None:
+            else:
                 self._miss(look, index, base, STRANGE)
         look.moment.findings.generations += [(found, index, base) for found in strays]
         return strays
 
     def _others(self, look: _Look, directory: str) -> list[Found]:
-        """What nobody knows in a directory, and no name says whose it is; looked at once a look."""
+        """What nobody knows in a directory, and no name says whose it is, if it changed since the
+        last look; looked at once a look."""
         known = look.others.get(directory)
         if known is not None:
             return known
@@ -478,12 +482,16 @@ class Rotations:
         except OSError:
             return found
         is_here = directory == look.directory
+        sources = range(len(look.moment.sources))
+        since_ns = min(self._since_ms(look, index) for index in sources) * 1_000_000
         for name, _ in names:
             if is_here and (name in look.members or name in look.names_here):
                 continue
             path = os.path.join(directory, name)
             each = None if is_meant(path, look.moment.sources) else self._host.look(path)
-            if each is not None and not self._known.knows(each):
+            if each is None or each.changed_ns < since_ns:
+                continue
+            if not self._known.knows(each):
                 found.append(each)
         return found
 
@@ -491,7 +499,7 @@ class Rotations:
         """Whether it may be a generation of the path: it was made since the last look."""
         if not is_stray(found.path, base, look.moment.sources[index]):
             return False
-        return not self._is_old(look, base, index, found) and not self._known.is_copy(found, base)
+        return not self._is_old(look, base, index, found)
 
     def _is_there(self, look: _Look, before: Found, names: Mapping[str, Member]) -> bool:
         """Whether the file that the last look found is still somewhere, in any shape."""
