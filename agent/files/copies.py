@@ -101,8 +101,7 @@ class Copies:
             answer = copied(
                 births=(each.birth.born_ns, found.born_ns),
                 is_in_place=place == each.birth.key,
-                count=each.promised,
-                beginning=each.birth.fingerprint.length,
+                count=max(each.promised, each.birth.fingerprint.length),
             )
             if answer is not Answer.OTHER and self._is_alike(handle, found, each):
                 return each, answer
@@ -119,18 +118,22 @@ class Copies:
         return self._left_alone.get(found.key) == _content_of(found)
 
 
-def bases_of(path: str) -> Iterator[str]:
-    """The paths of which a name says that it was rotated, or copied, from there."""
+def copied_from(path: str) -> Iterator[str]:
+    """The paths of which a name says that it was copied from there: it begins with theirs.
+
+    `app.log.1` of `app.log`; where a pattern means both, `app-1.log` is another worker's log.
+    """
     above, name = os.path.split(path)
     said = generation(name)
     for base in () if said is None else said.bases:
-        yield os.path.join(above, base)
+        if name.startswith(base):
+            yield os.path.join(above, base)
 
 
 def _origins(tracked: TrackedFile) -> set[str]:
     """The paths at which it may have been written, as text."""
     path = tracked.birth.path
-    return {path, shown(tracked.meant), *bases_of(path)}
+    return {path, shown(tracked.meant), *copied_from(path)}
 
 
 def _content_of(found: Found) -> _Content:

@@ -56,23 +56,24 @@ def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
-    """Whether a file has no more than the first bytes of another one that lies where it lay.
+    """Whether a file has no more than the first bytes of another one.
 
-    Its first and its last bytes are looked at. Raises OSError.
+    Its first bytes are looked at, and its last ones, too, unless the other one has gone elsewhere.
+    Raises OSError.
     """
-    print_ = old.birth.fingerprint
+    copy = host.open(found.real_path)
+    try:
+        if identity.fingerprint_of(copy.read, found.size) != old.birth.fingerprint:
+            return False
+        at = max(found.size - identity.GUARD_BYTES, 0)
+        last = copy.read(identity.GUARD_BYTES, at)
+    finally:
+        copy.close()
     original = open_at(host, old.location, old.birth.key)
     if original is None:
-        return False
+        return True
     try:
-        copy = host.open(found.real_path)
-        try:
-            at = max(found.size - identity.GUARD_BYTES, 0)
-            last = copy.read(identity.GUARD_BYTES, at)
-            is_alike = identity.fingerprint_of(copy.read, found.size) == print_
-            return is_alike and last == original.read(len(last), at)
-        finally:
-            copy.close()
+        return original.read(len(last), at) == last
     finally:
         original.close()
 

@@ -6,7 +6,7 @@ the last look did, or none, it goes through the names in that directory; where a
 in the directory that the link leads to. A generation that nobody knows is
 
     read        if it was made and changed no earlier than the last look: before that it did not
-                exist, or was the file that the last look found
+                exist, or was the file that the last look found; and before what lies there now
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file
@@ -18,10 +18,10 @@ nothing younger is gone. Where it is gone although generations lie there, or whe
 known and this look finds new generations, some may have been deleted unread: that is declared too,
 because nobody can know it.
 
-Where the anchor lies under a name that rotation is not known to give, or in another directory, or
-nowhere (strays), what was made since the last look and shares the path's name is read; anything
-else that was made since may be a generation too: beside an anchor that has such a name, that is
-declared.
+Where a known file of the path lies under a name that rotation is not known to give, or in another
+directory (strays), what was made since the last look is read if its name holds the path's, or is
+like that one but for digits. Beside an anchor of such a name anything else that was made since may
+be a generation too: that is declared.
 
 Names that change while they are read say nothing: then the look is repeated, and nothing is sealed.
 After a start the last look is the last seal, or the topic's first start. What is listed: a
@@ -107,6 +107,10 @@ class Known(Protocol):
 
     def where(self, key: FileKey) -> str:
         """Where a known file lies, though that may be another directory; "" if nobody knows."""
+        ...
+
+    def rotated_from(self, base: str) -> list[str]:
+        """Where the newest known files lie that were written at a path, and lie there no more."""
         ...
 
 
@@ -363,7 +367,8 @@ class Rotations:
         by_base = _by_base(look.members)
         for base in sorted(by_base.keys() | look.elsewhere | look.place.anchors.keys()):
             names = by_base.get(base, {})
-            if base in look.here and base not in look.elsewhere:
+            is_first = look.place.looked_ms < 0  # before a start some may have waited to be read
+            if base in look.here and base not in look.elsewhere and not is_first:
                 unjudged |= names.keys() - look.place.members.keys()
                 plain = [name for name, member in names.items() if member.plain is None]
                 beside = [os.path.join(look.directory, name) for name in plain]
@@ -386,20 +391,25 @@ class Rotations:
         fresh: list[Found] = []
         for name, member in names.items():
             found = self._host.look(os.path.join(look.directory, name))
-            if found is None or self._is_left_alone(look, base, index, name, found):
+            if found is None or self._lay_there(look, base, name, found):
                 continue
-            if member.plain is None:
+            if self._is_left_alone(look, base, index, found):
+                continue
+            if member.plain is not None:
+                self._judge_compressed(look, index, member.plain, found)
+            elif not self._is_younger(look, base, found):
                 if not self._known.knows(found):
                     fresh.append(found)
                 look.moment.findings.generations.append((found, index, base))
-            elif not self._is_other_shape(look, member.plain, found):
-                self._miss(look, index, found.path, COMPRESSED)
-        before = look.before.get(base)
         if base not in look.moment.reborn | look.moment.truncated:
-            fresh += self._strays(look, base, index, before)
+            fresh += self._strays(look, base, index)
         if self._is_broken(look, base, names, bool(fresh)):
             self._miss(look, index, base, REPEATED)
         return max(fresh, key=lambda found: found.changed_ns, default=None)
+
+    def _judge_compressed(self, look: _Look, index: int, plain: str, found: Found) -> None:
+        if not self._is_other_shape(look, plain, found):
+            self._miss(look, index, found.path, COMPRESSED)
 
     def _is_broken(
         self, look: _Look, base: str, names: Mapping[str, Member], has_fresh: bool
@@ -418,17 +428,26 @@ class Rotations:
         if unseen not in look.moment.findings.unseen:
             look.moment.findings.unseen.append(unseen)
 
-    def _is_left_alone(self, look: _Look, base: str, index: int, name: str, found: Found) -> bool:
-        """Whether it is history, a stranger, or a copy of what is read where it lies.
-
-        A truncation may be noticed later than the copy that was made before it.
-        """
+    def _lay_there(self, look: _Look, base: str, name: str, found: Found) -> bool:
+        """Whether it lay under the same name before; a truncation may be noticed later than the
+        copy that was made before it."""
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
         same = look.place.members.get(name)
-        if same is not None and same.inode == found.key.inode:
-            return True
+        return same is not None and same.inode == found.key.inode
+
+    def _is_left_alone(self, look: _Look, base: str, index: int, found: Found) -> bool:
+        """Whether it is history, or a copy of what is read where it lies."""
+        if base in look.moment.truncated and self._known.is_rest(found, base):
+            return False
         return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
+
+    def _is_younger(self, look: _Look, base: str, found: Found) -> bool:
+        """Whether it was made after what lies at the path: that was not rotated from there."""
+        here = None if base in look.moment.truncated else look.here.get(base)
+        if here is None or here.born_ns is None or found.born_ns is None:
+            return False
+        return found.born_ns > here.born_ns and not self._known.knows(found)
 
     def _is_old(self, look: _Look, base: str, index: int, found: Found) -> bool:
         """Whether it lay there before the last look, and was not at the path itself."""
@@ -447,28 +466,31 @@ class Rotations:
         first = self._since.get(look.moment.sources[index].topic, now_ms)
         return min(first if self._looked_ms is None else self._looked_ms, now_ms) - SLACK_MS
 
-    def _strays(self, look: _Look, base: str, index: int, before: Found | None) -> list[Found]:
+    def _strays(self, look: _Look, base: str, index: int) -> list[Found]:
         """What was rotated to names, or into a directory, that nobody would expect."""
-        if before is None and (look.place.looked_ms < 0 or base not in look.here):
-            return []
-        name = None if before is None else self._name_of(look, before)
-        if name in look.members or name in look.names_here:
-            return []
-        away = "" if before is None or name else self._known.where(before.key)
+        known = self._known.rotated_from(base)
+        strange = [path for path in known if self._is_strange(look, path)]
+        names = {os.path.basename(path) for path in strange}
+        before = look.before.get(base)
+        is_newest = before is not None and self._name_of(look, before) in names
         strays = []
-        for found in self._others(look, os.path.dirname(away) or look.directory):
-            if not self._is_stray(look, base, index, found):
-                continue
-            each = os.path.basename(found.path)
-            shares = each == name or _shares_name(each, base, before)
-            if (not shares and name is None) or self._known.is_copy(found, base):
-                continue
-            if shares:
-                strays.append(found)
-            else:
-                self._miss(look, index, base, STRANGE)
+        for directory in sorted({os.path.dirname(path) for path in strange}):
+            for found in self._others(look, directory):
+                if not self._is_stray(look, base, index, found):
+                    continue
+                if shares_name(os.path.basename(found.path), base, names):
+                    strays.append(found)
+                elif is_newest and directory == look.directory:
+                    self._miss(look, index, base, STRANGE)
         look.moment.findings.generations += [(found, index, base) for found in strays]
         return strays
+
+    def _is_strange(self, look: _Look, path: str) -> bool:
+        """Whether rotation is not known to put a file there."""
+        if is_meant(path, look.moment.sources):
+            return False
+        directory, name = os.path.split(path)
+        return directory != look.directory or name not in look.members
 
     def _others(self, look: _Look, directory: str) -> list[Found]:
         """What nobody knows in a directory, and no name says whose it is, if it changed since the
@@ -499,7 +521,8 @@ class Rotations:
         """Whether it may be a generation of the path: it was made since the last look."""
         if not is_stray(found.path, base, look.moment.sources[index]):
             return False
-        return not self._is_old(look, base, index, found)
+        is_left = self._is_left_alone(look, base, index, found)
+        return not is_left and not self._is_younger(look, base, found)
 
     def _is_there(self, look: _Look, before: Found, names: Mapping[str, Member]) -> bool:
         """Whether the file that the last look found is still somewhere, in any shape."""
@@ -544,10 +567,6 @@ class Rotations:
             elif there.size:
                 del self._waiting[key]
                 moment.findings.generations.append((there, index, base))
-
-
-def _shares_name(name: str, base: str, before: Found | None) -> bool:
-    return shares_name(name, base) or (before is not None and shares_name(name, before.real_path))
 
 
 def _moved(before: Mapping[str, Found], here: Mapping[str, Found]) -> set[str]:

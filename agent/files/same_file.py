@@ -65,22 +65,19 @@ def same_file(evidence: Evidence) -> Answer:
     return Answer.SAME
 
 
-def copied(
-    *, births: tuple[int | None, int | None], is_in_place: bool, count: int, beginning: int
-) -> Answer:
-    """Whether a file that has `count` read bytes of another one, and as many of its first ones as
-    `beginning` says, is a copy of it.
+def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: int) -> Answer:
+    """Whether a file that has `count` bytes of another one is a copy of it.
 
     births: of the original, of the other. is_in_place: the original lies where it was born, whole
-    or truncated; so what was made later is none that rotation has put aside. Where it does not, the
-    other may be the next log of a program whose logs begin alike; many bytes say that it is not.
+    or truncated; so what was made later under a name of rotation was not rotated from there. Where
+    it does not, the other may be the next log of a program whose logs are alike: that is read, and
+    if it has many bytes of the original, it is said that they may be double.
     """
     original, other = births
-    if original is not None and other is not None:
-        if other < original:
-            return Answer.OTHER
-        if is_in_place:
-            return Answer.SAME
-        if max(count, beginning) < FINGERPRINT_BYTES:
-            return Answer.OTHER
-    return Answer.SAME if count >= FINGERPRINT_BYTES else Answer.UNKNOWN
+    if original is None or other is None:
+        return Answer.UNKNOWN
+    if other < original:
+        return Answer.OTHER
+    if is_in_place:
+        return Answer.SAME
+    return Answer.UNKNOWN if count >= FINGERPRINT_BYTES else Answer.OTHER

@@ -1,16 +1,21 @@
 """Generations under names that rotation is not known to give. Pure.
 
 Where a known file lies under such a name, the program that rotates it has a way of its own. Files
-made since, which share the name of the path, are taken for generations; of others nobody can say.
+made since whose names hold the path's, or are alike but for digits, are taken for generations; of
+others nobody can say.
 """
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from typing import Final
 
 from agent.files.kin import means
 from agent.files.tracked import TailedSource
+
+_DIGITS: Final = re.compile(r"\d+")
 
 _UNFINISHED: Final = (".swp", ".swx", ".tmp", ".part", ".lck", ".lock", ".pid", ".filepart")
 """What editors and programs leave beside a log for a while; never a generation."""
@@ -24,7 +29,10 @@ def is_stray(path: str, base: str, source: TailedSource) -> bool:
     return not any(pattern.excludes(path) for pattern in source.patterns)
 
 
-def shares_name(name: str, path: str) -> bool:
-    """Whether a name holds that of a path, or what stands there before the ending."""
-    base = os.path.basename(path)
-    return (base.rpartition(".")[0] or base) in name
+def shares_name(name: str, path: str, known: Iterable[str]) -> bool:
+    """Whether a name holds that of a path, or is that of a known generation with other digits."""
+    return os.path.basename(path) in name or _shape(name) in map(_shape, known)
+
+
+def _shape(name: str) -> str:
+    return _DIGITS.sub("0", name)

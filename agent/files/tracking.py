@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent import identity
-from agent.files.copies import Copies, bases_of
+from agent.files.copies import Copies, copied_from
 from agent.files.directories import Directories
 from agent.files.generations import generation
 from agent.files.handles import Handles, Moved
@@ -295,7 +295,7 @@ class Tracker:
         if not found.size:
             return
         if base is None and any(
-            self._see_copy(found, index, each, now) for each in bases_of(found.path)
+            self._see_copy(found, index, each, now) for each in copied_from(found.path)
         ):
             return
         handle = self._open(found, index)
@@ -858,6 +858,24 @@ class Tracker:
         if found is None or (found.key, found.born_ns) != (key, tracked.birth.born_ns):
             return ""
         return path
+
+    def rotated_from(self, base: str) -> list[str]:
+        """Where the newest known files lie that were written at a path, and lie there no more."""
+        places = {self._lies_at(each) for each in self._copies.born_at(shown(base))}
+        return sorted(places - {"", base})
+
+    def _lies_at(self, tracked: TrackedFile) -> str:
+        """Where it lies by what this look has listed; "" if nobody knows."""
+        if not self._is_newest(tracked) or tracked.is_deleted:
+            return ""
+        try:
+            path = self._directories.find(os.path.dirname(tracked.location), tracked.birth.key)
+        except OSError:
+            path = None  # its directory is named where something there may be unread
+        found = None if path is None else self._host.look(path)
+        if found is None or self._is_reborn(tracked, found):
+            return self.where(tracked.birth.key)
+        return found.real_path
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
         """Whether another file lies there under the inode of a deleted one: no truncation.

@@ -185,7 +185,8 @@ class Schedule:
 
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
-        self.faults = faults - ({"again", "delete"} if scheme == "olddir" else set())
+        # What nobody can see has no trace: where it went, or that it was one of the log's.
+        self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
         self.world = World(settings(raw("logs", pattern), max_open_files=held))

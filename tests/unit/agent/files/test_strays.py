@@ -8,6 +8,7 @@ from audit.messages import Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 
 APP = "/log/app.log"
+NEIGHBOURS = ["app-errors.log", "app.log.trace", "other"]
 
 
 @pytest.fixture
@@ -41,13 +42,13 @@ def rotate(world: World, *paths: str) -> list[str]:
         ("app-11-02-2026-1.log", "app-11-02-2026-2.log"),
         ("app.log.bak1", "app.log.bak2"),
         ("app.log.first", "app.log.second"),
-        ("closed-app-a", "closed-app-b"),
+        ("closed-app-1x", "closed-app-2x"),
     ],
 )
-def test_generations_under_any_name_that_shares_the_paths(
+def test_generations_under_any_name_that_tells_whose_they_are(
     world: World, names: tuple[str, str], is_down: bool
 ) -> None:
-    """Two rotations that nobody saw: each line once, whatever the names."""
+    """Two rotations that nobody saw: each line once, if the names hold the log's or are alike."""
     if is_down:
         world.kill()
     lines = rotate(world, *(f"/log/{name}" for name in names))
@@ -92,6 +93,70 @@ def test_strangers_that_were_there_are_left_alone(world: World) -> None:
     world.settle()
     assert sorted(world.values()) == ["line 0", "seen"]
     assert losses(world) == []
+
+
+@pytest.mark.parametrize("names", [("a.log", "a-1.log"), ("run1.log", "run2.log")])
+@pytest.mark.parametrize("is_down", [False, True])
+def test_logs_that_a_pattern_means_are_no_copies_of_each_other(
+    names: tuple[str, str], is_down: bool
+) -> None:
+    """Workers, and runs of a job, write the same bytes: each is read, and nothing is in doubt."""
+    made = World(settings(raw("logs", "/log/*.log")))
+    data = b"".join(b"step %d of 1000\n" % number for number in range(200))
+    made.files.append(f"/log/{names[0]}", data)
+    made.start()
+    made.settle()
+    if is_down:
+        made.kill()
+    made.files.append(f"/log/{names[1]}", data)
+    if is_down:
+        made.start()
+    made.settle()
+    assert sorted(made.values()) == sorted(data.decode().split("\n")[:-1] * 2)
+    assert losses(made) == []
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: bool) -> None:
+    """A job writes the same at each run, and rotation follows: every run is delivered."""
+    data = b"".join(b"step %d of 1000\n" % number for number in range(200))
+    for _ in range(3):
+        if is_down:
+            world.kill()
+        world.files.delete(f"{APP}.1") if f"{APP}.1" in world.files.by_path else None
+        rotate(world, f"{APP}.1")
+        world.files.append(APP, data)
+        if is_down:
+            world.start()
+        world.settle()
+    assert world.values().count("step 7 of 1000") == 3
+
+
+@pytest.mark.parametrize(
+    ("neighbour", "is_first"),
+    [
+        *((name, is_first) for name in NEIGHBOURS for is_first in (False, True)),
+        ("app-1.log", False),  # made before the log it would be what rotation leaves
+    ],
+)
+def test_a_neighbour_that_is_made_with_the_log_is_another_log(
+    neighbour: str, is_first: bool
+) -> None:
+    """A program begins two logs, of which a source means one: that one is read, nothing is lost."""
+    made = World(settings(raw("logs", APP)))
+    made.files.append("/log/of another program", b"x\n")
+    made.start()
+    made.settle()
+    first, second = (f"/log/{neighbour}", APP)[:: 1 if is_first else -1]
+    made.files.append(first, b"beside\n" if is_first else b"meant\n")
+    made.clock.advance(0.001)
+    made.files.append(second, b"meant\n" if is_first else b"beside\n")
+    made.settle()
+    made.kill()
+    made.start()
+    made.settle()
+    assert made.values() == ["meant"]
+    assert losses(made) == []
 
 
 def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
