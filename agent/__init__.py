@@ -29,7 +29,7 @@ Who owns what. There is one thread; the others (watchdog's, the metrics endpoint
 or read them. Each mutable state has one owner:
 
     state.database.State       the connection, the agent id       SQLite, `<state.dir>/agent.db`
-    files.tracking.Tracker     every TrackedFile                  memory; `files` in the database
+    files.known.KnownFiles     every TrackedFile                  memory; `files` in the database
     files.rotations.Rotations  what lay where at the last look    memory, made anew at start
     files.handles.Handles      descriptors of log files           memory
     files.reading.Reader       what is looked at next             memory, made anew at start

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from prometheus_client import Counter, Gauge, Histogram
 
 from agent.delivery.press import Pressed
+from agent.files.news import SetApart
 from agent.files.rotations import Unseen
-from agent.files.tracking import SetApart
 from agent.rejections import Untold
 from audit.messages import Certainty
 from skidway import log

@@ -35,9 +35,10 @@ from agent.delivery.search import Logs
 from agent.destinations import Cluster, Destination
 from agent.files.handles import Handles
 from agent.files.host import FileKey, Host
+from agent.files.news import SetApart
 from agent.files.reading import Reader, Taken
 from agent.files.tracked import FileState, TrackedFile
-from agent.files.tracking import SetApart, Tracker
+from agent.files.tracking import Tracker
 from agent.framing import READ_BYTES
 from agent.identity import FINGERPRINT_BYTES
 from agent.rejections import Rejections
@@ -383,7 +384,7 @@ class Loop:
 
     def _mind_news(self, changes: Changes, now_ms: int) -> None:
         """What the tracker found becomes announcements and losses."""
-        news = self.tracker.take_news()
+        news = self.tracker.news.take()
         for tracked in news.born:
             birth = tracked.birth
             events.file_began(birth.path, birth.file, birth.begin, birth.predecessor)

@@ -12,9 +12,10 @@ from agent.accounts.leaving import Leaving
 from agent.accounts.mail import Mail
 from agent.accounts.sealing import Noted
 from agent.files.host import shown
+from agent.files.news import SetApart
 from agent.files.reading import Reader
 from agent.files.rotations import Unseen
-from agent.files.tracking import SetApart, Tracker
+from agent.files.tracking import Tracker
 from agent.identity import new_id
 from agent.settings import AgentSettings
 from agent.state.changes import Changes, LastWord

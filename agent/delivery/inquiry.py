@@ -36,9 +36,10 @@ from agent.delivery.read_back import Fate, Part, Records, divide, dropped, reach
 from agent.delivery.recipe import Recipe, at_present
 from agent.delivery.search import Logs, Search, hole_of
 from agent.files.handles import Handles, Moved
+from agent.files.news import SetApart
 from agent.files.reading import TURN_BYTES, Taken
 from agent.files.tracked import Checkpoint, Flight, TrackedFile
-from agent.files.tracking import SetApart, Tracker
+from agent.files.tracking import Tracker
 from agent.framing import READ_BYTES, frame
 from agent.identity import GUARD_BYTES
 from agent.state.changes import Changes

@@ -13,7 +13,12 @@ rotations   files that were rotated away before anybody looked, directory by dir
 watching    events of the operating system, which only make it faster
 copies      of logs: left alone, or read from where their original was cut
 tracked     one file id and everything known about it
+known       all of them: by id, by inode, by the path at which they were written
+births      how file ids begin, and
+endings     how they end
 tracking    from what was found to file ids: new, renamed, rotated, replaced, copied, gone
+unreadable  what could not be looked into, by name
+news        what the owner of all this has to write down
 handles     open files, bounded
 reading     from tracked files to readings, in fair turns
 

@@ -66,7 +66,7 @@ class Reader:
         self._active: dict[int, float] = {}  # file: until when it is looked at again
         self._due: dict[int, float] = {}  # file: when a last line or a closure is due
         self.limits: Mapping[FileKey, int] | None = None
-        tracker.on_growth = self.wake
+        tracker.when_grown(self.wake)
 
     def wake(self, tracked: TrackedFile) -> None:
         """Something may have happened to the file."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent.files.tracking import SetApart
+from agent.files.news import SetApart
 from agent.state.database import State
 from audit.messages import Certainty, Delta, Loss
 from support.agent_world import World, raw, settings

@@ -1,0 +1,178 @@
+"""How file ids begin: at byte 0 of a new file, or where the bytes of an older one are new."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import dataclass
+
+from agent import identity
+from agent.files.handles import Handles
+from agent.files.host import FileKey, Found, Handle, Host, shown
+from agent.files.known import KnownFiles
+from agent.files.likeness import open_at
+from agent.files.news import News
+from agent.files.tracked import Birth, Checkpoint, TailedSource, TrackedFile
+from agent.files.unreadable import Unreadable
+from agent.identity import GUARD_BYTES, Guard, Mark, fingerprint_of, guard_of, prove
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A file that a look found. index: of the source whose pattern leads to it; base: the meant
+    path that it was rotated from, if no pattern leads to it; now: s."""
+
+    found: Found
+    index: int
+    source: TailedSource
+    now: float
+    base: str | None = None
+
+    @property
+    def meant(self) -> str:
+        """The path by which a pattern leads to it, or that it was rotated from."""
+        return self.base or self.found.path
+
+
+class Births:
+    """Owns which new files could not be opened, as they were last seen."""
+
+    def __init__(
+        self,
+        host: Host,
+        handles: Handles,
+        known: KnownFiles,
+        unreadable: Unreadable,
+        news: News,
+        host_name: str,
+    ) -> None:
+        self._host = host
+        self._handles = handles
+        self._known = known
+        self._unreadable = unreadable
+        self._news = news
+        self._host_name = host_name
+        self._unopened: dict[FileKey, Found] = {}
+
+    def begin(self, sighting: Sighting) -> TrackedFile | None:
+        """A new file, from its first byte on; None if it cannot be read."""
+        return self._begin(sighting, self.open(sighting), Mark(0, 0), (), None)
+
+    def begin_again(
+        self, sighting: Sighting, old: TrackedFile, *, may_double: int = 0
+    ) -> TrackedFile | None:
+        """A file whose inode or bytes were those of an older one, from its first byte on.
+
+        may_double: so many of its first bytes may have been delivered as the older one's.
+        """
+        new = self._begin(sighting, self.open(sighting), Mark(0, 0), (), old)
+        if new is not None and may_double:
+            self._news.may_double(new, 0, may_double, old)
+        return new
+
+    def go_on(
+        self, sighting: Sighting, old: TrackedFile, handle: Handle | None = None
+    ) -> TrackedFile | None:
+        """The bytes that came behind the older file id's last one."""
+        handle = handle or self.open(sighting)
+        point = old.last_point
+        mark = Mark(old.length or 0, point.prefix_crc)
+        return self._begin(sighting, handle, mark, point.marks, old)
+
+    def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
+        """From the highest position whose prefix is proven to be what was read."""
+        size, marks = sighting.found.size, old.last_point.marks
+        proven = prove(handle.read, size, old.birth.fingerprint, marks)
+        mark = Mark(proven.position, proven.crc)
+        kept = tuple(each for each in marks if each.position <= mark.position)
+        new = self._begin(sighting, handle, mark, kept, old)
+        end = min(size, old.length or 0)
+        may_be_old = proven.same_beginning or old.is_unproven
+        if new is not None and may_be_old and mark.position < end:
+            self._news.may_double(new, mark.position, end, old)
+
+    def open(self, sighting: Sighting) -> Handle | None:
+        """The file that was found, also if it was renamed since; None if it cannot be had.
+
+        Then it is named, so that nothing is sealed before the patterns were looked through again.
+        """
+        found = sighting.found
+        try:
+            handle = open_at(self._host, found.real_path, found.key)
+            if handle is None:  # rotated between the scan and now
+                path = self._host.find(os.path.dirname(found.real_path), found.key)
+                handle = None if path is None else open_at(self._host, path, found.key)
+            if handle is None:
+                raise FileNotFoundError(errno.ENOENT, "it went away while it was looked at")
+        except OSError as error:
+            self._unreadable.add(sighting.source.topic, found.path, error)
+            self._unopened[found.key] = found
+            return None
+        self._unopened.pop(found.key, None)
+        return handle
+
+    def was_cut_unopened(self, found: Found) -> bool:
+        """Whether it has lost bytes since nobody could open it."""
+        before = self._unopened.get(found.key)
+        if before is None or before.born_ns != found.born_ns or found.size >= before.size:
+            return False
+        self._unopened[found.key] = found
+        return True
+
+    def forget_gone(self, there: set[FileKey]) -> None:
+        """Of the files that could not be opened only those are remembered any more."""
+        self._unopened = {key: each for key, each in self._unopened.items() if key in there}
+
+    def _begin(
+        self,
+        sighting: Sighting,
+        handle: Handle | None,
+        begin: Mark,
+        marks: tuple[Mark, ...],
+        predecessor: TrackedFile | None,
+    ) -> TrackedFile | None:
+        if handle is None:
+            return None
+        found, source = sighting.found, sighting.source
+        try:
+            fingerprint = fingerprint_of(handle.read, found.size)
+            before = min(GUARD_BYTES, begin.position)
+            tail = handle.read(before, begin.position - before)
+        except OSError as error:
+            handle.close()
+            self._unreadable.add(source.topic, found.path, error)
+            return None
+        birth = Birth(
+            file=identity.new_id(),
+            serial=self._known.next_serial(),
+            topic=source.topic,
+            topic_id=source.topic_id,
+            host=self._host_name,
+            path=shown(found.path),
+            key=found.key,
+            fingerprint=fingerprint,
+            begin=begin.position,
+            predecessor=None if predecessor is None else predecessor.file,
+            predecessor_position=None if predecessor is None else predecessor.length,
+            born_ns=found.born_ns,
+        )
+        guard = guard_of(tail) if tail else Guard(0, 0)
+        tracked = TrackedFile(
+            birth=birth,
+            checkpoint=Checkpoint(begin.position, begin.crc, guard, marks),
+            location=found.real_path,
+            meant=sighting.meant,
+            read_position=begin.position,
+            read_crc=begin.crc,
+            promised=begin.position,
+            tail=tail,
+            verified=True,
+            source=sighting.index,
+            is_seen=True,
+        )
+        self._known.add(tracked)
+        self._handles.keep(tracked.file, handle)
+        self._news.born.append(tracked)
+        self._known.note(tracked)
+        self._known.grew(tracked, found.size, found.changed_ns, sighting.now)
+        return tracked

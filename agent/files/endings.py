@@ -1,0 +1,110 @@
+"""How file ids end: read to the end, replaced, or gone; and what is known of them afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from agent.files.handles import Handles
+from agent.files.host import FileKey
+from agent.files.known import KnownFiles
+from agent.files.news import News
+from agent.files.tracked import FileState, TrackedFile
+
+STILL_S: Final = 60.0
+STILL_FACTOR: Final = 10
+"""A file that vanished unseen has lost nothing if all of it was acknowledged, and it had stood
+still for so long, and so many times longer than the time in which nobody looked."""
+
+WATCH_ENDED_S: Final = 86_400.0
+"""How long a finished file that no pattern leads to is looked at in every look."""
+
+
+class Endings:
+    """Owns which file ids have ended, and when the looks were."""
+
+    def __init__(self, handles: Handles, known: KnownFiles, news: News) -> None:
+        self._handles = handles
+        self._known = known
+        self._news = news
+        self.ended: dict[int, TrackedFile] = {}  # not closed yet
+        self._ended_lately: dict[int, float] = {}  # until when they are looked at
+        self._now = 0.0
+        self._now_ms = 0
+        self._looked_ms: int | None = None  # the look before this one
+        self._since: Mapping[str, int] = {}
+
+    def load(self, since: Mapping[str, int]) -> None:
+        """What had ended before the start. since: when each topic was sealed last, ms."""
+        self._since = dict(since)
+        for tracked in self._known.files.values():
+            if tracked.state is FileState.ENDED:
+                self.ended[tracked.file] = tracked
+
+    def begin_look(self, now: float, now_ms: int) -> None:
+        """At the first one all finished files are taken for finished lately."""
+        if not self._now:
+            closed = (x for x in self._known.files.values() if x.state is not FileState.OPEN)
+            self._ended_lately = {each.file: now + WATCH_ENDED_S for each in closed}
+        self._now = now
+        self._looked_ms, self._now_ms = self._now_ms or None, now_ms
+
+    def end(self, tracked: TrackedFile) -> None:
+        """No more is read of it."""
+        tracked.end()
+        self.ended[tracked.file] = tracked
+        self._ended_lately[tracked.file] = self._now + WATCH_ENDED_S
+        status = self._known.status_if_held(tracked)
+        if status is not None and not status.links:
+            tracked.location = ""  # the kernel may give its inode to any file now
+        self._known.note(tracked)
+        self._handles.drop(tracked.file)
+
+    def lose(self, tracked: TrackedFile, reason: str) -> None:
+        """Ends a file id of which an unknown number of bytes was not read."""
+        tracked.tally.lost += max(tracked.size - tracked.promised, 0)
+        self._news.lose(tracked, reason)
+        self.end(tracked)
+
+    def vanish(self, tracked: TrackedFile, reason: str) -> None:
+        """It is gone: what it had unread is lost, if it can have had anything."""
+        if self._stood_still(tracked):
+            self.end(tracked)
+        else:
+            self.lose(tracked, reason)
+
+    def ended_lately(self, found: set[FileKey]) -> Iterator[TrackedFile]:
+        """Those to which no pattern leads (keys): they may grow still."""
+        for file, until in list(self._ended_lately.items()):
+            tracked = self._known.files.get(file)
+            if tracked is None or tracked.is_deleted or self._now >= until:
+                del self._ended_lately[file]
+            elif tracked.birth.key not in found and self._known.is_newest(tracked):
+                yield tracked
+
+    def may_forget(self, tracked: TrackedFile) -> bool:
+        """Whether no copy of it can come to light that has to be told from it."""
+        return tracked.state is FileState.CLOSED and (
+            self._known.is_newest(tracked) or tracked.file not in self._ended_lately
+        )
+
+    def _stood_still(self, tracked: TrackedFile) -> bool:
+        """Whether nothing can have come to it that was not seen: it was at rest for too long.
+
+        Where rotation was at work since, others may have gone with it.
+        """
+        siblings = self._known.copies.born_at(tracked.birth.path)
+        if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:
+            return False
+        seen_ms = self._seen_ms(tracked)
+        if tracked.size > tracked.promised or tracked.changed_ns is None or seen_ms is None:
+            return False
+        unseen_s = (self._now_ms - seen_ms) / 1000
+        still_s = (seen_ms - tracked.changed_ns / 1_000_000) / 1000
+        return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
+
+    def _seen_ms(self, tracked: TrackedFile) -> int | None:
+        """When it was looked at last; before the start that was at its topic's last seal."""
+        if tracked.is_seen:
+            return self._looked_ms
+        return self._since.get(tracked.birth.topic)

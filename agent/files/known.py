@@ -1,0 +1,196 @@
+"""The files that are known: by id, by inode, by the path at which they were written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from agent.files.copies import Copies
+from agent.files.directories import Directories
+from agent.files.handles import Handles
+from agent.files.host import FileKey, Found, Host, Status, shown
+from agent.files.likeness import begins_like
+from agent.files.tracked import TrackedFile
+
+
+class KnownFiles:
+    """Owns every TrackedFile. replaced: in this look, not held open: the old file of each path."""
+
+    def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:
+        self._host = host
+        self._handles = handles
+        self._directories = directories
+        self._by_key: dict[FileKey, TrackedFile] = {}
+        self._changed: dict[int, TrackedFile] = {}
+        self._serial = 0
+        self.files: dict[int, TrackedFile] = {}
+        self.copies = Copies(host)
+        self.replaced: dict[str, TrackedFile] = {}
+        self.on_growth: Callable[[TrackedFile], None] = lambda _tracked: None
+
+    # --- which there are ----------------------------------------------------------------------
+
+    def add(self, tracked: TrackedFile) -> None:
+        """A file id begins, or is known from before; the newest of an inode comes last."""
+        self._serial = max(self._serial, tracked.birth.serial)
+        self.files[tracked.file] = self._by_key[tracked.birth.key] = tracked
+        self.copies.remember(tracked)
+
+    def next_serial(self) -> int:
+        """The number of the next file id."""
+        return self._serial + 1
+
+    def note(self, tracked: TrackedFile) -> None:
+        """What is durable of the file has changed."""
+        self._changed[tracked.file] = tracked
+
+    def take_changed(self) -> list[TrackedFile]:
+        """The files noted since the last call."""
+        changed, self._changed = self._changed, {}
+        return [tracked for tracked in changed.values() if tracked.file in self.files]
+
+    def at(self, key: FileKey) -> TrackedFile | None:
+        """The newest file id of an inode."""
+        return self._by_key.get(key)
+
+    def is_newest(self, tracked: TrackedFile) -> bool:
+        """Whether no other file id has its key by now."""
+        return self._by_key.get(tracked.birth.key) is tracked
+
+    def forget(self, tracked: TrackedFile) -> None:
+        """Its bytes are gone from the host."""
+        if self.is_newest(tracked):
+            del self._by_key[tracked.birth.key]
+        del self.files[tracked.file]
+        self.copies.forget(tracked)
+
+    def grew(self, tracked: TrackedFile, size: int, changed_ns: int, now: float) -> None:
+        """Notes a size and a time of change; a change without growth asks for a closer look."""
+        if size <= tracked.size and changed_ns != tracked.changed_ns:
+            tracked.verified = False
+        if size != tracked.size or changed_ns != tracked.changed_ns or not tracked.grown_at:
+            tracked.grown_at = now
+        tracked.size, tracked.changed_ns = max(size, tracked.size), changed_ns
+        self.on_growth(tracked)
+
+    # --- where they are -----------------------------------------------------------------------
+
+    def status_if_held(self, tracked: TrackedFile) -> Status | None:
+        """What its handle says, if it is open."""
+        handle = self._handles.held(tracked.file)
+        if handle is None:
+            return None
+        try:
+            return handle.status()
+        except OSError:
+            self._handles.drop(tracked.file)
+            return None
+
+    def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
+        """Where it lies; before it is given up, its directory is read once more.
+
+        Raises OSError where nobody knows.
+        """
+        directory = os.path.dirname(tracked.location)
+        path = self._directories.find(directory, tracked.birth.key)
+        if path is None:
+            path = self.where(tracked.birth.key) or None
+        if path is None and not is_held:
+            path = self._host.find(directory, tracked.birth.key)
+        found = None if path is None else self._host.look(path)
+        if found is not None and _is_reborn(tracked, found):
+            return None
+        return path
+
+    def is_there(self, tracked: TrackedFile) -> bool:
+        """Whether it lies somewhere; where nobody knows, it does."""
+        try:
+            return self.find(tracked, is_held=False) is not None
+        except OSError:
+            return True
+
+    def lies_at(self, tracked: TrackedFile) -> str:
+        """Where it lies by what this look has listed; "" if nobody knows."""
+        if not self.is_newest(tracked) or tracked.is_deleted:
+            return ""
+        try:
+            path = self._directories.find(os.path.dirname(tracked.location), tracked.birth.key)
+        except OSError:
+            path = None  # its directory is named where something there may be unread
+        found = None if path is None else self._host.look(path)
+        if found is None or _is_reborn(tracked, found):
+            return self.where(tracked.birth.key)
+        return found.real_path
+
+    # --- what rotations asks (rotations.Known) ------------------------------------------------
+
+    def knows(self, found: Found) -> bool:
+        """Whether it is a known file that was not deleted."""
+        tracked = self._by_key.get(found.key)
+        if tracked is None or tracked.is_deleted:
+            return False
+        return tracked.birth.born_ns == found.born_ns
+
+    def where(self, key: FileKey) -> str:
+        """Where a known file lies, though that may be another directory; "" if nobody knows."""
+        tracked = self._by_key.get(key)
+        if tracked is None or tracked.is_deleted:
+            return ""
+        handle = self._handles.held(tracked.file)
+        path = tracked.location if handle is None else handle.where()
+        found = self._host.look(path) if path else None
+        if found is None or (found.key, found.born_ns) != (key, tracked.birth.born_ns):
+            return ""
+        return path
+
+    def rotated_from(self, base: str) -> list[str]:
+        """Where the newest known files lie that were written at a path, and lie there no more."""
+        places = {self.lies_at(each) for each in self.copies.born_at(shown(base))}
+        return sorted(places - {"", base})
+
+    def is_another(self, found: Found, beside: Sequence[str]) -> bool:
+        """Whether another file lies there under the inode of a deleted one: no truncation.
+
+        The kernel gives a deleted file's inode to the next one. A file that is held open cannot be
+        deleted so; a truncated one differs too, but then a copy of it may lie beside it.
+        """
+        old = self.replaced.get(found.path)
+        if old is None:
+            old = self._by_key.get(found.key)
+            if old is None or self._handles.held(old.file) is not None:
+                return False
+            if begins_like(self._host, found.path, old):
+                return False
+        return bool(old.position) and not any(begins_like(self._host, path, old) for path in beside)
+
+    def changed_times(self, directory: str) -> set[int]:
+        """When the known files of a directory changed last, as far as anybody looked, ns."""
+        times = set()
+        for tracked in self.files.values():
+            if os.path.dirname(tracked.location or tracked.birth.path) == directory:
+                status = self.status_if_held(tracked)
+                if status is not None:
+                    times.add(status.changed_ns)
+                elif tracked.changed_ns is not None:
+                    times.add(tracked.changed_ns)
+        return times
+
+    def is_copy(self, found: Found, base: str) -> bool:
+        """Whether it is a copy of a file that is read where it lies, or was read."""
+        return not self.knows(found) and self.copies.is_left_alone(found, base)
+
+    def is_rest(self, found: Found, base: str) -> bool:
+        """Whether it is a copy that has more of the bytes that were truncated at a path."""
+        return not self.knows(found) and self.copies.is_rest(found, base)
+
+    def has_copy(self, original: TrackedFile) -> bool:
+        """Whether a copy of it was found before: another one may be of what came behind it."""
+        return any(
+            each.birth.predecessor == original.file and each.birth.key != original.birth.key
+            for each in self.files.values()
+        )
+
+
+def _is_reborn(tracked: TrackedFile, found: Found) -> bool:
+    births = (tracked.birth.born_ns, found.born_ns)
+    return None not in births and births[0] != births[1]

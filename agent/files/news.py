@@ -1,0 +1,78 @@
+"""What the tracker tells its owner, who writes it down: file ids that began, and what is lost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from agent.files.rotations import Unseen
+from agent.files.tracked import TrackedFile
+from audit.messages import Certainty
+
+
+@dataclass(frozen=True, slots=True)
+class SetApart:
+    """Bytes [first, end) of a file that will not be delivered, or not surely once.
+
+    end None: nobody saw where they ended.
+    """
+
+    tracked: TrackedFile
+    first: int
+    end: int | None
+    certainty: Certainty
+    reason: str
+
+
+@dataclass(slots=True)
+class News:
+    """What has changed since it was last taken; doubts, by topic: how often its files were not what
+    was read, ever."""
+
+    born: list[TrackedFile] = field(default_factory=list)
+    set_apart: list[SetApart] = field(default_factory=list)
+    unseen: list[Unseen] = field(default_factory=list)
+    forgotten: list[int] = field(default_factory=list)
+    doubts: Counter[str] = field(default_factory=Counter)
+
+    def take(self) -> News:
+        """What has changed since the last call."""
+        taken = News(self.born, _together(self.set_apart), self.unseen, self.forgotten)
+        self.born, self.set_apart, self.unseen, self.forgotten = [], [], [], []
+        return taken
+
+    def lose(self, tracked: TrackedFile, reason: str) -> None:
+        """An unknown number of bytes of a file was not read."""
+        self.doubts[tracked.birth.topic] += 1
+        apart = SetApart(tracked, tracked.promised, None, Certainty.LOST, reason)
+        self.set_apart.append(apart)
+
+    def may_double(self, new: TrackedFile, first: int, end: int, old: TrackedFile) -> None:
+        """These bytes of a file may have been delivered as those of another one."""
+        reason = f"these bytes may have been delivered as those of file {old.file} too"
+        self.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
+
+    def miss(self, unseen: Unseen) -> None:
+        """A generation was not read, or may not have been."""
+        self.doubts[unseen.topic] += 1
+        self.unseen.append(unseen)
+
+
+def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
+    """Files of a topic that went at the same time for the same reason are one loss."""
+    alike: dict[tuple[str, str, str], list[SetApart]] = {}
+    found = []
+    for each in ranges:
+        if each.end is not None or each.certainty is not Certainty.LOST:
+            found.append(each)
+            continue
+        birth = each.tracked.birth
+        alike.setdefault((birth.topic, birth.topic_id, each.reason), []).append(each)
+    for first, *others in alike.values():
+        if others:
+            files = "file" if len(others) == 1 else "files"
+            reason = f"{first.reason}; {len(others):,} more {files} likewise"
+            first = replace(first, reason=reason)
+        found.append(first)
+    return found

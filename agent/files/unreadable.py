@@ -1,0 +1,42 @@
+"""What could not be looked into or read at the last look: each holds back its topic's seal."""
+
+from __future__ import annotations
+
+from agent.files.host import Scan
+
+
+class Unreadable:
+    """Owns the reasons: by topic, then by path."""
+
+    def __init__(self) -> None:
+        self.by_topic: dict[str, dict[str, str]] = {}
+        self._dead: set[str] = set()
+
+    def begin_look(self) -> None:
+        """What was named before is looked at again."""
+        self.by_topic = {}
+        self._dead = set()
+
+    def add_scan(self, topic: str, scan: Scan) -> None:
+        """What the patterns of a topic's source could not look into."""
+        self._dead.update(scan.dead)
+        for path, reason in scan.unreadable:
+            self.add(topic, path, reason)
+
+    def add(self, topic: str, path: str, reason: str | OSError) -> None:
+        """Names a path, and why nobody can know what lies there."""
+        if isinstance(reason, OSError):
+            reason = reason.strerror or str(reason)
+        self.by_topic.setdefault(topic, {})[path] = reason
+
+    def hidden(self) -> set[str]:
+        """The paths below which there may be files; a link that leads nowhere hides none."""
+        return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
+
+    def hides(self, location: str) -> bool:
+        """Whether a place lies in a directory that could not be looked into."""
+        return any(
+            location.startswith(path.rstrip("/") + "/")
+            for reasons in self.by_topic.values()
+            for path in reasons
+        )
