@@ -101,7 +101,7 @@ class Loop:
         tailed = [destination.tailed() for destination in destinations]
         self.tracker = Tracker(host, self._handles, tailed, host_name)
         promised = {intent.file: intent.end for intent in intents}
-        self.tracker.load(files, promised, beginning.since(state))
+        self.tracker.load(files, promised, beginning.since(state), state.unopened())
         self.reader = Reader(
             self.tracker,
             self._handles,
@@ -297,6 +297,8 @@ class Loop:
         self._books.take_back(changes, now_ms, self._sealed, self._progress.offsets)
         self._account(changes, now, now_ms)
         changes.put_files(self.tracker.take_changed())
+        if (unopened := self.tracker.take_unopened()) is not None:
+            changes.put_unopened(unopened)
         self.mail.write(changes)
         return turn
 

@@ -4,38 +4,22 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 
 from agent import identity
 from agent.files.handles import Handles
-from agent.files.host import FileKey, Found, Handle, Host, shown
+from agent.files.host import Handle, Host, shown
 from agent.files.known import KnownFiles
 from agent.files.likeness import open_at
 from agent.files.news import News
-from agent.files.tracked import Birth, Checkpoint, TailedSource, TrackedFile
+from agent.files.sighting import Sighting
+from agent.files.tracked import Birth, Checkpoint, TrackedFile
+from agent.files.unopened import Unopened, UnopenedFile
 from agent.files.unreadable import Unreadable
 from agent.identity import GUARD_BYTES, Guard, Mark, fingerprint_of, guard_of, prove
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """A file that a look found. index: of the source whose pattern leads to it; base: the meant
-    path that it was rotated from, if no pattern leads to it; now: s."""
-
-    found: Found
-    index: int
-    source: TailedSource
-    now: float
-    base: str | None = None
-
-    @property
-    def meant(self) -> str:
-        """The path by which a pattern leads to it, or that it was rotated from."""
-        return self.base or self.found.path
-
-
 class Births:
-    """Owns which new files could not be opened, as they were last seen."""
+    """Makes them; which files could not be opened is written down on the way."""
 
     def __init__(
         self,
@@ -43,6 +27,7 @@ class Births:
         handles: Handles,
         known: KnownFiles,
         unreadable: Unreadable,
+        unopened: Unopened,
         news: News,
         host_name: str,
     ) -> None:
@@ -50,9 +35,9 @@ class Births:
         self._handles = handles
         self._known = known
         self._unreadable = unreadable
+        self._unopened = unopened
         self._news = news
         self._host_name = host_name
-        self._unopened: dict[FileKey, Found] = {}
 
     def begin(self, sighting: Sighting) -> TrackedFile | None:
         """A new file, from its first byte on; None if it cannot be read."""
@@ -106,22 +91,11 @@ class Births:
                 raise FileNotFoundError(errno.ENOENT, "it went away while it was looked at")
         except OSError as error:
             self._unreadable.add(sighting.source.topic, found.path, error)
-            self._unopened[found.key] = found
+            topic, topic_id = sighting.source.topic, sighting.source.topic_id
+            self._unopened.add(UnopenedFile(topic, topic_id, sighting.base, found))
             return None
-        self._unopened.pop(found.key, None)
+        self._unopened.remove(found.key)
         return handle
-
-    def was_cut_unopened(self, found: Found) -> bool:
-        """Whether it has lost bytes since nobody could open it."""
-        before = self._unopened.get(found.key)
-        if before is None or before.born_ns != found.born_ns or found.size >= before.size:
-            return False
-        self._unopened[found.key] = found
-        return True
-
-    def forget_gone(self, there: set[FileKey]) -> None:
-        """Of the files that could not be opened only those are remembered any more."""
-        self._unopened = {key: each for key, each in self._unopened.items() if key in there}
 
     def _begin(
         self,

@@ -108,7 +108,7 @@ class Copies:
         return None, Answer.OTHER
 
     def _is_alike(self, handle: Handle, found: Found, original: TrackedFile) -> bool:
-        if found.size < original.promised:
+        if found.size < max(original.promised, original.birth.fingerprint.length):
             return is_beginning_of(self._host, found, original)
         point, print_ = original.last_point, original.birth.fingerprint
         doubt = identity.doubt(handle.read, found.size, point.position, print_, point.guard)

@@ -61,19 +61,21 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
     Its first bytes are looked at, and its last ones, too, unless the other one has gone elsewhere.
     Raises OSError.
     """
+    print_ = old.birth.fingerprint
+    is_short = found.size < print_.length
     copy = host.open(found.real_path)
     try:
-        if identity.fingerprint_of(copy.read, found.size) != old.birth.fingerprint:
+        if not is_short and identity.fingerprint_of(copy.read, print_.length) != print_:
             return False
-        at = max(found.size - identity.GUARD_BYTES, 0)
-        last = copy.read(identity.GUARD_BYTES, at)
+        at = 0 if is_short else max(found.size - identity.GUARD_BYTES, 0)
+        bytes_ = copy.read(found.size - at, at)
     finally:
         copy.close()
     original = open_at(host, old.location, old.birth.key)
     if original is None:
-        return True
+        return not is_short
     try:
-        return original.read(len(last), at) == last
+        return original.read(len(bytes_), at) == bytes_
     finally:
         original.close()
 

@@ -20,7 +20,7 @@ from agent.files.host import FileKey, Handle
 from agent.files.tracked import FileState, Flight, LongLine, TrackedFile
 from agent.files.tracking import CHANGED, Tracker
 from agent.framing import READ_BYTES, whole_records_end
-from agent.identity import GUARD_BYTES, doubt
+from agent.identity import GUARD_BYTES, doubt, fingerprint_of
 
 TURN_BYTES = 2 << 20
 """Bytes promised in one turn, over all files; one more reading may exceed it."""
@@ -206,7 +206,8 @@ class Reader:
         tail = tracked.tail or b""
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
-        if data[: len(tail)] != tail or status.size < tracked.size:
+        is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
+        if not is_alike or status.size < tracked.size:
             reason = CHANGED
             if status.size < tracked.size:
                 reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -288,3 +289,11 @@ class Reader:
         tracked = self._tracker.files.get(file)
         if tracked is not None:
             self.wake(tracked)
+
+
+def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:
+    """Whether the first bytes that are read are those with which the file id was announced."""
+    print_ = tracked.birth.fingerprint
+    if tracked.read_position:
+        return True
+    return fingerprint_of(lambda count, at: data[at : at + count], print_.length) == print_

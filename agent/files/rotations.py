@@ -207,9 +207,8 @@ class Rotations:
         }
 
     def wait_for(self, found: Found, index: int, base: str, now: float) -> None:
-        """A generation that has no byte yet, or cannot be read: it is looked at again."""
-        until = now + EMPTY_WAIT_S if not found.size else float("inf")
-        self._waiting.setdefault(found.key, (found, index, base, until))
+        """A generation that has no byte yet: it is looked at again."""
+        self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
     def look(
         self,
@@ -551,7 +550,7 @@ class Rotations:
         return _is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
 
     def _look_at_waiting(self, moment: Moment) -> None:
-        """Their programs may still have the empty ones open; others could not be read."""
+        """Their programs may still have them open."""
         for key, (found, index, base, until) in list(self._waiting.items()):
             there = self._host.look(found.real_path)
             if there is None or there.key != key:
@@ -559,11 +558,6 @@ class Rotations:
                 there = None if moved is None else self._host.look(moved)
             if there is None or there.key != key or moment.now >= until:
                 del self._waiting[key]
-                if found.size and (there is None or there.key != key):
-                    source = moment.sources[index]
-                    reason = "it went away before it could be read"
-                    unseen = Unseen(source.topic, source.topic_id, found.path, reason)
-                    moment.findings.unseen.append(unseen)
             elif there.size:
                 del self._waiting[key]
                 moment.findings.generations.append((there, index, base))

@@ -24,20 +24,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from agent import identity
-from agent.files.births import Births, Sighting
+from agent.files.births import Births
 from agent.files.copies import copied_from
 from agent.files.directories import Directories
 from agent.files.endings import Endings
 from agent.files.generations import generation
 from agent.files.handles import Handles, Moved
 from agent.files.host import FileKey, Found, Host, Status, shown
-from agent.files.kin import is_meant, source_of
+from agent.files.kin import index_of, is_meant, source_of
 from agent.files.known import KnownFiles
 from agent.files.likeness import begins_like, compare, renumbered
 from agent.files.news import News
 from agent.files.rotations import Rotations, Unseen
 from agent.files.same_file import Answer
+from agent.files.sighting import Sighting
 from agent.files.tracked import FileState, Flight, TailedSource, TrackedFile
+from agent.files.unopened import Unopened, UnopenedFile
 from agent.files.unreadable import Unreadable
 
 VANISHED = "it vanished while it was not held open"
@@ -61,7 +63,10 @@ class Tracker:
         self._unreadable = Unreadable()
         self._directories = Directories(host)
         self._known = KnownFiles(host, handles, self._directories)
-        self._births = Births(host, handles, self._known, self._unreadable, self.news, host_name)
+        self._unopened = Unopened()
+        self._births = Births(
+            host, handles, self._known, self._unreadable, self._unopened, self.news, host_name
+        )
         self._endings = Endings(handles, self._known, self.news)
         self._rotations = Rotations(host, self._directories, self._known)
         self._reborn: set[str] = set()  # since the last look: another file has the inode
@@ -103,12 +108,14 @@ class Tracker:
         files: Iterable[TrackedFile],
         promised: Mapping[int, int],
         since: Mapping[str, int],
+        unopened: Iterable[UnopenedFile] = (),
     ) -> None:
         """Takes over the durable files.
 
         promised: where the last intent of each ends; since: by topic, until when (ms) nothing
         can have lain on the host that is not among them.
         """
+        self._unopened.load(unopened)
         for tracked in files:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
@@ -127,6 +134,10 @@ class Tracker:
     def take_changed(self) -> list[TrackedFile]:
         """The files noted since the last call."""
         return self._known.take_changed()
+
+    def take_unopened(self) -> list[UnopenedFile] | None:
+        """The files that could not be opened yet; None if they are the same as at the last call."""
+        return self._unopened.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
         """Bytes of the file are on their way, or set apart in their place in the order."""
@@ -160,6 +171,9 @@ class Tracker:
         self._endings.begin_look(now, now_ms)
         lay, keys = self._scan(now)
         self._look_for_generations(lay, now, now_ms)
+        for unopened in self._unopened.all():
+            if unopened.found.key not in keys:
+                self._look_at_unopened(unopened, now)
         for tracked in list(self.files.values()):
             is_found = tracked.birth.key in keys and self._known.is_newest(tracked)
             if tracked.state is FileState.OPEN and not is_found:
@@ -293,7 +307,7 @@ class Tracker:
         found, base = sighting.found, sighting.meant
         if self._known.knows(found) or not self._see_copy(sighting, base):
             self._see(sighting)
-            if not self._known.knows(found):
+            if not found.size and not self._known.knows(found):
                 self._rotations.wait_for(found, sighting.index, base, sighting.now)
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
@@ -308,10 +322,29 @@ class Tracker:
             return self._births.go_on(sighting, original) is not None
         return self._births.begin_again(sighting, original, may_double=found.size) is not None
 
+    def _look_at_unopened(self, file: UnopenedFile, now: float) -> None:
+        """No pattern leads to it: it was rotated, or is gone."""
+        index = index_of(file.meant, self.sources)
+        if index is None:
+            self._unopened.remove(file.found.key)
+            return
+        try:
+            path = self._host.find(os.path.dirname(file.found.real_path), file.found.key)
+        except OSError as error:
+            self._unreadable.add(file.topic, file.found.path, error)
+            return
+        found = None if path is None else self._host.look(path)
+        if found is None or found.born_ns != file.found.born_ns:
+            self._unopened.remove(file.found.key)
+            reason = "it went away before it could be read"
+            self.news.miss(Unseen(file.topic, file.topic_id, file.found.path, reason))
+        else:
+            self._see_generation(Sighting(found, index, self.sources[index], now, file.meant))
+
     def _mind_unopened(self, sighting: Sighting) -> None:
         """Bytes that nobody could read may be gone before they can be."""
         found, source = sighting.found, sighting.source
-        if self._births.was_cut_unopened(found):
+        if self._unopened.was_cut(found):
             self._truncated.add(found.path)
             reason = f"it was cut to {found.size} bytes before it could be read"
             self.news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
@@ -495,7 +528,6 @@ class Tracker:
     def _forget(self, found: set[FileKey], now: float) -> None:
         """Closed file ids whose bytes are gone from the host."""
         self._known.copies.forget_gone(found)
-        self._births.forget_gone(found)
         for tracked in list(self.files.values()):
             if not self._endings.may_forget(tracked):
                 continue

@@ -13,6 +13,7 @@ import google_crc32c
 from agent.delivery.intents import Intent
 from agent.delivery.recipe import Recipe
 from agent.files.tracked import TrackedFile
+from agent.files.unopened import UnopenedFile
 from agent.identity import Mark
 from audit.counts import BucketKey, Sums
 from audit.messages import Loss
@@ -104,6 +105,12 @@ class Changes:
     def forget_files(self, files: Iterable[int]) -> None:
         """File ids that nothing can come from any more."""
         self._do("DELETE FROM files WHERE file = ?", *[(file,) for file in files])
+
+    def put_unopened(self, files: Iterable[UnopenedFile]) -> None:
+        """All files that could not be opened yet."""
+        self._do("DELETE FROM unopened", ())
+        rows = [unopened_row(each) for each in files]
+        self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_recipe(self, recipe: Recipe) -> None:
         """A recipe that intents are about to name."""
@@ -218,6 +225,16 @@ def file_row(file: TrackedFile) -> Row:
         tally.acknowledged, tally.rejected, tally.filtered, tally.lost, tally.uncertain,
     )  # fmt: skip
     return (*row, checksum(row))
+
+
+def unopened_row(file: UnopenedFile) -> Row:
+    """The columns of `unopened`."""
+    found, base = file.found, file.base
+    return (
+        found.key.device, found.key.inode, found.size, found.changed_ns, found.born_ns,
+        os.fsencode(found.path), os.fsencode(found.real_path),
+        file.topic, file.topic_id, None if base is None else os.fsencode(base),
+    )  # fmt: skip
 
 
 def intent_row(intent: Intent) -> Row:

@@ -14,11 +14,12 @@ from typing import Any
 from agent import identity
 from agent.delivery.intents import Intent
 from agent.delivery.recipe import Recipe, from_json
-from agent.files.host import FileKey
+from agent.files.host import FileKey, Found
 from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
+from agent.files.unopened import UnopenedFile
 from agent.identity import Fingerprint, Guard
 from agent.state.changes import LEFT, SINCE, Changes, LastWord, checksum, marks_of, source_row
-from agent.state.tables import ADDED, APPLICATION_ID, FORMAT, TABLES
+from agent.state.tables import APPLICATION_ID, FORMAT, TABLES
 from audit.counts import BucketKey, Sums
 from audit.messages import Certainty, Loss
 from skidway.errors import SkidwayError, StateRefused
@@ -103,6 +104,10 @@ class State:
     def files(self) -> list[TrackedFile]:
         """Every file id, with what is durable of it, in the order of their birth."""
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
+
+    def unopened(self) -> list[UnopenedFile]:
+        """Files that were found and could not be opened yet."""
+        return [_unopened(row) for row in self._rows("SELECT * FROM unopened")]
 
     def intents(self) -> list[Intent]:
         """What was promised and is not passed yet, in the order of the promises.
@@ -256,7 +261,6 @@ def open_state(directory: Path, *, create: bool = True) -> State:
         _check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute(ADDED)
         return State(connection, str(path))
     except sqlite3.Error as error:
         connection.close()
@@ -351,6 +355,13 @@ def _tracked(values: list[Any]) -> TrackedFile:
         read_position=position,
         read_crc=prefix_crc,
     )
+
+
+def _unopened(row: tuple[Any, ...]) -> UnopenedFile:
+    device, inode, size, changed_ns, born_ns, path, real_path, topic, topic_id, base = row
+    key = FileKey(device, inode)
+    found = Found(os.fsdecode(path), key, size, changed_ns, born_ns, os.fsdecode(real_path))
+    return UnopenedFile(topic, topic_id, None if base is None else os.fsdecode(base), found)
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 APPLICATION_ID: Final = 0x536B6964  # "Skid"
 
 TABLES: Final = """
@@ -43,6 +43,12 @@ CREATE TABLE files ( -- one row per file id; crc over the columns before it
     crc INTEGER NOT NULL
 ) STRICT;
 
+CREATE TABLE unopened ( -- files that were found and could not be opened yet
+    device INTEGER, inode INTEGER, size INTEGER NOT NULL, changed_ns INTEGER NOT NULL,
+    born_ns INTEGER, path BLOB NOT NULL, real_path BLOB NOT NULL,
+    topic TEXT NOT NULL, topic_id TEXT NOT NULL, base BLOB, PRIMARY KEY (device, inode)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE recipes ( -- kept while an intent needs them
     fingerprint BLOB PRIMARY KEY, content TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
@@ -78,11 +84,3 @@ CREATE TABLE outbox ( -- messages for the audit topic, in the order of their ids
     id INTEGER PRIMARY KEY, number INTEGER, file INTEGER, value BLOB NOT NULL
 ) STRICT;
 """
-
-ADDED: Final = """
-CREATE TABLE IF NOT EXISTS floors (
-    topic TEXT, partition INTEGER, topic_id TEXT NOT NULL, floor INTEGER NOT NULL,
-    PRIMARY KEY (topic, partition)
-) STRICT, WITHOUT ROWID;
-"""
-"""What states made by earlier versions lack. Those versions pass it over, so FORMAT stays."""

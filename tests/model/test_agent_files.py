@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from agent.files.endings import STILL_S
 from agent.identity import FINGERPRINT_BYTES
 from agent.state.database import State
 from audit import bucket
@@ -35,7 +36,7 @@ class Line:
     text: str
     written_ms: int
     is_destroyed: bool = False  # the host has taken its bytes away
-    has_trace: bool = True  # not created and deleted between two looks
+    has_trace: bool = True  # not written and deleted between two looks, where nobody expects it
 
 
 @dataclass
@@ -127,13 +128,18 @@ class Host:
 
     def destroy(self, path: str) -> None:
         file = self.world.files.by_path[path]
-        known = {(x.birth.key.inode, x.birth.born_ns) for x in State(self.world.connection).files()}
+        files = State(self.world.connection).files()
+        known = {(x.birth.key.inode, x.birth.born_ns): x for x in files}
+        tracked = known.get((file.inode, file.born_ns))
         for text in file.data.decode().splitlines():
             if text in self.lines and not self.lies_elsewhere(text, path):
-                self.lines[text].is_destroyed = True
-                is_known = (file.inode, file.born_ns) in known
+                line = self.lines[text]
+                line.is_destroyed = True
                 is_expected = path != self.path and self.scheme != "any name"
-                self.lines[text].has_trace = is_known or is_expected
+                line.has_trace = tracked is not None or is_expected
+                if tracked is not None and tracked.changed_ns is not None:
+                    stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
+                    line.has_trace &= stood_ms < STILL_S * 1000  # else: nobody expects any
 
     def lies_elsewhere(self, text: str, path: str) -> bool:
         return any(

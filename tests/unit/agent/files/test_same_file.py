@@ -199,3 +199,20 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
     (loss,) = losses(world)
     assert (loss.first, loss.end) == (4, None)
     assert loss.reason == "it was cut to 6 bytes, 10 were there"
+
+
+def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
+    """Seen, cut and written anew to another beginning: the id that was announced has none of it."""
+    world = World(settings(raw()))
+    world.start()
+    world.settle()
+    world.producer._room = 0
+    world.files.append(RUN, b"1\n")
+    world.agent.touch([RUN])
+    world.publish()
+    world.files.truncate(RUN)
+    world.files.append(RUN, b"2\n3\n")
+    world.producer._room = 1_000
+    world.settle()
+    assert world.values() == ["2", "3"]
+    assert [(loss.first, loss.end) for loss in losses(world)] == [(0, None)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audit.messages import Delta, Loss, Seal
+from audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 
 APP = "/log/app.log"
@@ -175,7 +175,8 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
     assert sorted(made.values()) == ["one", "three", "two"]
 
 
-def test_a_copy_of_a_file_that_is_read_where_it_lies() -> None:
+@pytest.mark.parametrize("is_grown", [False, True])
+def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
     """`cp app.log app.log.bak`, before the first whole look at it: no line twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
@@ -183,9 +184,25 @@ def test_a_copy_of_a_file_that_is_read_where_it_lies() -> None:
     made.files.append(APP, b"one\ntwo\n")
     made.agent.touch([APP])
     made.files.append(f"{APP}.bak", b"one\ntwo\n")
+    if is_grown:
+        made.files.append(APP, b"three\n")
     made.settle()
-    assert made.values() == ["one", "two"]
+    assert made.values() == ["one", "two", "three"][: 2 + is_grown]
     assert losses(made) == []
+
+
+def test_a_short_copy_where_no_birth_is_known() -> None:
+    """Shorter than what was announced of the log: read, and named as what may be double."""
+    made = World(settings(raw("logs", APP)))
+    made.files.knows_births = False
+    made.files.append("/log/old.log", b"x\n")
+    made.start()
+    made.files.append(APP, b"one\n")
+    made.files.append(f"{APP}.bak", b"one\n")
+    made.files.append(APP, b"two\n")
+    made.settle()
+    assert sorted(made.values()) == ["one", "one", "two"]
+    assert [x.certainty for x in losses(made) if x.end is not None] == [Certainty.UNCERTAIN]
 
 
 def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
@@ -213,6 +230,28 @@ def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
     assert sorted(world.values()) == ["line 0", "line 1", "rest", "seen"]
     assert len(world.of(Seal)) > seals
     assert losses(world) == []
+
+
+@pytest.mark.parametrize("is_rotated", [False, True])
+@pytest.mark.parametrize("is_down", [False, True])
+def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_down: bool) -> None:
+    """A log that only root may read, deleted while the agent runs, or is started again."""
+    made = World(settings(raw("logs", APP)))
+    made.files.append(APP, b"secret\n").unreadable = True
+    made.start()
+    made.settle()
+    if is_down:
+        made.kill()
+    if is_rotated:
+        made.files.rename(APP, f"{APP}.1")
+        made.files.append(APP, b"next\n")
+        made.settle() if not is_down else None
+    made.files.delete(f"{APP}.1" if is_rotated else APP)
+    made.start() if is_down else None
+    made.settle()
+    assert made.values() == (["next"] if is_rotated else [])
+    (loss,) = losses(made)
+    assert loss.reason.endswith("it went away before it could be read")
 
 
 def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,8 +6,9 @@ import pytest
 
 from agent import ledger
 from agent.delivery.intents import Intent
-from agent.files.host import FileKey
+from agent.files.host import FileKey, Found
 from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
+from agent.files.unopened import UnopenedFile
 from agent.identity import Fingerprint, Guard, Mark
 from agent.state import database
 from agent.state.changes import Changes, LastWord
@@ -269,15 +270,9 @@ def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_a_state_without_floors_gets_them(tmp_path: Path) -> None:
-    """A version before had none; it passes the table over when it comes back."""
-    open_state(tmp_path).close()
-    connection = sqlite3.connect(tmp_path / database.DATABASE)
-    connection.execute("DROP TABLE floors")
-    connection.commit()
-    connection.close()
+def test_floors_go_with_the_offsets_of_a_topic_made_again(tmp_path: Path) -> None:
+    """They are of the old topic's partitions."""
     state = open_state(tmp_path)
-    assert state.floors() == []
     changes = Changes()
     changes.put_floors([(TopicPartition("logs", 3), "id", 8)])
     state.commit(changes)
@@ -286,3 +281,18 @@ def test_a_state_without_floors_gets_them(tmp_path: Path) -> None:
     changes.forget_offsets("logs")
     state.commit(changes)
     assert state.floors() == []
+
+
+def test_files_that_could_not_be_opened_are_kept(tmp_path: Path) -> None:
+    """All of them are written anew, whatever bytes their paths have."""
+    state = open_state(tmp_path)
+    found = Found("/log/\udcff", FileKey(-5, 2**62), 2**40, 2**60, None, "/real/\udcff")
+    first = UnopenedFile("logs", "id", None, found)
+    second = UnopenedFile("logs", "id", "/log/\udcfe", found._replace(key=FileKey(1, 2), born_ns=3))
+    for files in ([first], [first, second], [second], []):
+        changes = Changes()
+        changes.put_unopened(files)
+        state.commit(changes)
+        state.close()
+        state = open_state(tmp_path)
+        assert state.unopened() == files

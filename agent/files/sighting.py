@@ -1,0 +1,25 @@
+"""What a look found, and why it matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.files.host import Found
+from agent.files.tracked import TailedSource
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A file that a look found. index: of the source whose pattern leads to it; base: the meant
+    path that it was rotated from, if no pattern leads to it; now: s."""
+
+    found: Found
+    index: int
+    source: TailedSource
+    now: float
+    base: str | None = None
+
+    @property
+    def meant(self) -> str:
+        """The path by which a pattern leads to it, or that it was rotated from."""
+        return self.base or self.found.path
