@@ -55,11 +55,10 @@ Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; the records 
 are read back; `buffer.memory` of batches unacknowledged, then reading stops; `max.open.files`
 descriptors; a full disk stops everything until there is room.
 
-Not done yet: the way back of a restored state (it is refused), multi-line records, filters and
-compressed files.
+Not done yet: the way back of a restored state (it is refused), multi-line records and filters.
 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
-files (host, tracked, tracking, rotations, reading), state, accounts, beginning, loop, then
+files (host, tracked, known, tracking, rotations, reading), state, accounts, beginning, loop, then
 destinations, connection, logs (the brokers', read back), silences, rejections, program, draining
 (its last word), ledger (what became of every byte), validation with trial (a file's first and last
 lines) and validation_report, installation (for a host without Ansible), cli.

@@ -123,7 +123,7 @@ def _drain(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from agent.files.host import OperatingSystem
+    from agent.files.operating_system import OperatingSystem
     from agent.validation import check_settings, try_sources
     from agent.validation_report import REGISTRY_TIMEOUT_S, document, refusal, render
     from schemas.client import RegistryClient

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from agent import identity
 from agent.delivery.intents import GIVEN_UP, Intent
-from agent.files.host import Host, OperatingSystem, shown
+from agent.files.host import Host, shown
+from agent.files.operating_system import OperatingSystem
 from agent.files.tracked import FileState, TrackedFile
 from agent.state.changes import Changes
 from agent.state.database import DATABASE, State, open_state

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 
 from agent import beginning, connection, events, identity
 from agent.destinations import Cluster, Destination
-from agent.files.host import FileKey, Host, OperatingSystem
+from agent.files.host import FileKey, Host
+from agent.files.operating_system import OperatingSystem
 from agent.files.patterns import Pattern
 from agent.files.watching import Watch
 from agent.logs import FetchedLogs

@@ -11,6 +11,8 @@ same_file   from evidence to the answer: the same file, another one, or nobody k
 likeness    gathers that evidence: looks at what lies at a path now
 rotations   files that were rotated away before anybody looked, directory by directory
 watching    events of the operating system, which only make it faster
+compression which known file a compressed one holds, and
+decompressed its plain bytes; plain_sizes: how many they are
 copies      of logs: left alone, or read from where their original was cut
 tracked     one file id and everything known about it
 known       all of them: by id, by inode, by the path at which they were written

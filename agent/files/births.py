@@ -92,7 +92,9 @@ class Births:
         except OSError as error:
             self._unreadable.add(sighting.source.topic, found.path, error)
             topic, topic_id = sighting.source.topic, sighting.source.topic_id
-            self._unopened.add(UnopenedFile(topic, topic_id, sighting.base, found))
+            self._unopened.add(
+                UnopenedFile(topic, topic_id, sighting.base, found, sighting.may_begin)
+            )
             return None
         self._unopened.remove(found.key)
         return handle

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 
 from agent import identity
+from agent.files.decompressed import is_decompressed
 from agent.files.generations import generation
 from agent.files.host import FileKey, Found, Handle, Host, shown
 from agent.files.likeness import is_beginning_of
@@ -103,6 +104,8 @@ class Copies:
                 is_in_place=place == each.birth.key,
                 count=max(each.promised, each.birth.fingerprint.length),
             )
+            if answer is Answer.OTHER and _may_be_compressed(found, each):
+                answer = Answer.UNKNOWN
             if answer is not Answer.OTHER and self._is_alike(handle, found, each):
                 return each, answer
         return None, Answer.OTHER
@@ -134,6 +137,12 @@ def _origins(tracked: TrackedFile) -> set[str]:
     """The paths at which it may have been written, as text."""
     path = tracked.birth.path
     return {path, shown(tracked.meant), *copied_from(path)}
+
+
+def _may_be_compressed(found: Found, original: TrackedFile) -> bool:
+    births = (original.birth.born_ns, found.born_ns)
+    is_older = births[0] is not None and births[1] is not None and births[1] < births[0]
+    return is_decompressed(found.real_path) and not is_older
 
 
 def _content_of(found: Found) -> _Content:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from agent.files.copies import Copies
 from agent.files.directories import Directories
@@ -22,6 +23,7 @@ class KnownFiles:
         self._directories = directories
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._changed: dict[int, TrackedFile] = {}
+        self._moved_to: dict[FileKey, FileKey] = {}  # files that were compressed
         self._serial = 0
         self.files: dict[int, TrackedFile] = {}
         self.copies = Copies(host)
@@ -61,6 +63,8 @@ class KnownFiles:
         """Its bytes are gone from the host."""
         if self.is_newest(tracked):
             del self._by_key[tracked.birth.key]
+        for old in [old for old, key in self._moved_to.items() if key == tracked.birth.key]:
+            del self._moved_to[old]
         del self.files[tracked.file]
         self.copies.forget(tracked)
 
@@ -109,6 +113,22 @@ class KnownFiles:
         except OSError:
             return True
 
+    def gone(self, base: str) -> list[TrackedFile]:
+        """The newest known files that were written at a path and lie nowhere any more."""
+        return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
+
+    def move(self, tracked: TrackedFile, found: Found) -> None:
+        """The file's bytes lie in another file from now on."""
+        old = tracked.birth.key
+        if self._by_key.get(old) is tracked:
+            del self._by_key[old]
+        self._moved_to[old] = found.key
+        tracked.birth = replace(tracked.birth, key=found.key, born_ns=found.born_ns)
+        tracked.location, tracked.verified = found.real_path, False
+        self._by_key[found.key] = tracked
+        self._handles.drop(tracked.file)
+        self.note(tracked)
+
     def lies_at(self, tracked: TrackedFile) -> str:
         """Where it lies by what this look has listed; "" if nobody knows."""
         if not self.is_newest(tracked) or tracked.is_deleted:
@@ -133,6 +153,7 @@ class KnownFiles:
 
     def where(self, key: FileKey) -> str:
         """Where a known file lies, though that may be another directory; "" if nobody knows."""
+        key = self._moved_to.get(key, key)
         tracked = self._by_key.get(key)
         if tracked is None or tracked.is_deleted:
             return ""

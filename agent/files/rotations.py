@@ -10,7 +10,8 @@ in the directory that the link leads to. A generation that nobody knows is
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file
-    declared    as a loss without an end if it is compressed and no known file's other shape
+    declared    as a loss without an end if it is compressed, no known file's other shape, and
+                cannot be decompressed
 
 A rotation deletes its oldest generation first. So as long as the newest file of a path that is
 known (its anchor: what the last look found there, or beside it) is still there under any name,
@@ -36,9 +37,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
+from agent.files.decompressed import is_decompressed
 from agent.files.directories import Directories
 from agent.files.host import FileKey, Found, Host
 from agent.files.kin import Member, Views, index_of, is_meant, means, topics_of
+from agent.files.same_file import Answer, is_time_of
 from agent.files.strays import is_stray, shares_name
 from agent.files.tracked import TailedSource
 
@@ -58,7 +61,7 @@ EMPTY_WAIT_S: Final = 3_600.0
 """How long a rotated file without a byte is looked at for what its program may still write."""
 
 REPEATED: Final = "rotated more often than it was looked at: some may be deleted unread"
-COMPRESSED: Final = "was compressed before it was read"
+COMPRESSED: Final = "was compressed before it was read, in a way that cannot be read"
 STRANGE: Final = "rotated to a name that is not known as one of rotation: others may be unread"
 
 
@@ -114,6 +117,15 @@ class Known(Protocol):
         ...
 
 
+class Adopts(Protocol):
+    """What finds out which known file a compressed one holds."""
+
+    def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
+        """SAME: a known file lies there from now on. UNKNOWN: nobody knows yet; that is found out
+        at a later look. index: of the source; may_begin: as of `Sighting`."""
+        ...
+
+
 @dataclass(slots=True)
 class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
@@ -145,7 +157,8 @@ class Moment:
 @dataclass(slots=True)
 class _Look:
     """This look into one directory. before: what lay at each path, or its anchor; names_here: of
-    what the patterns found; others: by directory, what nobody knows."""
+    what the patterns found; others: by directory, what nobody knows; unresolved: paths of which
+    known files may lie in compressed ones that nobody could look into yet."""
 
     directory: str
     place: Place
@@ -157,13 +170,15 @@ class _Look:
     members: dict[str, Member] = field(default_factory=dict)
     names_here: set[str] = field(default_factory=set)
     others: dict[str, list[Found]] = field(default_factory=dict)
+    unresolved: set[str] = field(default_factory=set)
 
 
 class Rotations:
     """Owns what the last look found at each meant path."""
 
-    def __init__(self, host: Host, directories: Directories, known: Known) -> None:
+    def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
+        self._adopt = adopt
         self._directories = directories
         self._known = known
         self._places: dict[str, Place] = {}
@@ -366,6 +381,7 @@ class Rotations:
         by_base = _by_base(look.members)
         for base in sorted(by_base.keys() | look.elsewhere | look.place.anchors.keys()):
             names = by_base.get(base, {})
+            self._look_at_compressed(look, base, names)
             is_first = look.place.looked_ms < 0  # before a start some may have waited to be read
             if base in look.here and base not in look.elsewhere and not is_first:
                 unjudged |= names.keys() - look.place.members.keys()
@@ -394,21 +410,62 @@ class Rotations:
                 continue
             if self._is_left_alone(look, base, index, found):
                 continue
-            if member.plain is not None:
-                self._judge_compressed(look, index, member.plain, found)
-            elif not self._is_younger(look, base, found):
-                if not self._known.knows(found):
-                    fresh.append(found)
-                look.moment.findings.generations.append((found, index, base))
+            if not self._is_read(look, base, index, name, member.plain, found):
+                continue
+            if not self._known.knows(found):
+                fresh.append(found)
+            look.moment.findings.generations.append((found, index, base))
         if base not in look.moment.reborn | look.moment.truncated:
             fresh += self._strays(look, base, index)
         if self._is_broken(look, base, names, bool(fresh)):
             self._miss(look, index, base, REPEATED)
         return max(fresh, key=lambda found: found.changed_ns, default=None)
 
-    def _judge_compressed(self, look: _Look, index: int, plain: str, found: Found) -> None:
-        if not self._is_other_shape(look, plain, found):
+    def _look_at_compressed(self, look: _Look, base: str, names: Mapping[str, Member]) -> None:
+        """Compressed generations that came since the last look: known files may be in them."""
+        index = index_of(base, look.moment.sources)
+        if index is None:
+            return
+        for name, member in names.items():
+            if not is_decompressed(name) or not self._came_lately(look, name, member):
+                continue
+            found = self._host.look(os.path.join(look.directory, name))
+            if found is None or self._known.knows(found):
+                continue
+            may_begin = base in look.elsewhere and not self._is_old(look, base, index, found)
+            answer = self._adopt(found, index, base, may_begin)
+            if answer is Answer.SAME:
+                look.moment.findings.generations.append((found, index, base))
+            elif answer is Answer.UNKNOWN:
+                look.unresolved.add(base)
+
+    def _came_lately(self, look: _Look, name: str, member: Member) -> bool:
+        """Whether it was not there at the last look, or was being compressed."""
+        if member.plain is None or self._is_being_compressed(look, member.plain):
+            return False
+        before = look.place.members.get(name)
+        if look.place.looked_ms < 0 or before is None or before.inode != member.inode:
+            return True
+        lay = (os.path.basename(each.real_path) for each in look.place.lay.values())
+        return member.plain in look.place.members or member.plain in lay
+
+    def _is_read(
+        self, look: _Look, base: str, index: int, name: str, plain: str | None, found: Found
+    ) -> bool:
+        """Whether it is a generation that is read."""
+        if plain is None:
+            return not self._is_younger(look, base, found)
+        if self._is_being_compressed(look, plain) or base in look.unresolved:
+            return False
+        if is_decompressed(name):
+            return True
+        if not self._is_other_shape(look, found):
             self._miss(look, index, found.path, COMPRESSED)
+        return False
+
+    def _is_being_compressed(self, look: _Look, plain: str) -> bool:
+        """Whether the plain file is still there: that one is read."""
+        return any(name == plain for name, _ in self._directories.names(look.directory))
 
     def _is_broken(
         self, look: _Look, base: str, names: Mapping[str, Member], has_fresh: bool
@@ -419,7 +476,9 @@ class Rotations:
             return has_fresh
         if base in look.moment.truncated or not names:
             return False
-        return base in look.moment.reborn or not self._is_there(look, before, names)
+        if base in look.moment.reborn:
+            return True
+        return base not in look.unresolved and not self._is_there(look, before, names)
 
     def _miss(self, look: _Look, index: int, path: str, reason: str) -> None:
         source = look.moment.sources[index]
@@ -531,7 +590,7 @@ class Rotations:
         for name, member in names.items():
             if member.plain is not None:
                 found = self._host.look(os.path.join(look.directory, name))
-                if found is not None and _is_time_of(found.changed_ns, times):
+                if found is not None and is_time_of(found.changed_ns, times):
                     return True
         return False
 
@@ -542,12 +601,10 @@ class Rotations:
         births = (before.born_ns, None if found is None else found.born_ns)
         return name if None in births or births[0] == births[1] else None
 
-    def _is_other_shape(self, look: _Look, plain: str, found: Found) -> bool:
-        """Whether a compressed file is what a known one becomes, or became: it keeps its time."""
-        if any(name == plain for name, _ in self._directories.names(look.directory)):
-            return True  # being compressed right now; the other one is read
+    def _is_other_shape(self, look: _Look, found: Found) -> bool:
+        """Whether a compressed file is what a known one became: it keeps its time."""
         times = {each.changed_ns for each in look.before.values()}
-        return _is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
+        return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
 
     def _look_at_waiting(self, moment: Moment) -> None:
         """Their programs may still have them open."""
@@ -578,9 +635,3 @@ def _by_base(members: Mapping[str, Member]) -> dict[str, dict[str, Member]]:
     for name, member in members.items():
         groups.setdefault(member.base, {})[name] = member
     return groups
-
-
-def _is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
-    """Whether it is one of the times, as exact as programs copy them: ns, us or s."""
-    units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
-    return any(changed_ns == each - each % unit for each in times for unit in units)

@@ -20,6 +20,7 @@ over.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
@@ -65,6 +66,17 @@ def same_file(evidence: Evidence) -> Answer:
     return Answer.SAME
 
 
+def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
+    """Whether a compressed file that begins with `count` bytes of a file that is gone holds it.
+
+    is_same_time: it has that one's time of change, which programs copy. is_only: no other file that
+    is gone has these bytes. Logs of a few bytes may be alike.
+    """
+    if is_same_time or (is_only and count >= FINGERPRINT_BYTES):
+        return Answer.SAME
+    return Answer.UNKNOWN
+
+
 def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: int) -> Answer:
     """Whether a file that has `count` bytes of another one is a copy of it.
 
@@ -81,3 +93,9 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
     if is_in_place:
         return Answer.SAME
     return Answer.UNKNOWN if count >= FINGERPRINT_BYTES else Answer.OTHER
+
+
+def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
+    """Whether a time of change is one of the times (ns), as exact as programs copy them."""
+    units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
+    return any(changed_ns == each - each % unit for each in times for unit in units)

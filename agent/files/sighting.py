@@ -11,13 +11,15 @@ from agent.files.tracked import TailedSource
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """A file that a look found. index: of the source whose pattern leads to it; base: the meant
-    path that it was rotated from, if no pattern leads to it; now: s."""
+    path that it was rotated from, if no pattern leads to it; now: s. may_begin: whether a file id
+    may begin with it; otherwise it matters only if it is what became of a known file."""
 
     found: Found
     index: int
     source: TailedSource
     now: float
     base: str | None = None
+    may_begin: bool = True
 
     @property
     def meant(self) -> str:

@@ -25,12 +25,13 @@ from dataclasses import replace
 
 from agent import identity
 from agent.files.births import Births
+from agent.files.compression import Compression, is_hopeless, may_hold
 from agent.files.copies import copied_from
 from agent.files.directories import Directories
 from agent.files.endings import Endings
 from agent.files.generations import generation
 from agent.files.handles import Handles, Moved
-from agent.files.host import FileKey, Found, Host, Status, shown
+from agent.files.host import UNMEASURED, FileKey, Found, Host, Status, shown
 from agent.files.kin import index_of, is_meant, source_of
 from agent.files.known import KnownFiles
 from agent.files.likeness import begins_like, compare, renumbered
@@ -68,7 +69,10 @@ class Tracker:
             host, handles, self._known, self._unreadable, self._unopened, self.news, host_name
         )
         self._endings = Endings(handles, self._known, self.news)
-        self._rotations = Rotations(host, self._directories, self._known)
+        self._compression = Compression(host, self._known, self._births)
+        self._rotations = Rotations(host, self._directories, self._known, self._adopt)
+        self._now = 0.0  # of this look
+        self._now_ms = 0
         self._reborn: set[str] = set()  # since the last look: another file has the inode
         self._truncated: set[str] = set()
         self._linked: dict[str, str] = {}  # in this look: real path: path of the link
@@ -166,6 +170,7 @@ class Tracker:
 
     def reconcile(self, now: float, now_ms: int) -> None:
         """Looks through all patterns: what makes tailing correct."""
+        self._now, self._now_ms = now, now_ms
         self._directories.forget()
         self._unreadable.begin_look()
         self._endings.begin_look(now, now_ms)
@@ -284,6 +289,8 @@ class Tracker:
         found = sighting.found
         if not found.size:
             return
+        if self._see_compressed(sighting):
+            return
         bases = copied_from(found.path) if sighting.base is None else ()
         if not any(self._see_copy(sighting, each) for each in bases):
             self._births.begin(sighting)
@@ -305,10 +312,28 @@ class Tracker:
     def _see_generation(self, sighting: Sighting) -> None:
         """One that no pattern leads to; it may be a copy."""
         found, base = sighting.found, sighting.meant
+        if not self._known.knows(found) and self._see_compressed(sighting):
+            return
         if self._known.knows(found) or not self._see_copy(sighting, base):
             self._see(sighting)
             if not found.size and not self._known.knows(found):
                 self._rotations.wait_for(found, sighting.index, base, sighting.now)
+
+    def _see_compressed(self, sighting: Sighting) -> bool:
+        """Whether it is what became of a known file, or nobody knows yet."""
+        found = sighting.found
+        if self._compression.is_going_on(found.real_path):
+            return True
+        answer = self._compression.adopt(sighting, self._now_ms)
+        if answer is Answer.SAME:
+            self._see(sighting)
+        elif answer is Answer.OTHER and not sighting.may_begin:
+            self._unopened.remove(found.key)
+        return answer is not Answer.OTHER or not sighting.may_begin
+
+    def _adopt(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
+        sighting = Sighting(found, index, self.sources[index], self._now, base, may_begin)
+        return self._compression.adopt(sighting, self._now_ms)
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
         """Whether it is a copy, of which only what the original had unread is read."""
@@ -335,11 +360,17 @@ class Tracker:
             return
         found = None if path is None else self._host.look(path)
         if found is None or found.born_ns != file.found.born_ns:
-            self._unopened.remove(file.found.key)
-            reason = "it went away before it could be read"
-            self.news.miss(Unseen(file.topic, file.topic_id, file.found.path, reason))
+            self._give_up(file, "it went away before it could be read")
+        elif is_hopeless(found, self._now_ms):
+            self._give_up(file, "it cannot be decompressed")
         else:
-            self._see_generation(Sighting(found, index, self.sources[index], now, file.meant))
+            source = self.sources[index]
+            self._see_generation(Sighting(found, index, source, now, file.meant, file.may_begin))
+
+    def _give_up(self, file: UnopenedFile, reason: str) -> None:
+        self._unopened.remove(file.found.key)
+        if file.may_begin:
+            self.news.miss(Unseen(file.topic, file.topic_id, file.found.path, reason))
 
     def _mind_unopened(self, sighting: Sighting) -> None:
         """Bytes that nobody could read may be gone before they can be."""
@@ -461,7 +492,8 @@ class Tracker:
             tracked.size = max(tracked.size, 0 if found is None else found.size)
             return  # what was promised is looked at first
         if path is None and status is None:
-            self._endings.vanish(tracked, VANISHED)
+            if not any(may_hold(each, tracked) for each in self._unopened.all()):
+                self._endings.vanish(tracked, VANISHED)
         elif tracked.source is None:
             self._disown(tracked, path)
         else:
@@ -544,7 +576,8 @@ class Tracker:
 def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
     """A finished file as it was left."""
     return (
-        (found.size, found.changed_ns) == (tracked.length, tracked.changed_ns)
+        found.size in (tracked.length, UNMEASURED)
+        and found.changed_ns == tracked.changed_ns
         and found.born_ns == tracked.birth.born_ns
         and not tracked.is_deleted
     )

@@ -12,12 +12,14 @@ from agent.files.host import FileKey, Found
 
 
 class UnopenedFile(NamedTuple):
-    """As it was last seen. base: the meant path that it was rotated from, if it was."""
+    """As it was last seen. base: the meant path that it was rotated from, if it was; may_begin: as
+    of `Sighting`."""
 
     topic: str
     topic_id: str
     base: str | None
     found: Found
+    may_begin: bool = True
 
     @property
     def meant(self) -> str:
@@ -61,7 +63,7 @@ class Unopened:
         before = self._files.get(found.key)
         if before is None or before.found.born_ns != found.born_ns:
             return False
-        if found.size >= before.found.size:
+        if found.size < 0 or found.size >= before.found.size:
             return False
         self.add(before._replace(found=found))
         return True

@@ -110,7 +110,7 @@ class Changes:
         """All files that could not be opened yet."""
         self._do("DELETE FROM unopened", ())
         rows = [unopened_row(each) for each in files]
-        self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
+        self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_recipe(self, recipe: Recipe) -> None:
         """A recipe that intents are about to name."""
@@ -233,7 +233,7 @@ def unopened_row(file: UnopenedFile) -> Row:
     return (
         found.key.device, found.key.inode, found.size, found.changed_ns, found.born_ns,
         os.fsencode(found.path), os.fsencode(found.real_path),
-        file.topic, file.topic_id, None if base is None else os.fsencode(base),
+        file.topic, file.topic_id, None if base is None else os.fsencode(base), int(file.may_begin),
     )  # fmt: skip
 
 

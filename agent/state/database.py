@@ -358,10 +358,11 @@ def _tracked(values: list[Any]) -> TrackedFile:
 
 
 def _unopened(row: tuple[Any, ...]) -> UnopenedFile:
-    device, inode, size, changed_ns, born_ns, path, real_path, topic, topic_id, base = row
+    device, inode, size, changed_ns, born_ns, path, real_path, topic, topic_id, base, begins = row
     key = FileKey(device, inode)
     found = Found(os.fsdecode(path), key, size, changed_ns, born_ns, os.fsdecode(real_path))
-    return UnopenedFile(topic, topic_id, None if base is None else os.fsdecode(base), found)
+    base = None if base is None else os.fsdecode(base)
+    return UnopenedFile(topic, topic_id, base, found, bool(begins))
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -46,7 +46,8 @@ CREATE TABLE files ( -- one row per file id; crc over the columns before it
 CREATE TABLE unopened ( -- files that were found and could not be opened yet
     device INTEGER, inode INTEGER, size INTEGER NOT NULL, changed_ns INTEGER NOT NULL,
     born_ns INTEGER, path BLOB NOT NULL, real_path BLOB NOT NULL,
-    topic TEXT NOT NULL, topic_id TEXT NOT NULL, base BLOB, PRIMARY KEY (device, inode)
+    topic TEXT NOT NULL, topic_id TEXT NOT NULL, base BLOB, may_begin INTEGER NOT NULL,
+    PRIMARY KEY (device, inode)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE recipes ( -- kept while an intent needs them

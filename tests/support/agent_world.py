@@ -22,8 +22,9 @@ from agent.delivery.recipe import Schema, Topic, derived_schema, recipe_of
 from agent.delivery.search import Hole
 from agent.destinations import Cluster as ClusterName
 from agent.destinations import Destination
-from agent.files.host import FileKey, Found, Scan, Status
+from agent.files.host import DAMAGED, UNMEASURED, FileKey, Found, Scan, Status
 from agent.files.patterns import Pattern
+from agent.files.plain_sizes import not_yet
 from agent.ledger import entry
 from agent.loop import Loop
 from agent.settings import AgentSettings, SourceSettings
@@ -39,6 +40,7 @@ from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 
 LIMIT_BYTES = 1_048_588
+DAMAGED_BYTES = b"half a compressed file"
 
 
 # --- files ------------------------------------------------------------------------------------
@@ -53,6 +55,7 @@ class MemoryFile:
     changed_ns: int = 0
     born_ns: int | None = None
     unreadable: bool = False
+    plain_size: int | None = None  # of a compressed file: -1 until it was opened, -2 if damaged
 
 
 class MemoryHandle:
@@ -116,6 +119,17 @@ class Files:
             file.names.discard(path)
             self._moved(path)
 
+    def compress(self, path: str, ending: str = ".gz", *, keeps_time: bool = True) -> MemoryFile:
+        """As gzip and logrotate do, and log4j2, which does not keep the time of change."""
+        plain = self.by_path[path]
+        self.delete(path + ending)
+        packed = self.append(path + ending, bytes(plain.data))
+        packed.plain_size = UNMEASURED
+        if keeps_time:
+            packed.changed_ns = plain.changed_ns
+        self.delete(path)
+        return packed
+
     def link(self, path: str, target: str) -> None:
         """The path is a link to the target from now on."""
         self.links[path] = target
@@ -158,6 +172,11 @@ class Files:
             raise FileNotFoundError(2, "No such file or directory", path)
         if file.unreadable:
             raise PermissionError(13, "Permission denied", path)
+        if file.plain_size == UNMEASURED:
+            file.plain_size = len(file.data) if file.data != DAMAGED_BYTES else DAMAGED
+            raise not_yet()
+        if file.plain_size == DAMAGED:
+            raise OSError(5, "it cannot be decompressed")
         self.open_count += 1
         return MemoryHandle(self, file)
 
@@ -180,7 +199,8 @@ class Files:
         if file is None:
             return None
         key = FileKey(self.device, file.inode)
-        return Found(path, key, len(file.data), file.changed_ns, file.born_ns, real_path)
+        size = len(file.data) if file.plain_size is None else file.plain_size
+        return Found(path, key, size, file.changed_ns, file.born_ns, real_path)
 
     def resolve(self, directory: str) -> str:
         return directory

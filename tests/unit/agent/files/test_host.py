@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from agent.files.handles import Handles, Moved
-from agent.files.host import FileKey, OperatingSystem
+from agent.files.host import FileKey
+from agent.files.operating_system import OperatingSystem
 from agent.files.patterns import Pattern
 from agent.files.tracked import Birth, Checkpoint, TrackedFile
 from agent.identity import Fingerprint, Guard

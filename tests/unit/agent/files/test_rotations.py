@@ -248,29 +248,30 @@ def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
     assert losses(world) == []
 
 
-def test_a_known_file_that_is_compressed(world: World) -> None:
-    """logrotate's `compress` without delay: the same time of change says that it is the same."""
+def test_a_known_file_that_is_compressed_in_an_unknown_way(world: World) -> None:
+    """The same time of change says that it is the same."""
     old = world.files.by_path[APP]
     rotate(world)
     world.files.append(APP, b"now\n")
-    world.files.append(f"{APP}.1.gz", b"...").changed_ns = old.changed_ns // 1000 * 1000
+    world.files.append(f"{APP}.1.lz4", b"...").changed_ns = old.changed_ns // 1000 * 1000
     world.files.delete(f"{APP}.1")
     world.settle()
     assert sorted(world.values()) == ["now", "seen"]
     assert losses(world) == []
 
 
-def test_an_unknown_file_that_is_compressed_is_declared(world: World) -> None:
+def test_an_unknown_file_that_is_compressed_in_an_unknown_way_is_declared(world: World) -> None:
     """Nobody can read it any more; its loss names it."""
     rotate(world)
     world.files.append(APP, b"between\n")
     rotate(world)
     world.files.append(APP, b"now\n")
-    world.files.append(f"{APP}.1.gz", b"...")
+    world.files.append(f"{APP}.1.lz4", b"...")
     world.files.delete(f"{APP}.1")
     world.settle()
     (loss,) = losses(world)
-    assert loss.reason == f"{APP}.1.gz: was compressed before it was read"
+    reason = "was compressed before it was read, in a way that cannot be read"
+    assert loss.reason == f"{APP}.1.lz4: {reason}"
     assert (loss.end, sorted(world.values())) == (None, ["now", "seen"])
 
 

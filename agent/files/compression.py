@@ -1,0 +1,94 @@
+"""Generations that were compressed: which known file became one, and is read on in it.
+
+Such a file has another inode than the one that it was made of, which is gone. It is known by the
+first bytes, by those before the position, and by the time of change, which most programs copy. From
+then on the known file lies there; its positions are those of the plain bytes, so nothing is read
+twice. As long as the plain file is there, too, it is being compressed, and the plain one is read.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from agent.files.births import Births
+from agent.files.copies import copied_from
+from agent.files.decompressed import is_decompressed
+from agent.files.host import DAMAGED, UNMEASURED, Found, Host, shown
+from agent.files.known import KnownFiles
+from agent.files.likeness import has_bytes_of
+from agent.files.same_file import Answer, compressed, is_time_of
+from agent.files.sighting import Sighting
+from agent.files.tracked import TrackedFile
+from agent.files.unopened import UnopenedFile
+
+DAMAGED_MS: Final = 60_000
+"""A file that cannot be decompressed so long after its last change never can."""
+
+
+class Compression:
+    """Owns nothing; the known files move, and what cannot be opened is written down by births."""
+
+    def __init__(self, host: Host, known: KnownFiles, births: Births) -> None:
+        self._host = host
+        self._known = known
+        self._births = births
+
+    def is_going_on(self, path: str) -> bool:
+        """Whether the plain file lies beside a compressed one."""
+        plain = os.path.splitext(path)[0]
+        return is_decompressed(path) and self._host.look(plain) is not None
+
+    def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
+        """SAME: it is what became of a known file, which lies there from now on. UNKNOWN: nobody
+        knows yet; it is named, and looked at again."""
+        found = sighting.found
+        if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):
+            return Answer.OTHER
+        gone = [each for base in _bases(sighting) for each in self._known.gone(base)]
+        if not gone:
+            return Answer.OTHER
+        handle = self._births.open(sighting)
+        if handle is None:
+            return Answer.UNKNOWN
+        size = handle.status().size
+        handle.close()
+        alike = [each for each in gone if self._holds(found.real_path, size, each)]
+        for each in reversed(alike):
+            is_same_time = each.changed_ns is not None and is_time_of(
+                found.changed_ns, [each.changed_ns]
+            )
+            count = max(each.promised, each.birth.fingerprint.length)
+            answer = compressed(is_same_time=is_same_time, is_only=len(alike) == 1, count=count)
+            if answer is Answer.SAME:
+                self._known.move(each, found)
+                return answer
+        return Answer.OTHER
+
+    def _holds(self, path: str, size: int, gone: TrackedFile) -> bool:
+        if size < max(gone.size, gone.promised, 1) or not gone.birth.fingerprint.length:
+            return False
+        try:
+            return has_bytes_of(self._host, path, gone)
+        except OSError:
+            return False
+
+
+def is_hopeless(found: Found, now_ms: int) -> bool:
+    """Whether a compressed file cannot be read, now and later."""
+    return found.size == DAMAGED and now_ms - found.changed_ns // 1_000_000 >= DAMAGED_MS
+
+
+def may_hold(file: UnopenedFile, gone: TrackedFile) -> bool:
+    """Whether a file that is gone may be in a compressed one that could not be opened yet."""
+    path = file.found.real_path
+    if not is_decompressed(path) or file.found.size not in (UNMEASURED, DAMAGED):
+        return False
+    origins = {file.meant, os.path.splitext(path)[0], *copied_from(file.found.path)}
+    return bool(origins & {gone.meant, gone.location}) or gone.birth.path in map(shown, origins)
+
+
+def _bases(sighting: Sighting) -> list[str]:
+    if sighting.base is not None:
+        return [sighting.base]
+    return list(copied_from(sighting.found.path))

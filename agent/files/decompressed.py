@@ -1,0 +1,142 @@
+"""Compressed generations, read as the plain files that they hold.
+
+Positions are those of the plain bytes. Reading goes forward; to go back means to begin again, but
+for the first bytes and for those that were read last, which are kept.
+"""
+
+from __future__ import annotations
+
+import bz2
+import errno
+import gzip
+import io
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from agent.files.host import Handle, Status
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_CHUNK: Final = 1 << 20
+_HEAD: Final = 4096
+
+_DAMAGE: Final = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zstd.ZstdError)
+
+
+class _Format(NamedTuple):
+    """magic: the first bytes of every such file."""
+
+    magic: bytes
+    stream: Callable[[io.FileIO], Any]
+
+
+_FORMATS: Final = {
+    ".gz": _Format(b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
+    ".bz2": _Format(b"BZh", bz2.BZ2File),
+    ".xz": _Format(b"\xfd7zXZ\x00", lzma.LZMAFile),
+    ".lzma": _Format(b"]\x00\x00", lzma.LZMAFile),
+    ".zst": _Format(b"\x28\xb5\x2f\xfd", zstd.ZstdFile),
+}
+
+
+def is_decompressed(path: str) -> bool:
+    """Whether a name says that the file is compressed, in a way that can be read."""
+    return os.path.splitext(path)[1] in _FORMATS
+
+
+def begins_compressed(path: str, head: bytes) -> bool:
+    """Whether the first bytes say so, too: some programs give such names to plain files."""
+    return head.startswith(_FORMATS[os.path.splitext(path)[1]].magic)
+
+
+class Decompressor:
+    """The plain bytes of an open descriptor, which it does not close. Moves its offset."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        self._format = _FORMATS[os.path.splitext(path)[1]]
+        self._descriptor = descriptor
+        self._stream: Any = None
+
+    def read(self, count: int) -> bytes:
+        """The next bytes; fewer than asked for only at the end. Raises OSError where they cannot
+        be decompressed."""
+        try:
+            if self._stream is None:
+                self.rewind()
+            parts = []
+            while count and (part := self._stream.read(min(count, _CHUNK))):
+                parts.append(part)
+                count -= len(part)
+            return b"".join(parts)
+        except _DAMAGE as error:
+            raise OSError(errno.EIO, f"it cannot be decompressed: {error}") from error
+
+    def rewind(self) -> None:
+        """The next byte is the first one again."""
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
+
+    def length(self, most: int) -> int:
+        """How many plain bytes there are from here on; raises OSError above `most`."""
+        total = 0
+        while part := self.read(_CHUNK):
+            total += len(part)
+            if total > most:
+                raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+        return total
+
+
+class Decompressed:
+    """A handle of a compressed file whose plain size is known (bytes)."""
+
+    def __init__(self, handle: Handle, path: str, descriptor: int, size: int) -> None:
+        self._handle = handle
+        self._size = size
+        self._plain = Decompressor(path, descriptor)
+        self._at = 0
+        self._last = b""  # the bytes before _at
+        self._head = b""
+
+    def read(self, count: int, position: int) -> bytes:
+        """At most `count` bytes at a position."""
+        if position + count <= len(self._head):
+            return self._head[position : position + count]
+        if position < self._at - len(self._last):
+            self._plain.rewind()
+            self._at, self._last = 0, b""
+        while self._at < position and (part := self._plain.read(min(_CHUNK, position - self._at))):
+            self._pass(part)
+        data = self._last[len(self._last) - (self._at - position) :] if self._at > position else b""
+        if len(data) < count:
+            part = self._plain.read(count - len(data))
+            data += part
+            if self._at == 0:
+                self._head = part[:_HEAD]
+            self._at += len(part)
+            self._last = data
+        return data[:count]
+
+    def status(self) -> Status:
+        """The file now, with the size of what it holds."""
+        return self._handle.status()._replace(size=self._size)
+
+    def where(self) -> str:
+        """Where it lies now."""
+        return self._handle.where()
+
+    def close(self) -> None:
+        """Gives the descriptor back."""
+        self._handle.close()
+
+    def _pass(self, part: bytes) -> None:
+        if self._at == 0:
+            self._head = part[:_HEAD]
+        self._at += len(part)
+        self._last = part

@@ -1,0 +1,199 @@
+"""This machine's files, by the calls of its operating system."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from agent.files.birth_times import born_at, born_of
+from agent.files.decompressed import Decompressed, begins_compressed, is_decompressed
+from agent.files.host import DAMAGED, UNMEASURED, FileKey, Found, Handle, Scan, Status
+from agent.files.patterns import Pattern
+from agent.files.plain_sizes import Content, PlainSizes, not_yet
+
+_LIMIT: Final = 1 << 63
+_MAGIC_BYTES: Final = 8
+
+
+class OpenFile:
+    """A descriptor; reads are positional, so there is no cursor to lose."""
+
+    __slots__ = ("descriptor",)
+
+    def __init__(self, path: str) -> None:
+        self.descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        if not stat.S_ISREG(os.fstat(self.descriptor).st_mode):
+            os.close(self.descriptor)
+            raise OSError(22, "it is no regular file")
+
+    def read(self, count: int, position: int) -> bytes:
+        """At most `count` bytes at a position."""
+        return os.pread(self.descriptor, count, position)
+
+    def status(self) -> Status:
+        """The file now."""
+        found = os.fstat(self.descriptor)
+        born_ns = born_of(self.descriptor)
+        return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
+
+    def where(self) -> str:
+        """Where it lies now, by the kernel's word; "" if it has no name any more."""
+        try:
+            path = os.readlink(f"/proc/self/fd/{self.descriptor}")
+        except OSError:
+            return ""
+        return "" if path.endswith(" (deleted)") else path
+
+    def close(self) -> None:
+        """Gives the descriptor back."""
+        os.close(self.descriptor)
+
+
+_BIRTHS_MAX: Final = 100_000
+
+
+class OperatingSystem:
+    """This machine. Owns the times of birth that it was told, as long as nothing changes."""
+
+    def __init__(self) -> None:
+        self._births: dict[FileKey, tuple[int, int | None]] = {}
+        self._plain_sizes = PlainSizes()
+
+    def open(self, path: str) -> Handle:
+        """Opens a regular file for reading."""
+        file = OpenFile(path)
+        if not is_decompressed(path):
+            return file
+        try:
+            size = self._plain_size(file, path)
+        except OSError:
+            file.close()
+            raise
+        return file if size is None else Decompressed(file, path, file.descriptor, size)
+
+    def scan(self, patterns: Sequence[Pattern]) -> Scan:
+        """Walks the directories of every pattern."""
+        scan = Scan()
+        seen: set[str] = set()
+        resolved: dict[str, str] = {}
+        for pattern in patterns:
+            for path, is_link in pattern.walk(scan.unreadable):
+                if path in seen:
+                    continue
+                seen.add(path)
+                found = self._found(path, is_link, resolved, scan)
+                if found is not None:
+                    scan.found.append(found)
+        return scan
+
+    def look(self, path: str) -> Found | None:
+        """The regular file at a path."""
+        return self._found(path, os.path.islink(path), {}, Scan())
+
+    def find(self, directory: str, key: FileKey) -> str | None:
+        """Looks for the inode among the directory's entries."""
+        try:
+            with os.scandir(directory) as entries:
+                for path in _with_inode(entries, key.inode):
+                    if _key(os.stat(path)) == key:
+                        return path
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return None
+
+    def list(self, directory: str) -> list[tuple[str, int]]:
+        """Reads the directory; no file is asked."""
+        with os.scandir(directory) as entries:
+            return [(entry.name, _signed(entry.inode())) for entry in entries]
+
+    def changed(self, directory: str) -> int:
+        """The directory's time of modification."""
+        return os.stat(directory).st_mtime_ns
+
+    def resolve(self, directory: str) -> str:
+        """Follows every link."""
+        return os.path.realpath(directory)
+
+    def _found(
+        self, path: str, is_link: bool, resolved: dict[str, str], scan: Scan
+    ) -> Found | None:
+        """resolved: directories, by the names under which they were found."""
+        try:
+            status = os.stat(path)
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            real_path = _real_path(path, is_link, resolved)
+        except FileNotFoundError:
+            if is_link and os.path.islink(path):
+                scan.unreadable.append((path, "it is a link that leads nowhere"))
+                scan.dead.append(path)
+            return None  # or it went away in between
+        except OSError as error:
+            scan.unreadable.append((path, error.strerror or str(error)))
+            return None
+        key = _key(status)
+        born_ns = self._born_ns(path, key, status)
+        size = self._size(real_path, status)
+        return Found(path, key, size, status.st_mtime_ns, born_ns, real_path)
+
+    def _plain_size(self, file: OpenFile, path: str) -> int | None:
+        """How much a compressed file holds; None if it is none but for its name."""
+        status = os.fstat(file.descriptor)
+        if not begins_compressed(path, file.read(_MAGIC_BYTES, 0)):
+            self._plain_sizes.learn(Content.of(status), status.st_size)
+            return None
+        size = self._plain_sizes.known(Content.of(status))
+        if size is None:
+            self._plain_sizes.ask(path, Content.of(status))
+            raise not_yet()
+        if isinstance(size, OSError):
+            raise size
+        return size
+
+    def _size(self, path: str, status: os.stat_result) -> int:
+        if not status.st_size or not is_decompressed(path):
+            return status.st_size
+        size = self._plain_sizes.known(Content.of(status))
+        if size is None:
+            return UNMEASURED
+        return DAMAGED if isinstance(size, OSError) else size
+
+    def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
+        """Asked again when the inode has changed: a new file's inode has."""
+        known = self._births.get(key)
+        if known is not None and known[0] == status.st_ctime_ns:
+            return known[1]
+        if len(self._births) >= _BIRTHS_MAX:
+            self._births.clear()
+        born_ns = born_at(path, status.st_ino)
+        self._births[key] = status.st_ctime_ns, born_ns
+        return born_ns
+
+
+def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str]:
+    for entry in entries:
+        if _signed(entry.inode()) == inode:
+            yield entry.path
+
+
+def _real_path(path: str, is_link: bool, resolved: dict[str, str]) -> str:
+    if is_link:
+        return os.path.realpath(path, strict=True)
+    directory, _, name = path.rpartition("/")
+    real = resolved.get(directory)
+    if real is None:
+        real = resolved[directory] = os.path.realpath(directory or "/", strict=True)
+    return path if real == directory else os.path.join(real, name)
+
+
+def _key(status: os.stat_result) -> FileKey:
+    device, inode = status.st_dev, status.st_ino
+    if device < _LIMIT and inode < _LIMIT:
+        return FileKey(device, inode)
+    return FileKey(_signed(device), _signed(inode))
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number

@@ -1,0 +1,92 @@
+"""How many bytes compressed files hold. A thread finds out, since it has to read them whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import queue
+import threading
+from typing import Final, NamedTuple
+
+from agent.files.decompressed import Decompressor
+
+PLAIN_BYTES_MAX: Final = 1 << 40
+_KNOWN_MAX: Final = 10_000
+_ASKED_MAX: Final = 1_000
+
+
+class Content(NamedTuple):
+    """What a compressed file is recognised by; it is not changed once it is whole."""
+
+    device: int
+    inode: int
+    size: int
+    changed_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> Content:
+        """Of what the operating system says."""
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+class PlainSizes:
+    """Owns the sizes, or why there is none; the thread only hands them over."""
+
+    def __init__(self) -> None:
+        self._found: dict[Content, int | OSError] = {}
+        self._asked: set[Content] = set()
+        self._queue: queue.Queue[tuple[str, Content]] = queue.Queue(_ASKED_MAX)
+        self._thread: threading.Thread | None = None
+
+    def known(self, content: Content) -> int | OSError | None:
+        """The size in bytes, or why it cannot be had; None if nobody has looked yet."""
+        return self._found.get(content)
+
+    def learn(self, content: Content, size: int | OSError) -> None:
+        """It was found out."""
+        if len(self._found) >= _KNOWN_MAX:
+            self._found.clear()
+        self._found[content] = size
+
+    def ask(self, path: str, content: Content) -> None:
+        """Has somebody look; asked again later, where too many are asked for now."""
+        if content in self._asked:
+            return
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._work, name="plain sizes", daemon=True)
+            self._thread.start()
+        try:
+            self._queue.put_nowait((path, content))
+            self._asked.add(content)
+        except queue.Full:
+            return
+
+    def _work(self) -> None:
+        while True:
+            path, content = self._queue.get()
+            try:
+                size: int | OSError | None = _measure(path, content)
+            except OSError as error:
+                size = error
+            if size is not None:
+                self.learn(content, size)
+            self._asked.discard(content)
+
+
+def _measure(path: str, content: Content) -> int | None:
+    """None if something else lies there by now."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except FileNotFoundError:
+        return None
+    try:
+        if Content.of(os.fstat(descriptor)) != content:
+            return None
+        return Decompressor(path, descriptor).length(PLAIN_BYTES_MAX)
+    finally:
+        os.close(descriptor)
+
+
+def not_yet() -> OSError:
+    """What opening a file raises while its size is being found out."""
+    return OSError(errno.EAGAIN, "it is being decompressed")

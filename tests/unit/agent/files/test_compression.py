@@ -1,0 +1,155 @@
+"""Generations that are compressed: read at the positions of the plain file, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.identity import FINGERPRINT_BYTES
+from audit.messages import Certainty, Delta, Loss, Seal
+from support.agent_world import DAMAGED_BYTES, World, raw, settings
+
+APP = "/log/app.log"
+LONG = b"x" * FINGERPRINT_BYTES + b"\n"
+
+
+def losses(world: World) -> list[Loss]:
+    return [loss for delta in world.of(Delta) for loss in delta.losses]
+
+
+def made(pattern: str = APP, first: bytes = b"seen\n", **others: int) -> World:
+    world = World(settings(raw("logs", pattern), **others))
+    world.files.append(APP, first)
+    world.start()
+    world.settle()
+    assert losses(world) == []
+    return world
+
+
+@pytest.mark.parametrize("pattern", [APP, "/log/app.log*"])
+@pytest.mark.parametrize("keeps_time", [True, False])
+@pytest.mark.parametrize("is_down", [True, False])
+def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
+    pattern: str, keeps_time: bool, is_down: bool
+) -> None:
+    """It was rotated and compressed before anybody looked: its other bytes, and no byte twice."""
+    world = made(pattern, LONG, max_open_files=1)
+    world.files.append("/log/app.log-other", b"held\n") if not is_down and "*" in pattern else None
+    if is_down:
+        world.kill()
+    world.files.append(APP, b"unread\n")
+    world.files.rename(APP, f"{APP}.1")
+    world.files.compress(f"{APP}.1", keeps_time=keeps_time)
+    world.files.append(APP, b"next\n")
+    if is_down:
+        world.start()
+    world.settle()
+    expected = [LONG.decode()[:-1], "next", "unread"]
+    assert sorted(value for value in world.values() if value != "held") == sorted(expected)
+    assert losses(world) == []
+    assert len(world.of(Seal)) > 1
+
+
+@pytest.mark.parametrize("keeps_time", [True, False])
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_generations_that_nobody_saw_are_read_from_the_compressed_ones(
+    ending: str, keeps_time: bool
+) -> None:
+    """Three rotations while the agent is down, each compressed: every line once."""
+    world = made(first=LONG)
+    world.kill()
+    for number in range(3):
+        for old in range(3, 0, -1):
+            if f"{APP}.{old}{ending}" in world.files.by_path:
+                world.files.rename(f"{APP}.{old}{ending}", f"{APP}.{old + 1}{ending}")
+        world.files.rename(APP, f"{APP}.1")
+        world.clock.advance(1)
+        world.files.compress(f"{APP}.1", ending, keeps_time=keeps_time)
+        world.files.append(APP, b"line %d\n" % number)
+    world.start()
+    world.settle()
+    assert sorted(world.values())[:3] == ["line 0", "line 1", "line 2"]
+    assert len(world.values()) == 4
+    assert losses(world) == []
+
+
+def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
+    """`delaycompress`, while the agent runs and after: one file id, and nothing is declared."""
+    world = made(first=LONG)
+    world.files.rename(APP, f"{APP}.1")
+    world.files.append(APP, b"next" + LONG)
+    world.settle()
+    world.files.compress(f"{APP}.1", keeps_time=False)
+    world.settle()
+    world.kill()
+    world.files.rename(f"{APP}.1.gz", f"{APP}.2.gz")
+    world.files.rename(APP, f"{APP}.1")
+    world.files.compress(f"{APP}.1", keeps_time=False)
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == sorted([LONG.decode()[:-1], "next" + LONG.decode()[:-1]])
+    assert losses(world) == []
+
+
+def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> None:
+    """Also where a known file is gone for good."""
+    world = World(settings(raw("logs", APP)))
+    world.files.append(f"{APP}.1", b"history\n")
+    world.files.compress(f"{APP}.1")
+    world.clock.advance(60)
+    world.files.append(APP, LONG)
+    world.start()
+    world.settle()
+    world.kill()
+    world.files.delete(APP)
+    world.files.append(APP, b"next\n")
+    world.start()
+    world.settle()
+    assert world.values() == [LONG.decode()[:-1], "next"]
+
+
+def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
+    """Few bytes, alike, and another time of change: read, and named as what may be double."""
+    world = made(first=b"Starting job\n")
+    world.kill()
+    world.files.append(APP, b"end\n")
+    world.files.rename(APP, f"{APP}.1")
+    world.clock.advance(1)
+    world.files.compress(f"{APP}.1", keeps_time=False)
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == ["Starting job", "Starting job", "end"]
+    assert Certainty.UNCERTAIN in {loss.certainty for loss in losses(world)}
+
+
+def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
+    """Until then it is named and holds the seal: it may be written still."""
+    world = made(first=LONG)
+    world.kill()
+    world.files.rename(APP, f"{APP}.1")
+    world.files.append(APP, DAMAGED_BYTES)
+    world.files.rename(APP, f"{APP}.2")
+    world.files.compress(f"{APP}.2", keeps_time=False)
+    world.start()
+    world.settle()
+    assert losses(world) == []
+    assert f"{APP}.2.gz" in world.agent.tracker.unreadable["logs"]
+    world.clock.advance(60)
+    world.settle()
+    (loss,) = losses(world)
+    assert loss.reason == f"{APP}.2.gz: it cannot be decompressed"
+    assert world.agent.tracker.unreadable == {}
+
+
+def test_promises_are_kept_from_the_compressed_file() -> None:
+    """Bytes that were on their way when the agent died are sent again, though the file is gone."""
+    world = made(first=LONG)
+    world.files.append(APP, b"on its way\n")
+    world.tick()
+    world.kill(0)
+    world.files.append(APP, b"unread\n")
+    world.files.rename(APP, f"{APP}.1")
+    world.files.compress(f"{APP}.1", keeps_time=False)
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == sorted([LONG.decode()[:-1], "on its way", "unread"])
+    assert losses(world) == []
