@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from audit import checksum
 from audit.counts import NO_AGENT, Sums
+from audit.file_notes import FileNotes
 from audit.messages import (
     NOTHING_SAID,
     Announcement,
@@ -32,7 +33,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.rereading import FileIdentity, FileNote, Rereadings, identity_of, rereadings
+from audit.rereading import Rereadings, rereadings
 from skidway.kafka.source import Source
 
 REJECTED_SUFFIX = ".rejected"
@@ -238,7 +239,7 @@ class Fold:
         self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
         self._claims: dict[SenderKey, Heartbeat] = {}
-        self._files: dict[tuple[FileIdentity, Source], dict[tuple[int, int], FileNote]] = {}
+        self._files: dict[Source, FileNotes] = {}
         self._hosts: dict[int, tuple[int, str]] = {}
         self._began: dict[int, int] = {}
         self._bounds: dict[int, Bounds] = {}
@@ -286,11 +287,8 @@ class Fold:
                 found.senders[key] = only_claimed(
                     claim.sender.cluster, claim.sender.host, claim.number, claim.time_ms
                 )
-        files: dict[Source, list[Iterable[FileNote]]] = {}
-        for (_, source), notes in self._files.items():
-            files.setdefault(source, []).append(notes.values())
-        for source, same in files.items():
-            known = rereadings(same, found.first_heard, found.last_heard)
+        for source, notes in self._files.items():
+            known = rereadings(notes.files(), found.first_heard, found.last_heard)
             found.topic(source).rereadings = known
         return found
 
@@ -305,12 +303,7 @@ class Fold:
     def _announced(self, message: Announcement) -> None:
         self._host(message.agent, message.time_ms, message.host)
         self._evidence.topic(message.source).agents.add(message.agent)
-        identity = identity_of(message)
-        if identity is not None:
-            notes = self._files.setdefault((identity, message.source), {})
-            note = FileNote(message.time_ms, message.agent, message.file, message.path)
-            file = (message.agent, message.file)
-            notes[file] = min(notes.get(file, note), note)
+        self._files.setdefault(message.source, FileNotes()).take(message)
 
     def _host(self, agent: int, time_ms: int, host: str) -> None:
         """The host that an agent named last."""

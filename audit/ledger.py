@@ -45,7 +45,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.rereading import identity_of
+from audit.rereading import identity_of, replaced_by
 from schemas import single_object
 from skidway import log
 from skidway.kafka.source import Source
@@ -64,6 +64,17 @@ CREATE TABLE IF NOT EXISTS finals (
     """
 CREATE TABLE IF NOT EXISTS bounds (agent INTEGER PRIMARY KEY, lateness INTEGER, ahead INTEGER)
 """,
+    """
+CREATE TABLE IF NOT EXISTS inodes (
+    source INTEGER, host TEXT, inode INTEGER, agent INTEGER, file INTEGER, time INTEGER, path TEXT,
+    born INTEGER, replaced INTEGER,
+    PRIMARY KEY (source, host, inode, agent, file)
+) WITHOUT ROWID
+""",
+    """
+CREATE INDEX IF NOT EXISTS inodes_by_birth ON inodes (source, host, inode, born, agent)
+WHERE born IS NOT NULL
+""",
     "CREATE TABLE IF NOT EXISTS unread (fingerprint TEXT PRIMARY KEY, count INTEGER)",
     """
 CREATE TABLE IF NOT EXISTS unread_from (
@@ -72,7 +83,8 @@ CREATE TABLE IF NOT EXISTS unread_from (
 ) WITHOUT ROWID
 """,
 )
-"""Which seals are last words; when agents were heard first; what they take event times to be;
+"""Which seals are last words; when agents were heard first; what they take event times to be; when
+the inodes of announced files were made, and whose content lay there before (see file_notes);
 messages of schemas that this version does not have, and from where the topics are to be read again
 by one that has them. Tables that a program without them does not miss: it opens the store all the
 same, so an upgrade of the collector can go back; so they make no new format."""
@@ -154,6 +166,15 @@ ON CONFLICT DO UPDATE SET
     rejects = rejects + excluded.rejects, repeats = repeats + excluded.repeats,
     first = min(first, excluded.first), last = max(last, excluded.last),
     links = add64(links, excluded.links)
+"""
+
+_INODE_UPSERT = """
+INSERT INTO inodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET
+    path = CASE WHEN (excluded.time, excluded.path) < (time, path) THEN excluded.path ELSE path END,
+    time = min(time, excluded.time),
+    born = min(coalesce(born, excluded.born), coalesce(excluded.born, born)),
+    replaced = CASE WHEN replaced IS excluded.replaced THEN replaced END
 """
 
 _COVERAGE_UPSERT = """
@@ -277,6 +298,13 @@ class Ledger:
         source = self._source(message.source)
         self._take_host(message.agent, message.time_ms, message.host)
         self._take_agent(source, message.agent)
+        self._connection.execute(
+            _INODE_UPSERT,
+            (
+                source, message.host, message.inode, message.agent, message.file,
+                message.time_ms, message.path, message.born_ns, replaced_by(message),
+            ),
+        )  # fmt: skip
         identity = identity_of(message)
         if identity is None:
             return

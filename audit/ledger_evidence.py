@@ -7,7 +7,7 @@ read whole; of the seals only those that a judgement can look at.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from audit.counts import Sums
 from audit.evidence import (
@@ -25,7 +25,7 @@ from audit.evidence import (
     only_claimed,
 )
 from audit.messages import Bounds, Certainty, Gap, Loss, Tier
-from audit.rereading import FileNote, Rereading, rereadings
+from audit.rereading import FileNote, Rereading, is_untold, rereadings
 from skidway.kafka.source import Source
 
 Window = tuple[int, int]
@@ -42,6 +42,30 @@ _SEALS = """
 SELECT epoch, number, sealed_until, at, (source, agent, epoch, number) IN (SELECT * FROM finals)
 FROM seals WHERE source = ? AND agent = ? AND epoch = ?
 """
+
+_REPLACED = """
+SELECT time FROM inodes AS y WHERE (y.source, y.host, y.inode, y.agent, y.file)
+    = (x.source, x.host, x.inode, x.agent, x.replaced) AND y.born IS x.born
+"""
+
+_BY_BIRTH = f"""
+SELECT host, inode, born, time, agent, file, path, born, ({_REPLACED})
+FROM inodes AS x WHERE source = :source AND born IS NOT NULL AND (host, inode, born) IN (
+    SELECT host, inode, born FROM inodes WHERE source = :source AND born IS NOT NULL
+    GROUP BY host, inode, born HAVING min(agent) < max(agent)
+)
+"""  # noqa: S608 - our own text
+"""The ids of each file that several agents announced, by the time of birth."""
+
+_BY_BEGINNING = f"""
+SELECT host, device, inode, length, fingerprint, f.time, agent, file, f.path, x.born, ({_REPLACED})
+FROM files AS f LEFT JOIN inodes AS x USING (source, host, inode, agent, file)
+WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
+    SELECT host, device, inode, length, fingerprint FROM files WHERE source = :source
+    GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
+)
+"""  # noqa: S608 - our own text
+"""The same by first bytes. What an older program took has no row in `inodes`."""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
@@ -151,18 +175,18 @@ class _Reader:
             covered[partition] = Coverage(first, end)
 
     def _read_rereadings(self, topic: TopicEvidence, number: int) -> None:
-        identity = "source, host, device, inode, length, fingerprint"
-        rows = self._connection.execute(
-            f"SELECT {identity}, time, agent, file, path FROM files WHERE ({identity}) IN"  # noqa: S608
-            f" (SELECT {identity} FROM files WHERE source = ? GROUP BY {identity}"
-            " HAVING count(DISTINCT agent) > 1)",
-            (number,),
-        )
+        by_birth = self._read_notes(_BY_BIRTH, number)
+        by_beginning = self._read_notes(_BY_BEGINNING, number)
+        files = [*by_birth, *filter(is_untold, by_beginning)]
+        topic.rereadings = rereadings(files, self._found.first_heard, self._found.last_heard)
+
+    def _read_notes(self, query: str, number: int) -> Iterable[list[FileNote]]:
+        """Of each file that several agents announced; its identity is all but the last columns."""
         notes: dict[tuple[object, ...], list[FileNote]] = {}
-        for *key, time, agent, file, path in rows:
-            notes.setdefault(tuple(key), []).append(FileNote(time, agent, file, path))
-        found = self._found
-        topic.rereadings = rereadings(notes.values(), found.first_heard, found.last_heard)
+        for row in self._connection.execute(query, {"source": number}):
+            identity, note = row[: -len(FileNote._fields)], row[-len(FileNote._fields) :]
+            notes.setdefault(identity, []).append(FileNote(*note))
+        return notes.values()
 
     def _read_seals(self, topic: TopicEvidence, number: int) -> None:
         """Per agent and epoch the first seal, the last, the last below a clone, the last before

@@ -203,7 +203,8 @@ class Announcement:
     """What a file id stands for. length: the final one, in a closure; None while it is open.
 
     fingerprint: SHA-256 of the first fingerprint_length bytes. begin: the first byte covered.
-    source: the topic that takes the file's records.
+    source: the topic that takes the file's records. born_ns: when its inode was made, ns since
+    1970; None where nobody knows.
     """
 
     time_ms: int
@@ -220,6 +221,7 @@ class Announcement:
     predecessor: int | None = None
     predecessor_position: int | None = None
     length: int | None = None
+    born_ns: int | None = None
 
 
 Message = Delta | Seal | Heartbeat | Announcement
@@ -301,7 +303,7 @@ _LOSS_FIELDS = (
 _SOURCE_FIELDS = ("cluster", "cluster_id", "topic", "topic_id")
 _ANNOUNCEMENT_FIELDS = (
     "agent", "file", "host", "path", "device", "inode", "fingerprint", "fingerprint_length",
-    "begin", "predecessor", "predecessor_position", "length",
+    "begin", "predecessor", "predecessor_position", "length", "born_ns",
 )  # fmt: skip
 
 

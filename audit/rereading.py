@@ -1,9 +1,23 @@
 """Which agents may have read the same bytes, and while they could: from announcements. Pure.
 
 An agent that begins with a new state has a new id, and reads every file from its beginning, also
-what another agent of the host has delivered before. Both announced the file (same host, device,
-inode and first bytes), so it is known which agents these are. When one of them delivered a line
-that the other one had delivered already, all of this is true:
+what another agent of the host has delivered before. Both announced the file, so it is known which
+agents these are. Two announcements on one host are of the same file
+
+    both with a time of birth       if inode and birth are equal, whatever bytes were there: a small
+                                    file grows, and its disk has another number after a restart
+    one of them without             if device, inode and first bytes are equal
+
+Neither the device nor the file system's id is asked for beside a birth, which counts nanoseconds.
+Either can have changed when the state is lost, and a file that is not recognised makes a false
+`complete`; two files taken for one make buckets `unknown` for a minute. The host's name is asked
+for always. Machines are made from one image: its logs, emptied perhaps, have the same inode, birth
+and file system on each, and their agents run at once, so that no bucket of theirs would ever be
+complete. Thus a state that is lost together with the host's name, or whose disk comes to another
+host, is not recognised.
+
+When one of these agents delivered a line that the other one had delivered already, all of this is
+true:
 
     it had announced the file: the announcement comes before the file's first record
     the other one had begun; if it began later, then since its first message
@@ -11,7 +25,13 @@ that the other one had delivered already, all of this is true:
 
 So one can deliver for a second time from the other's beginning (`since_ms`), until it has gone
 through all that lay there when the other one was heard last (`until_ms`). Its seals say when that
-was (see doublings). The times are clocks of one host, since a file's identity names the host.
+was (see doublings). The times are clocks of one host.
+
+A file of one agent may have several ids, for instance one behind each truncation. It has to have
+announced each before it vouches for what the other one had read, but for those of content that came
+later: where it had announced an inode after the other one was heard last, it has seen what that one
+can have read there, and its next id there, which does not go on behind that, is of newer lines, or
+of lines that it knows to have delivered itself.
 """
 
 from __future__ import annotations
@@ -25,16 +45,23 @@ from audit.messages import Announcement
 
 
 class FileNote(NamedTuple):
-    """A file id, and who announced it first when."""
+    """A file id, and who announced it first when.
+
+    born_ns: when its inode was made, ns since 1970; None where nobody said. replaced_ms: when the
+    agent first announced the id whose content this one's took the place of in the same inode; None
+    for no such id.
+    """
 
     time_ms: int
     agent: int
     file: int
     path: str
+    born_ns: int | None = None
+    replaced_ms: int | None = None
 
 
 FileIdentity = tuple[str, int, int, int, bytes]
-"""Host, device, inode, fingerprint length and fingerprint."""
+"""Host, device, inode, fingerprint length and fingerprint: of a file without a time of birth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +91,7 @@ class Rereadings:
 
 
 def identity_of(message: Announcement) -> FileIdentity | None:
-    """What would show a file under two ids; None where it shows nothing: no content yet.
+    """What shows a file under two ids where births do not; None for no content yet.
 
     A predecessor makes no difference. It is an id of the same agent, so it says nothing of what
     other agents read; and most have one: content behind a truncation, and a file whose inode was
@@ -81,12 +108,28 @@ def identity_of(message: Announcement) -> FileIdentity | None:
     )
 
 
+def replaced_by(message: Announcement) -> int | None:
+    """The id whose content was there before; None if there is none, or this one goes on behind it.
+
+    That is for the same inode and birth alone: what was copied, or moved, is of another inode.
+    """
+    end = message.predecessor_position
+    if message.predecessor is None or end is None or message.begin >= end:
+        return None
+    return message.predecessor
+
+
+def is_untold(notes: Iterable[FileNote]) -> bool:
+    """Whether births leave open, of files with the same first bytes, which of them are the same."""
+    return any(note.born_ns is None for note in notes)
+
+
 def rereadings(
     files: Iterable[Iterable[FileNote]],
     began: Callable[[int], int | None],
     last_heard: Callable[[int], int],
 ) -> dict[int, Rereadings]:
-    """By agent, of one topic. files: the notes of each identity.
+    """By agent, of one topic. files: the notes of each file, see the module.
 
     began: when an agent was heard first (None: its first message is not there any more), and
     last_heard: when last; ms.
@@ -101,50 +144,60 @@ def rereadings(
 
 
 class _Reader(NamedTuple):
-    """An agent that announced a file; announced_ms: the last of its ids for it, for the first
-    time. Sorts by when the agent began; who knows, where nobody does, comes first."""
+    """An agent that announced a file; notes: its ids for it, the oldest first. Sorts by when the
+    agent began; who knows, where nobody does, comes first."""
 
     is_known: bool
     began_ms: int
     agent: int
-    announced_ms: int
-    path: str
+    notes: tuple[FileNote, ...]
 
     @property
     def since_ms(self) -> int | None:
         return self.began_ms if self.is_known else None
 
+    @property
+    def path(self) -> str:
+        return self.notes[-1].path
+
+    def announced_ms(self, heard_ms: int) -> int:
+        """When it had announced the last of its ids that can be of what others read by then."""
+        first, *others = self.notes
+        counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]
+        return max(x.time_ms for x in (first, *counting))
+
 
 def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> list[_Reader]:
-    oldest: dict[int, FileNote] = {}
-    newest: dict[int, FileNote] = {}
+    by_agent: dict[int, list[FileNote]] = {}
     for note in notes:
-        oldest[note.agent] = min(note, oldest.get(note.agent, note))
-        newest[note.agent] = max(note, newest.get(note.agent, note))
-    if len(newest) < 2:  # one agent knows its own files
+        by_agent.setdefault(note.agent, []).append(note)
+    if len(by_agent) < 2:  # one agent knows its own files
         return []
     readers = []
-    for agent, note in newest.items():
+    for agent, own in by_agent.items():
+        own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
         if since is not None:  # a ledger of the version before does not know it from announcements
-            since = min(since, oldest[agent].time_ms)
-        readers.append(_Reader(since is not None, since or 0, agent, note.time_ms, note.path))
+            since = min(since, own[0].time_ms)
+        readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)
 
 
 def _of_file(
     readers: list[_Reader], last_heard: Callable[[int], int]
 ) -> Iterator[tuple[int, Rereadings]]:
-    ends = [max(last_heard(x.agent), x.announced_ms) for x in readers]
+    ends = [max(last_heard(x.agent), x.notes[-1].time_ms) for x in readers]
     until_then = list(accumulate(ends, max))
     from_then = list(accumulate(reversed(ends), max))[::-1]
     for index, reader in enumerate(readers):
         earlier = later = None
         if index > 0:
-            until = max(until_then[index - 1], reader.announced_ms)
+            heard = until_then[index - 1]
+            until = max(heard, reader.announced_ms(heard))
             earlier = Rereading(None, until, _reason(reader.path, readers[0], reader))
         if index + 1 < len(readers):
-            until = max(from_then[index + 1], reader.announced_ms)
+            heard = from_then[index + 1]
+            until = max(heard, reader.announced_ms(heard))
             then = readers[index + 1]
             later = Rereading(then.since_ms, until, _reason(reader.path, reader, then))
         yield reader.agent, Rereadings(earlier, later, readers[0].agent)

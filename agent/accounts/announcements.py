@@ -1,7 +1,8 @@
 """What a file id stands for: said before its first record, daily, and at its end.
 
-And once more when the file has as many bytes as a fingerprint is of: by that one another agent,
-made because this one's state was deleted, shows that it reads the same file.
+Another agent, made because this one's state was deleted, shows that it reads the same file by the
+time of birth of its inode. Where the file system does not tell it, the first bytes show it: so the
+file is announced once more when it has as many bytes as a fingerprint is of.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def announcement(
         predecessor=birth.predecessor,
         predecessor_position=birth.predecessor_position,
         length=tracked.length if closing else None,
+        born_ns=birth.born_ns,
     )
 
 

@@ -2,10 +2,12 @@
 
 An agent loses its state, and another one begins: it reads every file from its beginning, also what
 the first has delivered. Or its state is brought back and it goes on where it was, while the other
-has read on; or both run at once; files are moved out of the patterns and in again. Lines have a
-time of their own, or that of reading. The collector gets the messages in any order and more than
-once, but announcements first, as an agent sends them. After each message the real judgement is
-asked. The world knows each delivery of each line, so it knows where lines lie twice:
+has read on; or both run at once; files are moved out of the patterns and in again. Files are small
+when they are announced, and grow; disks are numbered anew; files are truncated, or deleted, and the
+next one gets the inode and begins alike. Lines have a time of their own, or that of reading. The
+collector gets the messages in any order and more than once, but announcements first, as an agent
+sends them. After each message the real judgement is asked. The world knows each delivery of each
+line, so it knows where lines lie twice:
 
     a bucket that is called complete has no delivery of a line that had been delivered before
 
@@ -16,8 +18,10 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -65,7 +69,12 @@ class Faults:
     """What may happen. timed: lines have a time of their own. overlaps: an agent whose state was
     lost goes on for a while. returns: a state is brought back. moves: files leave the patterns and
     come again. gives_up: an agent sets apart what it has not read, and reads it later. succeeds: an
-    agent knows its inode from a file that was deleted, and one that comes again is a new id."""
+    agent knows its inode from a file that was deleted, and one that comes again is a new id.
+
+    births: agents say when an inode was made; mixed: every second one does not. grows: files are
+    announced with few bytes. renumbers: the disk gets another number. truncates: a file's content
+    goes, and other content comes. reuses: a file is deleted, and the next one has its inode. alike:
+    the first bytes of all files are the same."""
 
     timed: bool = False
     overlaps: bool = False
@@ -74,9 +83,27 @@ class Faults:
     gives_up: bool = False
     clock_steps: bool = False
     succeeds: bool = False
+    births: bool = False
+    mixed: bool = False
+    grows: bool = False
+    renumbers: bool = False
+    truncates: bool = False
+    reuses: bool = False
+    alike: bool = False
     steps: int = 120
     blind: Callable[[Evidence], None] = lambda evidence: None
     by_event_time: bool = False
+
+
+FULL = 3
+"""As many lines have as many bytes as a fingerprint is of."""
+
+
+class Inode(NamedTuple):
+    """Where a content lies. born: its file's number among all files that ever were."""
+
+    number: int
+    born: int
 
 
 @dataclass
@@ -102,7 +129,8 @@ class Teller:
 
 @dataclass
 class Agent:
-    """An agent's state: its ids of files, how far it read, what is in no delta yet."""
+    """An agent's state: its ids of files, how far it read, what is in no delta yet. few: files that
+    were announced with few bytes. announced: each when for the first time."""
 
     number: int
     teller: Teller
@@ -112,7 +140,8 @@ class Agent:
     open: list[Delivery] = field(default_factory=list)
     noted: tuple[int, dict[int, int], int] | None = None
     sealed: list[tuple[int, int]] = field(default_factory=list)
-    announced_ms: int = 0
+    few: set[int] = field(default_factory=set)
+    announced: dict[int, int] = field(default_factory=dict)
     given_up: set[int] = field(default_factory=set)
 
 
@@ -123,8 +152,11 @@ class World:
         self.random, self.faults = random.Random(seed), faults
         self.now, self.skew = 40, 0
         self.times: list[int] = []
-        self.files: dict[int, list[int]] = {1: []}
+        self.files: dict[int, list[int]] = {1: []}  # a content has one number all its life
+        self.inodes: dict[int, Inode] = {1: Inode(1, 1)}
         self.hidden: set[int] = set()
+        self.gone: set[int] = set()
+        self.device = 1
         self.file_ids = 0
         self.agents: list[Agent] = []
         self.alive: list[Agent] = []
@@ -151,19 +183,38 @@ class World:
         self.skew = self.random.choice([0, 8, -8])
 
     def write(self) -> None:
-        seen = sorted(set(self.files) - self.hidden)
+        seen = sorted(set(self.files) - self.hidden - self.gone)
         if not seen or self.random.random() < 0.15:
-            self.files[len(self.files) + 1] = []
-            seen = [len(self.files)]
+            number = len(self.files) + 1
+            seen = [self.make(Inode(number, number))]
         self.files[self.random.choice(seen)].append(len(self.times))
         self.times.append(self.clock_ms())
+
+    def make(self, inode: Inode) -> int:
+        number = len(self.files) + 1
+        self.files[number], self.inodes[number] = [], inode
+        return number
+
+    def follow(self, *, born: bool) -> None:
+        """A content goes, and other content comes into its inode, of a new file or of the same."""
+        old = self.random.choice(sorted(set(self.files) - self.gone))
+        inode = self.inodes[old]
+        new = self.make(Inode(inode.number, len(self.files) + 1) if born else inode)
+        self.gone.add(old)
+        if old in self.hidden:
+            self.hidden.remove(old)
+            self.hidden.add(new)
+
+    def renumber(self) -> None:
+        self.device += 1
 
     def move(self) -> None:
         """A file that every agent has read leaves the patterns, or one comes back."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
-        read = [f for f in self.files if all(self.unread(x, f) == 0 for x in self.alive)]
+        there = [f for f in self.files if f not in self.gone]
+        read = [f for f in there if all(self.unread(x, f) == 0 for x in self.alive)]
         self.hidden |= set(read[:1])
 
     def unread(self, agent: Agent, file: int) -> int:
@@ -204,22 +255,52 @@ class World:
             for file in self.hidden & agent.ids.keys():
                 agent.ended[file] = agent.ids.pop(file)
         for file, lines in self.files.items():
-            if lines and file not in agent.ids and file not in self.hidden:
-                self.file_ids += 1
-                agent.ids[file] = self.file_ids
-                agent.announced_ms = self.clock_ms()
-                self.delivered.append(
-                    Announcement(
-                        self.clock_ms(), agent.number, self.file_ids, "host", f"/{file}", 1, file,
-                        b"%d" % file, 4, LOGS, predecessor=self.predecessor(agent, file),
-                    )
-                )  # fmt: skip
+            if not lines or file in self.hidden | self.gone:
+                continue
+            if file not in agent.ids:
+                self.meet(agent, file)
+            elif file in agent.few and len(lines) >= FULL:
+                agent.few.remove(file)
+                self.announce(agent, file)
 
-    def predecessor(self, agent: Agent, file: int) -> int | None:
-        """An id of its own that lay there before: of this file, or of one that was deleted."""
-        if not self.faults.succeeds:
-            return None
-        return agent.ended.get(file, self.file_ids + 1_000)
+    def meet(self, agent: Agent, file: int) -> None:
+        """Gives it an id, and the ids of what had its inode before an end."""
+        before = self.before(agent, file)
+        self.file_ids += 1
+        agent.ids[file] = self.file_ids
+        agent.announced.setdefault(file, self.clock_ms())
+        if self.faults.grows and len(self.files[file]) < FULL:
+            agent.few.add(file)
+        self.announce(agent, file, **before)
+
+    def before(self, agent: Agent, file: int) -> dict[str, int]:
+        """An id of its own that lay there before: of this content, which it goes on with; of one
+        that was truncated or deleted; or of one that nobody knows."""
+        if file in agent.ended:
+            end = agent.position[file] * 10
+            return {"predecessor": agent.ended[file], "predecessor_position": end, "begin": end}
+        number = self.inodes[file].number
+        for old in sorted(agent.ids | agent.ended, reverse=True):
+            if old in self.gone and self.inodes[old].number == number:
+                known = agent.ids.pop(old, None) or agent.ended[old]
+                return {"predecessor": known, "predecessor_position": agent.position[old] * 10}
+        return {"predecessor": self.file_ids + 1_000} if self.faults.succeeds else {}
+
+    def announce(self, agent: Agent, file: int, **before: int) -> None:
+        inode, length, bytes_ = self.inodes[file], FULL, b"%d" % file
+        if self.faults.alike:
+            bytes_ = b"header"
+        elif self.faults.grows:
+            length = min(len(self.files[file]), FULL)
+            bytes_ = repr(self.files[file][:length]).encode()
+        is_told = self.faults.births and not (self.faults.mixed and agent.number % 2)
+        self.delivered.append(
+            Announcement(
+                self.clock_ms(), agent.number, agent.ids[file], "host", f"/{file}", self.device,
+                inode.number, bytes_, length, LOGS, born_ns=inode.born if is_told else None,
+                **before,
+            )
+        )  # fmt: skip
 
     def read(self) -> None:
         """Reads a line, sends it and has it acknowledged."""
@@ -229,7 +310,7 @@ class World:
             self.deliver_next(agent, self.random.choice(behind))
 
     def is_read(self, agent: Agent, file: int) -> bool:
-        return file not in self.hidden and file not in agent.given_up
+        return file not in self.hidden | self.gone | agent.given_up
 
     def deliver_next(self, agent: Agent, file: int) -> None:
         index = agent.position[file]
@@ -394,6 +475,9 @@ class World:
         actions += [(self.bring_back, 0.5)] if faults.returns else []
         actions += [(self.move, 1)] if faults.moves else []
         actions += [(self.give_up, 0.5)] if faults.gives_up else []
+        actions += [(self.renumber, 0.3)] if faults.renumbers else []
+        actions += [(partial(self.follow, born=False), 0.5)] if faults.truncates else []
+        actions += [(partial(self.follow, born=True), 0.5)] if faults.reuses else []
         actions += [(self.step_clock, 0.4)] if faults.clock_steps else []
         chosen, weights = zip(*actions, strict=True)
         self.random.choices(chosen, weights)[0]()
@@ -406,9 +490,11 @@ class World:
         last.given_up.clear()
         for _ in range(12):
             self.now += 2
+            if self.faults.truncates or self.faults.reuses:
+                self.follow(born=self.faults.reuses)
             self.write()
             self.find(last)
-            for file in set(last.ids) - self.hidden:
+            for file in set(last.ids) - self.hidden - self.gone:
                 while self.unread(last, file):
                     self.deliver_next(last, file)
             self.cut(last)
@@ -430,8 +516,23 @@ class World:
         last = self.agents[-1]
         others = [x for x in self.agents if x is not last]
         heard = max((x.time_ms for x in self.delivered if _is_of(x, others)), default=0)
-        over = min(sent for until, sent in last.sealed if until > max(heard, last.announced_ms))
+        met = max(self.may_double(last, others, heard), default=0)
+        over = min(sent for until, sent in last.sealed if until > max(heard, met))
         return {x.bucket for x in self.broker if x.bucket > over}
+
+    def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
+        """When it announced content that others may have read: what they announced, and what it met
+        first in a file that they knew. Once it has met and read something there that lay there
+        behind their time, what comes into its place is newer."""
+        contents = {file for x in others for file in x.announced}
+        files = {self.inodes[file] for file in contents}
+        met: set[Inode] = set()
+        for file, time_ms in last.announced.items():
+            inode = self.inodes[file]
+            if file in contents or (inode in files and inode not in met):
+                yield time_ms
+            if time_ms > heard and last.position[file]:
+                met.add(inode)
 
 
 def _is_of(message: Message, agents: list[Agent]) -> bool:
@@ -465,6 +566,11 @@ def _run_all(seeds: range, faults: Faults) -> None:
 RUNS = range(40)
 
 
+def _ids(faults: Faults) -> str:
+    names = [name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True]
+    return "+".join(names) or "lost-states"
+
+
 @pytest.mark.parametrize(
     "faults",
     [
@@ -480,11 +586,15 @@ RUNS = range(40)
         Faults(returns=True, moves=True, succeeds=True),
         Faults(timed=True, clock_steps=True),
         Faults(timed=True, clock_steps=True, overlaps=True, returns=True, moves=True, steps=200),
+        Faults(births=True, grows=True, renumbers=True),
+        Faults(births=True, grows=True, renumbers=True, returns=True, moves=True, succeeds=True),
+        Faults(births=True, grows=True, truncates=True, returns=True, moves=True, overlaps=True),
+        Faults(births=True, alike=True, reuses=True, truncates=True, returns=True, moves=True),
+        Faults(births=True, timed=True, alike=True, reuses=True, succeeds=True, clock_steps=True),
+        Faults(births=True, mixed=True, alike=True, reuses=True, truncates=True, moves=True),
+        Faults(alike=True, reuses=True, truncates=True, returns=True, moves=True),
     ],
-    ids=lambda faults: (
-        "+".join(name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True)
-        or "lost-states"
-    ),
+    ids=_ids,
 )
 def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     faults: Faults, seeds: Seeds
@@ -493,7 +603,19 @@ def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     _run_all(seeds(RUNS), faults)
 
 
-@pytest.mark.parametrize("faults", [Faults(), Faults(timed=True), Faults(overlaps=True)])
+@pytest.mark.parametrize(
+    "faults",
+    [
+        Faults(),
+        Faults(timed=True),
+        Faults(overlaps=True),
+        Faults(births=True, grows=True, renumbers=True),
+        Faults(births=True, alike=True, reuses=True),
+        Faults(births=True, alike=True, truncates=True),
+        Faults(births=True, alike=True, reuses=True, overlaps=True),
+    ],
+    ids=_ids,
+)
 def test_later_buckets_are_complete_again(faults: Faults, seeds: Seeds) -> None:
     """Once the new agent has sealed behind the last word of the old one, nothing is in doubt."""
     more, tried = 0, seeds(RUNS)
@@ -554,6 +676,8 @@ def _blind_to_losses(evidence: Evidence) -> None:
         Faults(moves=True, blind=_blind_to_last_words),
         Faults(returns=True, blind=_blind_to_later_agents),
         Faults(gives_up=True, blind=_blind_to_losses),
+        Faults(grows=True),
+        Faults(births=True, renumbers=True, mixed=True),
     ],
     ids=[
         "no-rule",
@@ -563,6 +687,8 @@ def _blind_to_losses(evidence: Evidence) -> None:
         "not-the-announcement",
         "not-of-later-agents",
         "not-the-losses",
+        "small-files-without-births",
+        "disks-renumbered-without-births",
     ],
 )
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:

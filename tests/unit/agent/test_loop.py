@@ -15,6 +15,7 @@ from agent.ledger import given_up
 from agent.rejections import TELL_EVERY_S, Untold
 from agent.settings import ParserSettings, SourceSettings
 from agent.state.database import State, create_tables
+from audit.evidence import Fold
 from audit.messages import Announcement, Certainty, Delta, Heartbeat, Loss, Seal
 from audit.rereading import identity_of
 from skidway.errors import StateRefused
@@ -689,6 +690,58 @@ def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: Worl
     known = {identity_of(message) for message in before}
     assert known & {identity_of(message) for message in world.of(Announcement)}
     assert len(before) == 2
+
+
+@pytest.mark.parametrize("tells_births", [True, False])
+def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births: bool) -> None:
+    """Its first bytes are more than were announced, and its disk has another number."""
+    world.files.knows_births = tells_births
+    world.files.append(A, b"first\n")
+    world.start()
+    world.settle()
+    world.kill()
+    world.files.append(A, b"second\n")
+    world.files.device += 1
+    world.connection = sqlite3.connect(":memory:", isolation_level=None)
+    create_tables(world.connection, "machine")
+    world.start()
+    world.settle()
+    known = Fold(world.published).evidence().topics.values()
+    assert any(topic.rereadings for topic in known) is tells_births
+
+
+@pytest.mark.parametrize("tells_births", [True, False])
+@pytest.mark.parametrize("is_another", [True, False], ids=["deleted", "truncated"])
+def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
+    world: World, is_another: bool, tells_births: bool
+) -> None:
+    """After a lost state only what lay there at first may have been read before."""
+    world.files.knows_births = tells_births
+    world.files.append(A, b"header\n")
+    world.start()
+    world.settle()
+    world.kill()
+    world.connection = sqlite3.connect(":memory:", isolation_level=None)
+    create_tables(world.connection, "machine")
+    world.clock.advance(1)
+    world.start()
+    world.settle()
+    second = world.of(Announcement)[-1].agent
+    begun = world.clock.time_ms()
+    for _ in range(3):
+        world.files.append(A, b"line\n")
+        world.settle()
+        if is_another:
+            world.files.delete(A)
+            world.files.reuse_last_inode()
+        else:
+            world.files.truncate(A)
+        world.files.append(A, b"header\n")
+        world.settle()
+    ids = {x.file for x in world.of(Announcement)}
+    [topic] = [x for x in Fold(world.published).evidence().topics.values() if x.rereadings]
+    [reread] = topic.rereadings[second]
+    assert (len(ids), reread.until_ms < begun) == (5, True)
 
 
 def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(

@@ -57,7 +57,7 @@ def seal(sender: Sender, number: int, until: int) -> Seal:
     return Seal(sender, number, until + 1, (SealedTopic(LOGS, until, number - 1),))
 
 
-def announced(sender: Sender, time_ms: int, **others: int) -> Announcement:
+def announced(sender: Sender, time_ms: int, **others: int | str | bytes) -> Announcement:
     agent = int(sender.producer)
     made = Announcement(time_ms, agent, agent, "web1", "/x", 1, 1, b"f", 4, LOGS)
     return replace(made, **others)  # type: ignore[arg-type]
@@ -244,3 +244,117 @@ def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_sea
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
+
+
+def born(said: list[Message], born_ns: int | None, **others: int | str | bytes) -> list[Message]:
+    """With the birth of its inode, and other changes, in each announcement."""
+    return [
+        replace(x, born_ns=born_ns, **others) if isinstance(x, Announcement) else x  # type: ignore[arg-type]
+        for x in said
+    ]
+
+
+GROWN: dict[str, int | str | bytes] = {"fingerprint": b"more", "fingerprint_length": 9}
+RENUMBERED: dict[str, int | str | bytes] = {"device": 2}
+
+
+@pytest.mark.parametrize(
+    "others",
+    [GROWN, RENUMBERED, {"fingerprint": b"", "fingerprint_length": 0}, GROWN | RENUMBERED],
+    ids=["it grew", "its disk has another number", "it was empty", "both"],
+)
+def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | bytes]) -> None:
+    """Whatever bytes were there when it was announced, and whatever number its disk has now."""
+    said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, **others), *AFTERWARDS]
+    found = part(said, SECOND, NEW)
+    assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
+    assert part(said, SECOND, LATER).status is Status.COMPLETE
+
+
+def test_another_birth_is_another_file() -> None:
+    """The next log has the inode, and begins like the one before: nothing of it was read before."""
+    assert part([*born(OF_FIRST, 5), *born(OF_SECOND, 6)], SECOND, NEW).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize("births", [(None, None), (5, None), (None, 6)])
+def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]) -> None:
+    """A file system that does not tell them, or an agent of the version before: the same device,
+    inode and bytes are the same file. What grew, or has another device, nobody notices then."""
+    first = born(OF_FIRST, births[0])
+    assert part([*first, *born(OF_SECOND, births[1])], SECOND, NEW).status is Status.UNKNOWN
+    for others in (GROWN, RENUMBERED):
+        said = [*first, *born(OF_SECOND, births[1], **others)]
+        assert part(said, SECOND, NEW).status is Status.COMPLETE
+
+
+def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
+    """Then it holds for what the id was announced with before, too."""
+    untold = [*OF_FIRST, *born(OF_SECOND, 6)]
+    assert part(untold, SECOND, NEW).status is Status.UNKNOWN
+    for told, status in [(5, Status.COMPLETE), (6, Status.UNKNOWN)]:
+        again = announced(FIRST, NEW - 2, born_ns=told)
+        assert part([*untold, again], SECOND, NEW).status is status
+
+
+def test_machines_made_from_one_image_do_not_share_its_files() -> None:
+    """Inode, birth and bytes are the same on each, and their agents run at once for years."""
+    said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, host="web2")]
+    assert part(said, SECOND, NEW).status is Status.COMPLETE
+
+
+def test_a_store_of_the_version_before_goes_on_without_births(tmp_path: Path) -> None:
+    """It has first bytes alone, until files are announced again."""
+    path = tmp_path / "audit.db"
+    ledger = Ledger(path)
+    ledger.take(map(messages.encode, [*born(OF_FIRST, 5), *born(OF_SECOND, 6)]))
+    with closing(sqlite3.connect(path)) as older, older:
+        older.execute("DROP TABLE inodes")
+    ledger.close()
+    ledger = Ledger(path)
+    assert ledger.evidence().topic(LOGS).rereadings.keys() == {7, 8}
+    ledger.take(map(messages.encode, [*born(OF_FIRST, 5), *born(OF_SECOND, 6)]))
+    assert not ledger.evidence().topic(LOGS).rereadings
+    ledger.close()
+
+
+TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predecessor_position": 50}
+
+
+@pytest.mark.parametrize("born_ns", [None, 5])
+@pytest.mark.parametrize(
+    ("others", "status"),
+    [
+        (TRUNCATED, Status.COMPLETE),
+        (TRUNCATED | {"begin": 20}, Status.COMPLETE),
+        (TRUNCATED | {"begin": 50}, Status.UNKNOWN),
+        (TRUNCATED | {"predecessor": 77}, Status.UNKNOWN),
+        ({"file": 9}, Status.UNKNOWN),
+    ],
+    ids=["truncated", "rewritten from a byte on", "read on", "after a copy", "forgotten"],
+)
+def test_content_behind_what_was_seen_later_is_newer(
+    others: dict[str, int | str | bytes], status: Status, born_ns: int | None
+) -> None:
+    """The agent met the inode after the other one was heard last, and what took that content's
+    place begins with the same header: no bucket of before comes into doubt again."""
+    rotated = announced(SECOND, LATER + SIZE + 2, **others)
+    first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
+    said = [*first, *OF_SECOND, *AFTERWARDS, rotated]
+    assert part(born(said, born_ns), SECOND, LATER).status is status
+
+
+def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
+    """The old state is brought back, the file is truncated, the old agent reads what comes, and it
+    is moved away; then the new agent seals, and finds it again."""
+    middle = NEW + 2 * SIZE
+    back = [
+        announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),
+        *counted(FIRST, 3, middle),
+    ]
+    again = announced(SECOND, LATER, **TRUNCATED, fingerprint=b"yet more")
+    said = [
+        *OF_FIRST, *OF_SECOND, *back, seal(SECOND, 3, middle + SIZE), again,
+        *counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE),
+    ]  # fmt: skip
+    found = part(born(said, 5), SECOND, LATER)
+    assert (found.status, found.reasons[0].startswith("/x was announced")) == (Status.UNKNOWN, True)

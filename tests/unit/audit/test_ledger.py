@@ -85,8 +85,9 @@ seals = st.builds(
 )  # fmt: skip
 announcements = st.builds(
     Announcement, times, st.sampled_from([7, 8]), small, st.sampled_from(["h1", "h2"]),
-    st.just("/p"), st.just(1), small, st.sampled_from([b"f", b"g"]), st.sampled_from([0, 4]),
-    topics, st.just(0), st.none() | small,
+    st.sampled_from(["/p", "/q"]), st.sampled_from([1, 2]), small, st.sampled_from([b"f", b"g"]),
+    st.sampled_from([0, 4]), topics, small, st.none() | small, st.none() | small,
+    born_ns=st.none() | st.sampled_from([5, 6]),
 )  # fmt: skip
 any_message = st.one_of(
     deltas, deltas, seals, st.builds(Heartbeat, senders, st.integers(0, 6), times), announcements
@@ -108,6 +109,22 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
     random.shuffle(again)
     ledger = ledger_of(_encoded(again))
     assert verdicts(ledger.evidence(), POLICY, 300) == expected
+    ledger.close()
+
+
+@settings(max_examples=250)
+@given(st.lists(st.one_of(announcements, deltas, seals), max_size=14), st.randoms())
+def test_the_ledger_and_the_fold_know_the_same_files_again(
+    chosen: list[Message], random: object
+) -> None:
+    """By birth, first bytes and predecessor, in whatever order and however often they were told."""
+    expected = Fold(_without_clones(chosen)).evidence()
+    again = _without_clones(chosen) * 2
+    random.shuffle(again)
+    ledger = ledger_of(_encoded(again))
+    found = ledger.evidence()
+    for source in (LOGS, REJECTED):
+        assert found.topic(source).rereadings == expected.topic(source).rereadings
     ledger.close()
 
 

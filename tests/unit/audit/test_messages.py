@@ -57,7 +57,7 @@ sealed = st.builds(
 )
 announcements = st.builds(
     Announcement, times, longs, longs, words, words, longs, longs, st.binary(max_size=32), ints,
-    sources, longs, maybe, maybe, maybe,
+    sources, longs, maybe, maybe, maybe, maybe,
 )  # fmt: skip
 
 
@@ -106,6 +106,18 @@ def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
     assert messages.decode(value) == Delta(unsaid, 5, 0)
     assert value in messages.encodings(Delta(unsaid, 5, 0))
     assert value not in messages.encodings(Delta(said, 5, 0))
+
+
+def test_an_announcement_of_before_births_tells_none() -> None:
+    """It is read; what shows the file is then its first bytes."""
+    source = Source("dc1", "cid", "logs", "tid")
+    said = Announcement(1, 7, 8, "host", "/x", 1, 2, b"f", 4, source, length=9)
+    _, record = single_object.decode(messages.encode(said))
+    assert record.pop("born_ns") is None
+    path = resources.files("schemas").joinpath("history", "announcement-1.avsc")
+    value = single_object.Messages([path.read_text("utf-8")]).encode("Announcement", record)
+    assert value[:10] != messages.encode(said)[:10]
+    assert messages.decode(value) == said
 
 
 def test_a_message_cut_short_is_refused() -> None:

@@ -37,7 +37,8 @@ def test_messages_come_back_with_their_defaults() -> None:
     """Times stay milliseconds, missing fields take their defaults, sums stay signed."""
     name, back = single_object.decode(single_object.encode("Announcement", OPEN))
     assert name == "Announcement"
-    assert back == {**OPEN, "predecessor": None, "predecessor_position": None, "length": None}
+    defaults = ("predecessor", "predecessor_position", "length", "born_ns")
+    assert back == OPEN | dict.fromkeys(defaults)
     name, back = single_object.decode(single_object.encode("Audit", DELTA))
     assert name == "Audit"
     assert back["counts"] == [{**COUNT, "rejects": 0, "repeats": 0, "previous": 0}]

@@ -1,0 +1,83 @@
+"""What the announcements of one source topic say of files, in memory. Pure.
+
+Every announcement of a file id repeats what the id stands for, in whatever order they come: what
+counts is when it was announced first, and the birth that any of them tells (an agent of the version
+before does not say it, until it is upgraded). The ledger keeps the same in its tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from audit.messages import Announcement
+from audit.rereading import FileIdentity, FileNote, identity_of, is_untold, replaced_by
+
+
+class _Key(NamedTuple):
+    """A file id at the inode that it names."""
+
+    host: str
+    inode: int
+    agent: int
+    file: int
+
+
+class _Known(NamedTuple):
+    """Of a file id. replaced: the id whose content it took the place of."""
+
+    time_ms: int
+    path: str
+    born_ns: int | None
+    replaced: int | None
+
+    def and_said(self, other: _Known) -> _Known:
+        """Both together; where they differ, the more cautious."""
+        first = min((self.time_ms, self.path), (other.time_ms, other.path))
+        births = [x for x in (self.born_ns, other.born_ns) if x is not None]
+        replaced = self.replaced if self.replaced == other.replaced else None
+        return _Known(*first, min(births, default=None), replaced)
+
+
+class FileNotes:
+    """Of one topic."""
+
+    def __init__(self) -> None:
+        self._ids: dict[_Key, _Known] = {}
+        self._beginnings: dict[FileIdentity, dict[_Key, tuple[int, str]]] = {}
+
+    def take(self, message: Announcement) -> None:
+        """Takes an announcement, again or for the first time."""
+        key = _Key(message.host, message.inode, message.agent, message.file)
+        said = _Known(message.time_ms, message.path, message.born_ns, replaced_by(message))
+        self._ids[key] = self._ids.get(key, said).and_said(said)
+        identity = identity_of(message)
+        if identity is not None:
+            first, known = (
+                (message.time_ms, message.path),
+                self._beginnings.setdefault(identity, {}),
+            )
+            known[key] = min(known.get(key, first), first)
+
+    def files(self) -> Iterator[list[FileNote]]:
+        """The notes of each file: by its birth, and by its first bytes where births are not told
+        of all that have them."""
+        by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
+        for key, known in self._ids.items():
+            if known.born_ns is not None:
+                same = by_birth.setdefault((key.host, key.inode, known.born_ns), [])
+                same.append(self._note(key, known.time_ms, known.path))
+        yield from by_birth.values()
+        for keys in self._beginnings.values():
+            notes = [self._note(key, *first) for key, first in keys.items()]
+            if is_untold(notes):
+                yield notes
+
+    def _note(self, key: _Key, time_ms: int, path: str) -> FileNote:
+        known = self._ids[key]
+        replaced_ms = None
+        if known.replaced is not None:
+            before = self._ids.get(key._replace(file=known.replaced))
+            if before is not None and before.born_ns == known.born_ns:
+                replaced_ms = before.time_ms
+        return FileNote(time_ms, key.agent, key.file, path, known.born_ns, replaced_ms)
