@@ -96,7 +96,6 @@ class Births:
                 UnopenedFile(topic, topic_id, sighting.base, found, sighting.may_begin)
             )
             return None
-        self._unopened.remove(found.key)
         return handle
 
     def _begin(

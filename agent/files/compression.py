@@ -12,7 +12,7 @@ import os
 from typing import Final
 
 from agent.files.births import Births
-from agent.files.copies import copied_from
+from agent.files.copies import copied_from, origins
 from agent.files.decompressed import is_decompressed
 from agent.files.host import DAMAGED, UNMEASURED, Found, Host, shown
 from agent.files.known import KnownFiles
@@ -45,7 +45,7 @@ class Compression:
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):
             return Answer.OTHER
-        gone = [each for base in _bases(sighting) for each in self._known.gone(base)]
+        gone = {each.file: each for base in _bases(sighting) for each in self._known.gone(base)}
         if not gone:
             return Answer.OTHER
         handle = self._births.open(sighting)
@@ -53,7 +53,7 @@ class Compression:
             return Answer.UNKNOWN
         size = handle.status().size
         handle.close()
-        alike = [each for each in gone if self._holds(found.real_path, size, each)]
+        alike = [each for each in gone.values() if self._holds(found.real_path, size, each)]
         for each in reversed(alike):
             is_same_time = each.changed_ns is not None and is_time_of(
                 found.changed_ns, [each.changed_ns]
@@ -84,8 +84,8 @@ def may_hold(file: UnopenedFile, gone: TrackedFile) -> bool:
     path = file.found.real_path
     if not is_decompressed(path) or file.found.size not in (UNMEASURED, DAMAGED):
         return False
-    origins = {file.meant, os.path.splitext(path)[0], *copied_from(file.found.path)}
-    return bool(origins & {gone.meant, gone.location}) or gone.birth.path in map(shown, origins)
+    plain = {file.meant, os.path.splitext(path)[0], *copied_from(file.found.path)}
+    return not origins(gone).isdisjoint(map(shown, plain))
 
 
 def _bases(sighting: Sighting) -> list[str]:

@@ -36,14 +36,14 @@ class Copies:
 
     def remember(self, tracked: TrackedFile) -> None:
         """A file id begins, or is known from before."""
-        for path in _origins(tracked):
+        for path in origins(tracked):
             born_at = self._born_at.setdefault(path, [])
             born_at.append(tracked)
             del born_at[:-ORIGINALS_MAX]
 
     def forget(self, tracked: TrackedFile) -> None:
         """A file id is no more."""
-        for path in _origins(tracked):
+        for path in origins(tracked):
             others = [each for each in self._born_at.pop(path, ()) if each is not tracked]
             if others:
                 self._born_at[path] = others
@@ -133,7 +133,7 @@ def copied_from(path: str) -> Iterator[str]:
             yield os.path.join(above, base)
 
 
-def _origins(tracked: TrackedFile) -> set[str]:
+def origins(tracked: TrackedFile) -> set[str]:
     """The paths at which it may have been written, as text."""
     path = tracked.birth.path
     return {path, shown(tracked.meant), *copied_from(path)}

@@ -314,11 +314,12 @@ class Rotations:
         look.before = {**place.anchors, **place.lay}
         look.members = self._members(look)
         is_restless = known is not None and self._is_restless(look, changed_ns)
-        inodes = {inode for _, inode in self._directories.names(directory)}
+        for base, names in _by_base(look.members).items():
+            self._look_at_compressed(look, base, names)
         anchors = {
             path: each
             for path, each in look.before.items()
-            if path not in here and (each.key.inode in inodes or self._known.where(each.key))
+            if path not in here and self._may_lie_somewhere(look, path, each)
         }
         said = len(moment.findings.unseen)
         unjudged = self._judge_all(look, anchors)
@@ -337,6 +338,12 @@ class Rotations:
             members,
             anchors,
         )
+
+    def _may_lie_somewhere(self, look: _Look, path: str, before: Found) -> bool:
+        """Whether what lay at a path lies under another name, or may have been compressed."""
+        if path in look.unresolved or self._known.where(before.key):
+            return True
+        return self._directories.name_of(look.directory, before.key.inode) is not None
 
     def _is_restless(self, look: _Look, changed_ns: int) -> bool:
         """Whether names were changing while they were read: the next look will know better.
@@ -381,9 +388,7 @@ class Rotations:
         by_base = _by_base(look.members)
         for base in sorted(by_base.keys() | look.elsewhere | look.place.anchors.keys()):
             names = by_base.get(base, {})
-            self._look_at_compressed(look, base, names)
-            is_first = look.place.looked_ms < 0  # before a start some may have waited to be read
-            if base in look.here and base not in look.elsewhere and not is_first:
+            if not self._is_judged(look, base):
                 unjudged |= names.keys() - look.place.members.keys()
                 plain = [name for name, member in names.items() if member.plain is None]
                 beside = [os.path.join(look.directory, name) for name in plain]
@@ -394,6 +399,12 @@ class Rotations:
             if newest is not None and base not in look.here:
                 anchors[base] = newest
         return unjudged
+
+    def _is_judged(self, look: _Look, base: str) -> bool:
+        """Whether what lies at a path is not what lay there, or others may have waited before the
+        start."""
+        is_first = look.place.looked_ms < 0
+        return is_first or base in look.elsewhere or base not in look.here
 
     def _judge(self, look: _Look, base: str, names: Mapping[str, Member]) -> Found | None:
         """Another file lies at a meant path, or none: what became of those that lay there?
@@ -432,7 +443,7 @@ class Rotations:
             found = self._host.look(os.path.join(look.directory, name))
             if found is None or self._known.knows(found):
                 continue
-            may_begin = base in look.elsewhere and not self._is_old(look, base, index, found)
+            may_begin = self._is_judged(look, base) and not self._is_old(look, base, index, found)
             answer = self._adopt(found, index, base, may_begin)
             if answer is Answer.SAME:
                 look.moment.findings.generations.append((found, index, base))

@@ -18,6 +18,7 @@ A loss is declared once, when it is noticed, with its reason; nothing is ever sk
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from agent import identity
 from agent.files.births import Births
 from agent.files.compression import Compression, is_hopeless, may_hold
 from agent.files.copies import copied_from
+from agent.files.decompressed import is_decompressed
 from agent.files.directories import Directories
 from agent.files.endings import Endings
 from agent.files.generations import generation
@@ -162,6 +164,8 @@ class Tracker:
         Notes where. OSError: nobody knows.
         """
         path = self._known.find(tracked, is_held=False)
+        if path is None and (not self._now_ms or self._may_be_compressed(tracked)):
+            raise OSError(errno.EAGAIN, "it may have been compressed")
         if path is not None:
             self._moved(tracked, path)
         return path is not None
@@ -177,7 +181,9 @@ class Tracker:
         lay, keys = self._scan(now)
         self._look_for_generations(lay, now, now_ms)
         for unopened in self._unopened.all():
-            if unopened.found.key not in keys:
+            if self._known.knows(unopened.found):
+                self._unopened.remove(unopened.found.key)
+            elif unopened.found.key not in keys:
                 self._look_at_unopened(unopened, now)
         for tracked in list(self.files.values()):
             is_found = tracked.birth.key in keys and self._known.is_newest(tracked)
@@ -273,6 +279,9 @@ class Tracker:
             return
         if tracked.state is not FileState.OPEN and _is_unchanged(tracked, found):
             return
+        if found.size < 0:
+            self._find_out_size(tracked, sighting)
+            return
         answer = self._compare(tracked, sighting)
         if answer is None:
             return
@@ -285,15 +294,19 @@ class Tracker:
         else:
             self._see_same(tracked, sighting)
 
+    def _find_out_size(self, tracked: TrackedFile, sighting: Sighting) -> None:
+        """Of a known file that lies in a compressed one: opening that has somebody measure it."""
+        if tracked.state is FileState.OPEN:
+            self._known.on_growth(tracked)
+        elif (handle := self._births.open(sighting)) is not None:
+            handle.close()
+
     def _see_new(self, sighting: Sighting) -> None:
-        found = sighting.found
-        if not found.size:
-            return
-        if self._see_compressed(sighting):
-            return
-        bases = copied_from(found.path) if sighting.base is None else ()
-        if not any(self._see_copy(sighting, each) for each in bases):
-            self._births.begin(sighting)
+        new = self._whole(sighting) if sighting.found.size else None
+        if new is not None:
+            bases = [new.base] if new.base is not None else copied_from(new.found.path)
+            if not any(self._see_copy(new, each) for each in bases):
+                self._births.begin(new)
 
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
@@ -312,24 +325,32 @@ class Tracker:
     def _see_generation(self, sighting: Sighting) -> None:
         """One that no pattern leads to; it may be a copy."""
         found, base = sighting.found, sighting.meant
-        if not self._known.knows(found) and self._see_compressed(sighting):
-            return
-        if self._known.knows(found) or not self._see_copy(sighting, base):
+        if self._known.at(found.key) is None:
+            self._see_new(sighting)
+        elif self._known.knows(found) or not self._see_copy(sighting, base):
             self._see(sighting)
-            if not found.size and not self._known.knows(found):
-                self._rotations.wait_for(found, sighting.index, base, sighting.now)
+        if not found.size and not self._known.knows(found):
+            self._rotations.wait_for(found, sighting.index, base, sighting.now)
 
-    def _see_compressed(self, sighting: Sighting) -> bool:
-        """Whether it is what became of a known file, or nobody knows yet."""
+    def _whole(self, sighting: Sighting) -> Sighting | None:
+        """A new file; of a compressed one with its size. None: it is no new one, or is not yet."""
         found = sighting.found
-        if self._compression.is_going_on(found.real_path):
-            return True
-        answer = self._compression.adopt(sighting, self._now_ms)
-        if answer is Answer.SAME:
-            self._see(sighting)
-        elif answer is Answer.OTHER and not sighting.may_begin:
+        if not is_decompressed(found.real_path):
+            return sighting
+        handle = None
+        if not self._compression.is_going_on(found.real_path):
+            handle = self._births.open(sighting)
+        if handle is None:
+            return None
+        whole = replace(sighting, found=found._replace(size=handle.status().size))
+        handle.close()
+        if self._compression.adopt(whole, self._now_ms) is Answer.SAME:
+            self._see(whole)
+            return None
+        if not whole.may_begin:
             self._unopened.remove(found.key)
-        return answer is not Answer.OTHER or not sighting.may_begin
+            return None
+        return whole
 
     def _adopt(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
         sighting = Sighting(found, index, self.sources[index], self._now, base, may_begin)
@@ -492,13 +513,17 @@ class Tracker:
             tracked.size = max(tracked.size, 0 if found is None else found.size)
             return  # what was promised is looked at first
         if path is None and status is None:
-            if not any(may_hold(each, tracked) for each in self._unopened.all()):
+            if not self._may_be_compressed(tracked):
                 self._endings.vanish(tracked, VANISHED)
         elif tracked.source is None:
             self._disown(tracked, path)
         else:
             self._set_rotated(tracked, True)
             self._watch_rotated(tracked, status, path, now)
+
+    def _may_be_compressed(self, tracked: TrackedFile) -> bool:
+        """Whether it may be in a compressed file that could not be opened yet."""
+        return any(may_hold(each, tracked) for each in self._unopened.all())
 
     def _moved(self, tracked: TrackedFile, path: str) -> None:
         if path != tracked.location:
@@ -518,6 +543,9 @@ class Tracker:
         if status is None and path is not None:
             found = self._host.look(path)
             if found is None or found.key != tracked.birth.key:
+                return
+            if found.size < 0:
+                self._known.on_growth(tracked)  # opening it has somebody find out its size
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
@@ -568,6 +596,8 @@ class Tracker:
                     continue
                 if self._known.is_there(tracked):
                     self._look_at_ended(tracked, now)
+                    continue
+                if self._may_be_compressed(tracked):
                     continue
             self._known.forget(tracked)
             self.news.forgotten.append(tracked.file)

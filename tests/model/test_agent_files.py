@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import collections
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
 
 from agent.files.endings import STILL_S
+from agent.files.host import UNMEASURED
 from agent.identity import FINGERPRINT_BYTES
 from agent.state.database import State
 from audit import bucket
 from audit.messages import Certainty, Delta, Loss
-from support.agent_world import World, datum_text, raw, settings
+from support.agent_world import DAMAGED_BYTES, World, datum_text, raw, settings
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
@@ -46,10 +48,11 @@ class Host:
     world: World
     random: random.Random
     scheme: str
-    is_copied: bool = False
+    has_header: bool = False  # what is shorter is not known again for sure
     was_looked_at: bool = False
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
+    compressing: str = ""
     trace: list[str] = field(default_factory=list)
 
     @property
@@ -76,8 +79,8 @@ class Host:
             self.world.files.link(LINK, TARGET)
         lines = [Line(f"line {self.number()}", self.world.clock.time_ms())]
         data = "".join(f"{each.text}\n" for each in lines)
-        if is_new and self.is_copied:
-            data = f"{self.number():0{FINGERPRINT_BYTES}d}\n" + data  # shorter copies are not known
+        if is_new and self.has_header:
+            data = f"{self.number():0{FINGERPRINT_BYTES}d}\n" + data
         elif is_new and self.random.random() < 0.5:
             data = "Starting job\n" + data  # many files begin alike
         self.lines |= {each.text: each for each in lines}
@@ -107,13 +110,13 @@ class Host:
 
     def shift(self) -> None:
         files = self.world.files
-        last = max(
-            (int(path[len(APP) + 1 :]) for path in files.by_path if path[len(APP) + 1 :].isdigit()),
-            default=0,
-        )
+        self.finish_compressing()
+        rotated = [path.removesuffix(".gz")[len(APP) + 1 :] for path in files.by_path]
+        last = max((int(number) for number in rotated if number.isdigit()), default=0)
         for number in range(last, 0, -1):
-            if f"{APP}.{number}" in files.by_path:
-                files.rename(f"{APP}.{number}", f"{APP}.{number + 1}")
+            for ending in ("", ".gz"):
+                if f"{APP}.{number}{ending}" in files.by_path:
+                    files.rename(f"{APP}.{number}{ending}", f"{APP}.{number + 1}{ending}")
 
     def copytruncate(self) -> None:
         """Once between two looks: of several nobody can say which copy is whose."""
@@ -135,7 +138,8 @@ class Host:
             if text in self.lines and not self.lies_elsewhere(text, path):
                 line = self.lines[text]
                 line.is_destroyed = True
-                is_expected = path != self.path and self.scheme != "any name"
+                others = self.world.files.by_path.keys() - {self.path, path}
+                is_expected = path != self.path and self.scheme != "any name" and bool(others)
                 line.has_trace = tracked is not None or is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
@@ -158,7 +162,36 @@ class Host:
     def delete_oldest(self) -> None:
         rotated = [path for path in self.world.files.by_path if path != self.path]
         if rotated:
-            self.delete(min(rotated, key=lambda path: self.world.files.by_path[path].changed_ns))
+            self.delete(min(rotated, key=self.first_line))
+
+    def first_line(self, path: str) -> int:
+        """The number of the first line in a file: the oldest one has the lowest."""
+        found = re.search(rb"line (\d+)", self.world.files.by_path[path].data)
+        return int(found[1]) if found else 0
+
+    def compress(self) -> None:
+        """What rotation does at once, later, or in a while in which both files lie there."""
+        self.finish_compressing()
+        known = [APP, TARGET, f"{self.path}.bak", f"{self.path}.bak.gz"]
+        plain = [x for x in self.world.files.by_path if not x.endswith(".gz") and x not in known]
+        if plain:
+            path = self.random.choice(sorted(plain))
+            self.say(f"compress {path}")
+            if self.random.random() < 0.5:
+                self.world.files.append(f"{path}.gz", DAMAGED_BYTES).plain_size = UNMEASURED
+                self.compressing = path
+            else:
+                self.world.files.compress(path, keeps_time=self.random.random() < 0.5)
+
+    def finish_compressing(self) -> None:
+        path, self.compressing = self.compressing, ""
+        packed = self.world.files.by_path.get(f"{path}.gz")
+        if packed is not None and path in self.world.files.by_path:
+            packed.data = bytearray(self.world.files.by_path[path].data)
+            packed.plain_size = UNMEASURED
+            packed.changed_ns += 1
+            self.world.files.delete(path)
+            self.say(f"compressed {path}")
 
     def run_again(self) -> None:
         """`rm app.log; job > app.log`: the next file gets the inode, and begins alike."""
@@ -197,7 +230,8 @@ class Schedule:
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
         self.world = World(settings(raw("logs", pattern), max_open_files=held))
         self.world.files.knows_births = "births" not in faults
-        self.host = Host(self.world, self.random, scheme, is_copied="copies" in faults)
+        has_header = bool(faults & {"copies", "compress"})
+        self.host = Host(self.world, self.random, scheme, has_header)
 
     def run(self) -> None:
         self.host.write()  # a path at which nothing was seen yet has no anchor: that is declared
@@ -218,6 +252,8 @@ class Schedule:
             yield self.host.run_again, 1
         if "copies" in self.faults:
             yield self.host.backup, 0.5
+        if "compress" in self.faults:
+            yield self.host.compress, 2
         if "forbid" in self.faults and self.world.files.by_path:
             yield self.host.forbid, 0.5
         if self.world.loop is None:
@@ -249,8 +285,11 @@ class Schedule:
         self.host.say("KILL")
 
     def finish(self) -> None:
+        self.host.finish_compressing()
         for file in self.world.files.by_path.values():
             file.unreadable = False
+        if self.host.path not in self.world.files.by_path:
+            self.host.write()  # a link that leads nowhere holds the seal
         if self.world.loop is None:
             self.world.start()
         self.world.settle(60, 0.5)
@@ -277,7 +316,10 @@ class Schedule:
         if is_sure and not destroyed:
             lost = [loss for loss in losses if loss.certainty is Certainty.LOST]
             assert not lost, f"FALSE LOSS: {lost[0].reason}"
-        may_doubt = "copies" in self.faults or self.host.scheme in ("copytruncate", "olddir")
+        may_doubt = self.faults & {"copies", "compress"} or self.host.scheme in (
+            "copytruncate",
+            "olddir",
+        )
         if self.world.files.knows_births and not may_doubt and not destroyed:
             doubts = [loss for loss in losses if loss.certainty is Certainty.UNCERTAIN]
             assert not doubts, f"FALSE DOUBT: {doubts[0].reason}"
@@ -325,6 +367,14 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
     """Deleted generations, files made again under an inode that was freed, permissions."""
     for seed in seeds(range(1_000, 1_020)):
         run(seed, scheme, "delete", "again", "forbid")
+
+
+@pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])
+def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
+    """Whoever compresses them, and when: every line arrives once, or may be double by name."""
+    for seed in seeds(range(4_000, 4_020)):
+        run(seed, scheme, "compress")
+        run(seed, scheme, "compress", "delete")
 
 
 @pytest.mark.parametrize("scheme", ["numbers", "dates", "log4j2", "kubelet"])
