@@ -466,6 +466,27 @@ class World:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
+    def kill_in_flight(
+        self,
+        *pieces: bytes,
+        path: str = "/log/a.log",
+        arrives: TopicPartition | None = None,
+        survivors: int = 0,
+    ) -> None:
+        """An agent is killed that has promised and sent each piece by itself, and heard nothing.
+
+        arrives: the first batch of this partition reaches its broker before.
+        """
+        for piece in pieces:
+            self.files.append(path, piece)
+            if self.loop is None:
+                self.start()
+            self.hold()
+        assert self.producer.pending_count, "nothing is on its way"
+        if arrives is not None:
+            self.producer.arrive(arrives)
+        self.kill(survivors)
+
     def publish(self) -> None:
         """The cluster takes the agent's audit messages."""
         mail = self.agent.mail
@@ -475,6 +496,20 @@ class World:
 
     def turn(self, deliveries: Iterable[Delivery] = ()) -> None:
         self.agent.turn(list(deliveries))
+
+    def hold(self, rounds: int = 5, seconds: float = 0.1) -> None:
+        """Time passes, audit messages are taken, and what is sent stays on its way."""
+        for _ in range(rounds):
+            self.clock.advance(seconds)
+            self.publish()
+            self.turn()
+
+    def hold_until_sent(self, rounds: int = 30) -> None:
+        """The same, for as long as nothing was sent."""
+        for _ in range(rounds):
+            self.hold(1)
+            if self.producer.pending_count:
+                break
 
     def tick(self, seconds: float = 0.1) -> None:
         """Time passes and everything that is on its way arrives."""
@@ -496,6 +531,28 @@ class World:
         state = State(self.connection)
         promised = {intent.file: intent.end for intent in state.intents()}
         return [entry(file, promised, self.files) for file in state.files()]
+
+    def only(self, path: str | None = None) -> dict[str, Any]:
+        """The ledger's entry of a path, or the one that there is."""
+        (found,) = (each for each in self.ledger() if path in (None, each["path"]))
+        return found
+
+    def deltas(self) -> list[messages.Delta]:
+        """As readers have them: what is published again is the same, and counts once."""
+        found: dict[tuple[str, int, int], messages.Delta] = {}
+        for delta in self.of(messages.Delta):
+            key = delta.sender.producer, delta.sender.epoch, delta.number
+            assert found.setdefault(key, delta) == delta, "a number stands for two messages"
+        return list(found.values())
+
+    def losses(self) -> list[messages.Loss]:
+        """All that was set apart, in the order in which it was declared."""
+        return [loss for delta in self.deltas() for loss in delta.losses]
+
+    def counted(self) -> list[tuple[str, int, int]]:
+        """(topic, records, bytes) of all that was counted."""
+        counts = [count for delta in self.deltas() for count in delta.counts]
+        return [(count.source.topic, count.count, count.bytes) for count in counts]
 
     def of(self, kind: type[Any]) -> list[Any]:
         """Published messages of a kind."""
