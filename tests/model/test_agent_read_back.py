@@ -1,11 +1,10 @@
 """Upgrades at random moments with intents pending: the agent reads back what the brokers have.
 
-The agent's own code over a real SQLite database (support.agent_world); host, cluster and clock are
-the test's. The oracle knows every cell (a line of six characters) that was written, where, and what
-each file id stood for. Four things are failures: a cell that is in no log and in no loss (silent
-loss), one that readers count twice (silent doubling), one declared lost that a log has (false
-loss), and one declared uncertain although nothing was hidden from the agent, or although the log
-still has it (false uncertainty).
+The agent's own code over a real SQLite database; host, cluster and clock are the test's
+(support.agent_world, support.agent_schedule). Every line is a cell. Four things are failures: a
+cell that is in no log and in no loss (silent loss), one that readers count twice (silent doubling),
+one declared lost that a log has (false loss), and one declared uncertain although nothing was
+hidden from the agent, or although the log still has it (false uncertainty).
 
 What an earlier process had sent arrives until `read.back.wait.ms` after the start of the next: that
 is the assumption which agent/delivery/search.py gives reasons for.
@@ -13,12 +12,10 @@ is the assumption which agent/delivery/search.py gives reasons for.
 
 from __future__ import annotations
 
-import collections
 import random
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -27,64 +24,31 @@ from agent.delivery import recipe as recipes
 from agent.delivery.progress import Progress
 from agent.delivery.recipe import Recipe
 from agent.parsing.regex import RegexParser
-from agent.settings import ParserSettings, SourceSettings
 from agent.state.changes import Changes
-from audit import bucket, checksum, marks
 from audit.messages import Certainty, Delta, Loss, Seal
-from schemas.codec import Codec
-from schemas.single_object import schema_text
-from skidway.kafka.types import TopicPartition
-from support.agent_world import Record, World, datum_text, pa_binary, settings
+from support.agent_schedule import TOPIC, Schedule, cells_in, run_traced, source
+from support.agent_world import World, settings
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
 
-TOPIC, REJECTED, PATH = "logs", "logs.rejected", "/log/a"
-CELL = 6
-STEPS = 140
 WAIT_MS = 1_000
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)")
-REJECTED_CODEC = Codec(schema_text("Rejected"))
 SUCCESSOR = "may have been delivered as those of file"
 
 
-def source(pattern: int, partitioning: str) -> SourceSettings:
-    return SourceSettings(
-        topic=TOPIC,
-        paths=["/log/a*"],
-        parser=ParserSettings(type="regex", pattern=PATTERNS[pattern]),
-        key="line" if partitioning == "key" else None,
-        partitioning=partitioning,
-    )
+class Upgrades(Schedule):
+    """One random run of an agent that is killed, and begun again as another version."""
 
-
-class Schedule:
-    """One random run; `faults`: which of the rarer events happen."""
+    steps = 140
 
     def __init__(self, seed: int, partitioning: str, faults: set[str]) -> None:
-        self.random = random.Random(seed)
-        self.partitioning, self.faults = partitioning, faults
         self.wait_ms = 0 if "impatient" in faults else WAIT_MS
-        configured = settings(source(0, partitioning), read_back_wait_ms=self.wait_ms)
-        self.world = World(configured, partitions=2)
-        self.world.brokers.partitions = {TOPIC: 2, REJECTED: 1}
-        self.version = self.cells = self.rotations = 0
-        self.kills = 5
+        configured = settings(source(PATTERNS[0], partitioning), read_back_wait_ms=self.wait_ms)
+        super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
+        self.version = 0
         self.started_at = 0.0
-        self.written: dict[str, int] = {}  # cell: wall ms
-        self.gone: set[str] = set()
-        self.content: dict[int, bytes] = {}  # file id: the bytes that it stood for
         self.losses: list[Loss] = []
-        self.trace: list[str] = []
-
-    def run(self) -> None:
-        for _ in range(STEPS):
-            actions = list(self.actions())
-            weights = [weight for _, weight in actions]
-            self.random.choices([action for action, _ in actions], weights)[0]()
-            self.check_ledger()
-        self.finish()
-        self.check_end()
 
     def actions(self) -> Iterator[tuple[Any, float]]:
         yield self.write, 8
@@ -108,29 +72,15 @@ class Schedule:
             yield self.arrive, 9
             yield self.answer, 7
             yield self.publish, 6
-        if self.kills:
-            yield self.kill, 2
-            if "power" in self.faults:
-                yield self.lose_power, 2
+        yield from self.crashes()
 
     # --- what happens -------------------------------------------------------------------------
 
     def write(self) -> None:
         for _ in range(self.random.randint(1, 4)):
-            self.cells += 1
-            cell = f"{self.random.choice('abcxy')}{self.cells:05d}"
+            cell = self.new_cell()
             end = "" if self.random.random() < 0.1 else self.random.choice(["\n", "\r\n"])
-            self.world.files.append(PATH, (cell + end).encode())
-            self.written[cell] = self.world.clock.time_ms()
-
-    def rotate(self) -> None:
-        if PATH in self.world.files.by_path:
-            self.rotations += 1
-            self.world.files.rename(PATH, f"{PATH}.{self.rotations}")
-            self.say("rotate")
-
-    def sync(self) -> None:
-        self.world.files.sync()
+            self.append(cell + end)
 
     def pass_time(self) -> None:
         seconds = self.random.choice([0.05, 0.3, 0.9])
@@ -138,22 +88,6 @@ class Schedule:
         if self.world.loop is not None and self.world.clock.monotonic() + seconds >= past_at:
             self.arrive_all_late()
         self.world.clock.advance(seconds)
-
-    def grow(self) -> None:
-        for topic in (TOPIC, REJECTED):
-            partitions = self.world.brokers.partitions
-            partitions[topic] = min(partitions[topic] + 1, 4)
-        if self.world.loop is not None and self.random.random() < 0.5:
-            self.world.loop.update(self.world.destinations())
-        self.say("grow")
-
-    def truncate(self) -> None:
-        file = self.world.files.by_path.get(PATH)
-        if file is not None:
-            self.remember()
-            self.gone.update(cells_of(file.data))
-            self.world.files.truncate(PATH)
-            self.say("truncate")
 
     def expire(self) -> None:
         logs = [tp for tp, log in self.world.brokers.logs.items() if log]
@@ -168,63 +102,19 @@ class Schedule:
         if self.random.random() < 0.7:
             self.version += 1
         if self.random.random() < 0.3:
-            mine = source(self.random.randrange(2), self.partitioning)
+            mine = source(PATTERNS[self.random.randrange(2)], self.partitioning)
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
-        self.world.start()
+        super().start()
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
     def turn_away(self) -> None:
         self.world.brokers.away = not self.world.brokers.away
 
-    def turn(self) -> None:
-        self.world.turn()
-        self.remember()
-
-    def arrive(self) -> None:
-        waiting = [tp for tp, sent in self.world.producer.sent.items() if sent]
-        if waiting:
-            self.world.producer.arrive(self.random.choice(waiting))
-
-    def answer(self) -> None:
-        self.world.turn(self.world.producer.answer())
-        self.remember()
-
-    def publish(self) -> None:
-        before = len(self.world.published)
-        self.world.publish()
-        for message in self.world.published[before:]:
-            if isinstance(message, Delta):
-                self.losses += message.losses
-            if isinstance(message, Seal):
-                self.check_seal(message)
-
-    def kill(self) -> None:
-        self.kills -= 1
-        self.world.kill(self.random.randint(0, 5))
-        self.say("KILL")
-
     def lose_power(self) -> None:
         self.remember()
-        self.kill()
-        for file in self.world.files.by_path.values():
-            kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
-            while kept < len(file.data) and bytes(file.data[kept:])[:1] not in b"abcxy\r\n":
-                kept += 1
-            self.gone.update(cells_of(file.data[kept:]))
-            del file.data[kept:]
-            file.durable = kept
-            file.changed_ns += 1
-        self.say("POWER LOSS")
-
-    def arrive_late(self) -> None:
-        waiting = [tp for tp, sent in self.world.brokers.late.items() if sent]
-        self.world.brokers.arrive_late(self.random.choice(waiting))
-
-    def arrive_all_late(self) -> None:
-        while any(self.world.brokers.late.values()):
-            self.arrive_late()
+        super().lose_power()
 
     def finish(self) -> None:
         self.kills = 0
@@ -233,40 +123,22 @@ class Schedule:
             self.start()
         for _ in range(50):
             self.arrive_all_late()
-            self.world.clock.advance(0.4)
-            self.publish()
-            self.world.turn(self.world.producer.deliver_all())
-            self.remember()
-            self.check_ledger()
+            self.go_on()
         self.publish()
+        self.check_end()
 
-    def remember(self) -> None:
-        """Which bytes each file id stands for, while its file is there to be looked at."""
-        if self.world.loop is None:
-            return
-        by_inode = {f.inode: f for f in self.world.files.by_path.values()}
-        for tracked in self.world.loop.tracker.files.values():
-            file = by_inode.get(tracked.birth.key.inode)
-            if file is None or tracked.state != "open":
-                continue
-            known = self.content.get(tracked.file, b"")
-            if bytes(file.data).startswith(known):
-                self.content[tracked.file] = bytes(file.data)
+    def saw(self, file: int, data: bytes) -> None:
+        """What lies in the file may be others' bytes already, which the agent has not noticed."""
+        if data.startswith(self.content.get(file, b"")):
+            super().saw(file, data)
 
-    def say(self, what: str) -> None:
-        self.trace.append(what)
+    def read_message(self, message: Any) -> None:
+        if isinstance(message, Delta):
+            self.losses += message.losses
+        if isinstance(message, Seal):
+            self.check_seal(message)
 
     # --- what must hold -----------------------------------------------------------------------
-
-    def check_ledger(self) -> None:
-        if self.world.loop is None:
-            return
-        for tracked in self.world.loop.tracker.files.values():
-            tally, begin = tracked.tally, tracked.birth.begin
-            settled = tally.acknowledged + tally.rejected + tally.filtered + tally.uncertain
-            lost = tracked.position - begin - settled
-            assert 0 <= lost <= tally.lost, "the ledger does not add up"
-            assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 
     def declared(self, certainty: Certainty) -> set[str]:
         """Cells of the ranges that were set apart, with their ends."""
@@ -277,16 +149,15 @@ class Schedule:
                 and loss.end is not None
                 and SUCCESSOR not in loss.reason
             ):
-                found |= set(cells_of(self.content.get(loss.file, b"")[loss.first : loss.end]))
+                found |= set(self.cells_between(loss.file, loss.first, loss.end))
         return found
 
     def check_seal(self, seal: Seal) -> None:
-        there = {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
-        known = there | self.gone
+        known = self.cells_there() | self.gone
         known |= self.declared(Certainty.LOST) | self.declared(Certainty.UNCERTAIN)
         for topic in seal.topics:
             if topic.source.topic == TOPIC:
-                before = {c for c, wall in self.written.items() if wall < topic.sealed_until}
+                before = self.written_before(topic.sealed_until)
                 assert before <= known, f"sealed without {before - known}"
 
     def check_end(self) -> None:
@@ -313,59 +184,16 @@ class Schedule:
         assert set(rows) <= set(self.written)
         assert not straddles
         if not uncertain:
-            assert self.agent_sums() == sums, "the equation does not hold"
+            counted = {key: entry for key, entry in self.agent_sums().items() if any(entry)}
+            assert counted == sums, "the equation does not hold"
 
     def cells_of_successors(self) -> set[str]:
         """Declared to be possibly delivered twice, by the file id that follows a doubtful one."""
         found: set[str] = set()
         for loss in self.losses:
             if SUCCESSOR in loss.reason:
-                found |= set(cells_of(self.content.get(loss.file, b"")[loss.first : loss.end]))
+                found |= set(self.cells_between(loss.file, loss.first, loss.end))
         return found
-
-    def load(self) -> tuple[collections.Counter[str], int, dict[Any, list[int]]]:
-        """What the loader makes of the logs: cells, straddles, sums."""
-        rows: collections.Counter[str] = collections.Counter()
-        sums: dict[Any, list[int]] = collections.defaultdict(lambda: [0, 0, 0])
-        straddles = 0
-        for tp, log in self.world.brokers.logs.items():
-            names = ("agent", "file", "first", "length")
-            columns = [np.array([getattr(r, name) for r in log], np.int64) for name in names]
-            walked = marks.walk(*columns, {})
-            straddles += int(walked.straddle.sum())
-            hashes = checksum.record_hash(*columns).tolist()
-            for record, keep, hash_ in zip(log, walked.keep.tolist(), hashes, strict=True):
-                if keep:
-                    rows.update(cells_in(tp, [record]))
-                    entry = sums[tp.topic, bucket.start_of(record.timestamp, 1_000)]
-                    entry[0] += 1
-                    entry[1] += record.length
-                    entry[2] = checksum.signed(entry[2] + hash_)
-        return rows, straddles, dict(sums)
-
-    def agent_sums(self) -> dict[Any, list[int]]:
-        sums: dict[Any, list[int]] = collections.defaultdict(lambda: [0, 0, 0])
-        for delta in {delta.number: delta for delta in self.world.of(Delta)}.values():
-            for count in delta.counts:
-                entry = sums[count.source.topic, count.bucket]
-                entry[0] += count.count
-                entry[1] += count.bytes
-                entry[2] = checksum.signed(entry[2] + count.checksum)
-        return {key: entry for key, entry in sums.items() if any(entry)}
-
-
-def cells_of(data: bytes | bytearray) -> list[str]:
-    joined = bytes(data).decode().replace("\r", "").replace("\n", "")
-    return [joined[at : at + CELL] for at in range(0, len(joined), CELL)]
-
-
-def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    if tp.topic == TOPIC:
-        return [cell for record in log for cell in cells_of(datum_text(record.value).encode())]
-    if not log:
-        return []
-    rows = REJECTED_CODEC.decode(pa_binary([r.value[5:] for r in log])).batch.to_pylist()
-    return [cell for row in rows for cell in cells_of(row["line"])]
 
 
 def other_program(recipe: Recipe, schema: pa.Schema, version: int) -> RegexParser:
@@ -377,19 +205,15 @@ def other_program(recipe: Recipe, schema: pa.Schema, version: int) -> RegexParse
 
 def run(
     monkeypatch: pytest.MonkeyPatch, seed: int, partitioning: str, faults: set[str]
-) -> Schedule:
+) -> Upgrades:
     ids = random.Random(seed)
     monkeypatch.setattr(identity, "new_id", lambda: ids.randrange(1, 1 << identity.ID_BITS))
-    schedule = Schedule(seed, partitioning, faults)
+    schedule = Upgrades(seed, partitioning, faults)
     monkeypatch.setattr(recipes, "program_version", lambda: f"v{schedule.version}")
     if "behaviour" in faults:
         build = lambda recipe, codec: other_program(recipe, codec, schedule.version)  # noqa: E731
         monkeypatch.setitem(recipes._BUILDERS, "regex", build)
-    try:
-        schedule.run()
-    except AssertionError as error:
-        trace = "\n".join(schedule.trace[-40:])
-        raise AssertionError(f"seed {seed}: {error}\n{trace}") from error
+    run_traced(schedule, seed)
     return schedule
 
 
