@@ -205,7 +205,7 @@ class Loop:
         if self._write(self._unwritten):
             taken, self._unwritten = self._unwritten.taken, None
             self._presses.press(taken, self.outbound, now)
-        self.outbound.pump()
+        self._progress.sent(self.outbound.pump())
         for untold in self.rejections.due(now):
             events.lines_rejected(untold)
 
@@ -262,7 +262,7 @@ class Loop:
 
     def _settle(self, deliveries: Sequence[Delivery]) -> None:
         settled = self.outbound.settle(deliveries)
-        self._progress.acknowledged(settled.offsets, settled.landings)
+        self._progress.acknowledged(settled.offsets)
         events.acknowledged(settled.acknowledged)
         for refusal in settled.refusals:
             intent = refusal.flight.intent

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -64,14 +64,10 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
-    """Records of some intents (by sequence) that a broker has, from offset `base` on.
-
-    base -1: it has them from an earlier attempt, and does not say where.
-    """
+class Departure:
+    """Records of some intents (by sequence) that a broker may have from here on."""
 
     tp: TopicPartition
-    base: int
     intents: tuple[int, ...]
 
 
@@ -81,7 +77,6 @@ class Settled:
 
     offsets: dict[TopicPartition, int]
     refusals: list[Refusal]
-    landings: list[Landing] = field(default_factory=list)
     acknowledged: int = 0
 
 
@@ -114,15 +109,19 @@ class Outbound:
             parcel = Parcel(batch.tp, batch.encoded, mine, source, batch.is_rejected)
             self._queue.append(parcel)
 
-    def pump(self) -> None:
-        """Hands on as much as the producer takes."""
+    def pump(self) -> list[Departure]:
+        """Hands on as much as the producer takes, and says what that was."""
+        gone: list[Departure] = []
         while self._queue and self._sink.has_room:
             parcel = self._queue[0]
             try:
                 self._sink.send(parcel.tp, parcel.encoded, parcel)
             except BufferFull:
-                return
+                break
             self._queue.popleft()
+            mine = tuple(flight.intent.sequence for flight in parcel.flights)
+            gone.append(Departure(parcel.tp, mine))
+        return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
         """Notes what became of parcels; what came back goes to the front of the queue, in order."""
@@ -133,8 +132,6 @@ class Outbound:
             assert isinstance(parcel, Parcel)
             if delivery.error is None:
                 settled.acknowledged += 1
-                mine = tuple(flight.intent.sequence for flight in parcel.flights)
-                settled.landings.append(Landing(parcel.tp, delivery.base_offset, mine))
                 if delivery.base_offset >= 0:
                     last = delivery.base_offset + parcel.encoded.count - 1
                     settled.offsets[parcel.tp] = last
