@@ -121,11 +121,14 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 class Found:
     """Owns what was found so far of the wanted bytes; as much memory as they have records."""
 
-    def __init__(self, agent: int, wanted: Iterable[Intent]) -> None:
-        """wanted: of each file intents that follow each other."""
+    def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
+        """intents: in the order of their promises, those of a file following each other."""
         self._agent = agent
+        self._intents = list(intents)
+        self._length = sum(intent.length for intent in intents)
+        self._looked_at = -1
         self._wanted: dict[int, tuple[int, int]] = {}
-        for intent in wanted:
+        for intent in intents:
             first, end = self._wanted.get(intent.file, (intent.first, intent.end))
             self._wanted[intent.file] = min(first, intent.first), max(end, intent.end)
         self._files = np.array(sorted(self._wanted), np.int64)
@@ -162,6 +165,18 @@ class Found:
         rows.append((first[wanted], end[wanted], at[wanted]))
         if sum(len(piece[0]) for piece in rows) > max(ROWS_MIN, 2 * len(rows[0][0])):
             rows[:] = [_distinct(rows)]
+
+    def has_all(self) -> bool:
+        """Whether every byte was found; worked out only when there can be enough of them."""
+        if self.bytes < self._length or self.bytes == self._looked_at:
+            return False
+        self._looked_at = self.bytes
+        records = {file: self.records(file) for file in {each.file for each in self._intents}}
+        return all(
+            part.fate is Fate.ARRIVED
+            for intent in self._intents
+            for part in divide(intent, records[intent.file])
+        )
 
     def top(self, file: int, tp: TopicPartition) -> int:
         """Up to where readers of a partition take a file's records for repeats; 0: nowhere."""
