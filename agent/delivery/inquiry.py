@@ -202,15 +202,12 @@ class Inquiry:
         size = sum(each.intent.length for each in (*self._searching, *self._asked))
         said: dict[str, object] = {"bytes": size}
         if self._search is not None and not self._search.is_over:
-            said["partitions"] = [str(tp) for tp in self._search.waits_for]
-            said["late_batches_for_s"] = max(round(self._past_at - now), 0)
+            said |= self._search.status(self._past_at, now)
         return said
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
         """The partitions that do not come, and for how long."""
-        if self._search is None or self._search.is_over:
-            return {}
-        return dict.fromkeys(self._search.waits_for, now - self._search.heard_at)
+        return {} if self._search is None else self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
         """Where only files are left that cannot be read, others come first; then they are asked

@@ -134,6 +134,7 @@ class Found:
         self._files = np.array(sorted(self._wanted), np.int64)
         self._rows: dict[int, dict[TopicPartition, list[Columns]]] = {}
         self._tops: dict[tuple[int, TopicPartition], int] = {}
+        self._gaps: set[TopicPartition] = set()
         self.bytes = 0
         self.news: Counter[int] = Counter()
         """How often something was found of each file."""
@@ -149,6 +150,10 @@ class Found:
             first = rows.first[chosen]
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
+    def gap(self, tp: TopicPartition) -> None:
+        """Not all that readers had of a partition is there any more."""
+        self._gaps.add(tp)
+
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
         top = self._tops.get((file, tp), begin)
@@ -157,10 +162,11 @@ class Found:
         wanted = (end > begin) & (first < limit)
         new = wanted & (end > tops[:-1])
         self.bytes += int((end - first)[new].sum())
+        # Readers drop what ends below the others, were it the first copy that came late; where they
+        # may have had one that expired, equal ones are found out, and dropped, when there are many.
+        wanted = wanted if tp in self._gaps else new
         if not wanted.any():
             return
-        # One that ends below the others is a repeat, but for a log whose first copy has expired in
-        # part: so equal ones are found out, and dropped, when there are many.
         rows = self._rows.setdefault(file, {}).setdefault(tp, [])
         rows.append((first[wanted], end[wanted], at[wanted]))
         if sum(len(piece[0]) for piece in rows) > max(ROWS_MIN, 2 * len(rows[0][0])):

@@ -71,6 +71,10 @@ class Wanted(Protocol):
         """More records of a partition, in their order."""
         ...
 
+    def gap(self, tp: TopicPartition) -> None:
+        """Some that would come now are not there any more."""
+        ...
+
     def has_all(self) -> bool:
         """Whether nothing is missing any more."""
         ...
@@ -105,6 +109,15 @@ class Search(Generic[W]):
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
 
+    def status(self, past_at: float, now: float) -> dict[str, object]:
+        """What is waited for, in words for people. past_at: nothing new can arrive from then on."""
+        waits_for = [str(tp) for tp in self.waits_for]
+        return {"partitions": waits_for, "late_batches_for_s": max(round(past_at - now), 0)}
+
+    def silent_s(self, now: float) -> dict[TopicPartition, float]:
+        """The partitions that do not come, and for how long."""
+        return {} if self.is_over else dict.fromkeys(self.waits_for, now - self.heard_at)
+
     def turn(self, now: float, *, is_past: bool) -> None:
         """Takes what has come. is_past: nothing new of before the start can arrive any more."""
         if self.is_over:
@@ -116,6 +129,7 @@ class Search(Generic[W]):
                 self.found.add(each)
             else:
                 self.holes.setdefault(each.tp, each.reason)
+                self.found.gap(each.tp)
                 if each.is_over:
                     self._open.discard(each.tp)
         if news or self._open <= self._logs.read_up():
