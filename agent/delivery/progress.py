@@ -65,6 +65,10 @@ class Progress:
         """These take the place of intents of before the start."""
         self._before.update(intents)
 
+    def is_of_before(self, intent: int) -> bool:
+        """Whether a process before this one may have sent records of an intent."""
+        return intent in self._before
+
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
         """Moves every file's position over what is done."""
         passed = Passed()

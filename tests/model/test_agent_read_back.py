@@ -1,4 +1,4 @@
-"""Upgrades at random moments with intents pending: the agent reads back what the brokers have.
+"""Upgrades and refused retries at random moments: the agent reads back what the brokers have.
 
 The agent's own code over a real SQLite database; host, cluster and clock are the test's
 (support.agent_world, support.agent_schedule). Every line is a cell. Four things are failures: a
@@ -6,12 +6,14 @@ cell that is in no log and in no loss (silent loss), one that readers count twic
 one declared lost that a log has (false loss), and one declared uncertain although nothing was
 hidden from the agent, or although the log still has it (false uncertainty).
 
-What an earlier process had sent arrives until `read.back.wait.ms` after the start of the next: that
-is the assumption which agent/delivery/search.py gives reasons for.
+What an earlier process, or an earlier attempt, had sent arrives until `read.back.wait.ms` after the
+start of the next, or after its connection was lost: that is the assumption which
+agent/delivery/search.py gives reasons for.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -21,8 +23,14 @@ import pytest
 
 from agent import identity
 from agent.delivery import recipe as recipes
+from agent.delivery.outbound import Departure, Refusal
+from agent.delivery.presses import Presses
 from agent.delivery.progress import Progress
+from agent.delivery.read_back import Rows
 from agent.delivery.recipe import Recipe
+from agent.delivery.refused import Refused, Sought
+from agent.files.tracked import TrackedFile
+from agent.files.tracking import SetApart
 from agent.parsing.regex import RegexParser
 from agent.state.changes import Changes
 from audit.messages import Certainty, Delta, Loss, Seal
@@ -33,7 +41,9 @@ from support.randomness import Seeds
 pytestmark = pytest.mark.model
 
 WAIT_MS = 1_000
+PARTS = 5
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)")
+BEHIND = "it cannot be sent behind what they have of the file"
 SUCCESSOR = "may have been delivered as those of file"
 
 
@@ -48,6 +58,8 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
+        self.interrupted_at: float | None = None  # the first of which something is under way
+        self.refused: set[int] = set()
         self.losses: list[Loss] = []
 
     def actions(self) -> Iterator[tuple[Any, float]]:
@@ -72,6 +84,10 @@ class Upgrades(Schedule):
             yield self.arrive, 9
             yield self.answer, 7
             yield self.publish, 6
+        if "refuse" in self.faults:
+            yield self.interrupt, 3
+            yield self.tighten, 0.5
+            yield self.loosen, 2
         yield from self.crashes()
 
     # --- what happens -------------------------------------------------------------------------
@@ -84,10 +100,49 @@ class Upgrades(Schedule):
 
     def pass_time(self) -> None:
         seconds = self.random.choice([0.05, 0.3, 0.9])
-        past_at = self.started_at + WAIT_MS / 1000
-        if self.world.loop is not None and self.world.clock.monotonic() + seconds >= past_at:
+        begun = [self.started_at] if self.world.loop is not None else []
+        begun += [self.interrupted_at] if self.interrupted_at is not None else []
+        past_at = min(begun, default=math.inf) + WAIT_MS / 1000
+        if self.world.clock.monotonic() + seconds >= past_at:
             self.arrive_all_late()
+            self.interrupted_at = None
         self.world.clock.advance(seconds)
+
+    def interrupt(self) -> None:
+        """A connection is lost, and sometimes the producer id, too."""
+        producer = self.world.producer
+        waiting = {tp for tp, sent in producer.sent.items() if sent}
+        waiting |= {sent.tp for sent, _ in producer.appended}
+        if waiting:
+            tp = self.random.choice(sorted(waiting))
+            is_known = self.random.random() < 0.7
+            # What comes late behind lines that expired looks like one that came before them.
+            survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
+            producer.interrupt(tp, survivors, is_known=is_known)
+            if self.interrupted_at is None:
+                self.interrupted_at = self.world.clock.monotonic()
+            self.say(f"interrupt {tp}, {is_known=}")
+            if self.random.random() < 0.5:
+                self.tighten()
+
+    def arrive(self) -> None:
+        """With refusals often several at once: it takes many until a record is alone."""
+        super().arrive()
+        if "refuse" in self.faults and self.random.random() < 0.3:
+            for _ in range(10):
+                super().arrive()
+                self.turn()
+
+    def tighten(self) -> None:
+        """From now on brokers refuse some records: a part of all, by their first bytes."""
+        remainder = self.random.randrange(PARTS)
+        self.world.brokers.refuses = lambda record: record.first % PARTS == remainder
+        self.refused.add(remainder)
+        self.say(f"tighten {remainder}")
+
+    def loosen(self) -> None:
+        self.world.brokers.refuses = lambda record: False
+        self.say("loosen")
 
     def expire(self) -> None:
         logs = [tp for tp, log in self.world.brokers.logs.items() if log]
@@ -99,7 +154,7 @@ class Upgrades(Schedule):
             self.say(f"expire {tp} below {starts[tp]}")
 
     def start(self) -> None:
-        if self.random.random() < 0.7:
+        if self.random.random() < 0.7 and "steady" not in self.faults:
             self.version += 1
         if self.random.random() < 0.3:
             mine = source(PATTERNS[self.random.randrange(2)], self.partitioning)
@@ -124,13 +179,25 @@ class Upgrades(Schedule):
         for _ in range(50):
             self.arrive_all_late()
             self.go_on()
+        if "refuse" in self.faults:  # one is found after another, and each may be waited for
+            self.settle()
         self.publish()
         self.check_end()
 
-    def saw(self, file: int, data: bytes) -> None:
-        """What lies in the file may be others' bytes already, which the agent has not noticed."""
-        if data.startswith(self.content.get(file, b"")):
-            super().saw(file, data)
+    def settle(self) -> None:
+        """Until everything is decided."""
+        for _ in range(500):
+            if not self.world.agent.tracker.flying and self.world.agent.reading_back is None:
+                return
+            self.arrive_all_late()
+            self.go_on()
+        raise AssertionError("something is never decided")
+
+    def saw(self, tracked: TrackedFile, data: bytes) -> None:
+        """What lies in the file may be others' bytes already, which the agent has not noticed; what
+        was not promised may be followed by others of the same id."""
+        if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
+            super().saw(tracked, data)
 
     def read_message(self, message: Any) -> None:
         if isinstance(message, Delta):
@@ -186,6 +253,14 @@ class Upgrades(Schedule):
         if not uncertain:
             counted = {key: entry for key, entry in self.agent_sums().items() if any(entry)}
             assert counted == sums, "the equation does not hold"
+
+    def check_refused(self) -> None:
+        """Nothing is lost but what a broker refused at some time, and what lay beside it when the
+        agent was killed: then a range is sent whole, or not at all."""
+        for loss in self.losses:
+            assert loss.certainty is Certainty.LOST, loss
+            if BEHIND not in loss.reason:
+                assert loss.first % PARTS in self.refused, loss
 
     def cells_of_successors(self) -> set[str]:
         """Declared to be possibly delivered twice, by the file id that follows a doubtful one."""
@@ -254,6 +329,27 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
 
 
+@pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
+def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
+    monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
+) -> None:
+    """Connections and producer ids lost, limits lowered and raised: what lies there counts, and
+    nothing is lost but what was refused."""
+    for seed in seeds(range(6000, 6025)):
+        schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
+        schedule.check_refused()
+
+
+@pytest.mark.parametrize("partitioning", ["file", "key"])
+def test_refused_retries_of_bytes_that_are_gone_or_hidden(
+    monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
+) -> None:
+    """With truncation, power loss and logs that expire: only what expired unread is uncertain."""
+    for seed in seeds(range(7000, 7015)):
+        run(monkeypatch, seed, partitioning, {"refuse", "truncate", "power"})
+        run(monkeypatch, seed, partitioning, {"refuse", "expire"})
+
+
 def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -272,6 +368,83 @@ def test_the_model_sees_who_does_not_wait_for_late_batches(
 ) -> None:
     """What arrives behind the reading would be declared lost, or sent to another topic as well."""
     assert fails(monkeypatch, range(5000, 5010), {"truncate", "power", "impatient"})
+
+
+def test_the_model_sees_refused_retries_that_are_not_read_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Declared uncertain or lost at once, as on a first refusal."""
+    for certainty in Certainty:
+
+        def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
+            for each in refusals:
+                self._set_apart(each, certainty, "")  # noqa: B023 - called in this round
+
+        monkeypatch.setattr(Refused, "take", take)
+        assert fails(monkeypatch, range(6100, 6110), {"refuse"})
+
+
+def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What arrives behind the reading would be declared lost."""
+    assert fails(monkeypatch, range(6205, 6220), {"refuse", "impatient", "steady"})
+
+
+def test_the_model_sees_floors_that_follow_what_was_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A first copy lies below them, and would be declared lost."""
+
+    def sent(self: Progress, departures: Iterable[Departure]) -> None:
+        return
+
+    monkeypatch.setattr(Progress, "sent", sent)
+    assert fails(monkeypatch, range(6300, 6320), {"refuse"})
+
+
+def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a crash, where nobody had marked their intents."""
+    monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
+    assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
+
+
+def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a crash the record is sent, and taken."""
+    apart: list[SetApart] = []
+    set_apart = Refused._set_apart
+
+    def declare(self: Refused, refusal: Refusal, certainty: Certainty, more: str) -> None:
+        set_apart(self, refusal, certainty, more)
+        apart.extend(self._apart.pop(refusal.flight.intent.sequence))
+
+    def passed(self: Refused, intents: Iterable[int]) -> list[SetApart]:
+        found = apart.copy()
+        apart.clear()
+        return found
+
+    monkeypatch.setattr(Refused, "_set_apart", declare)
+    monkeypatch.setattr(Refused, "passed", passed)
+    assert fails(monkeypatch, range(6500, 6530), {"refuse"})
+
+
+def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record behind later ones of its file would be acknowledged, and be in no row."""
+    add = Sought.add
+
+    def forgetful(self: Sought, rows: Rows) -> None:
+        self._tops.clear()
+        for at in range(len(rows.first)):
+            self._tops.clear()
+            columns = (rows.agent, rows.file, rows.first, rows.length, rows.times)
+            add(self, Rows(rows.tp, *(column[at : at + 1] for column in columns)))
+
+    monkeypatch.setattr(Sought, "add", forgetful)
+    assert fails(monkeypatch, range(6625, 6640), {"refuse", "steady"})
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, seeds: Iterable[int], faults: set[str]) -> bool:

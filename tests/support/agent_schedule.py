@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from agent.files.tracked import TrackedFile
 from agent.settings import ParserSettings, SourceSettings
 from audit import bucket, checksum, marks
 from schemas.codec import Codec
@@ -149,7 +150,9 @@ class Schedule:
     def arrive(self) -> None:
         waiting = [tp for tp, sent in self.world.producer.sent.items() if sent]
         if waiting:
-            self.world.producer.arrive(self.random.choice(waiting))
+            refused = self.world.producer.arrive(self.random.choice(waiting))
+            if refused:
+                self.turn(refused)
 
     def answer(self) -> None:
         self.turn(self.world.producer.answer())
@@ -161,7 +164,7 @@ class Schedule:
             self.read_message(message)
 
     def arrive_late(self) -> None:
-        """One of the batches that a killed agent had sent."""
+        """One of the batches whose connection is lost, or whose agent is dead."""
         waiting = [tp for tp, sent in self.world.brokers.late.items() if sent]
         self.world.brokers.arrive_late(self.random.choice(waiting))
 
@@ -207,11 +210,11 @@ class Schedule:
         for tracked in self.world.loop.tracker.files.values():
             file = by_inode.get(tracked.birth.key.inode)
             if file is not None and tracked.state == "open":
-                self.saw(tracked.file, bytes(file.data))
+                self.saw(tracked, bytes(file.data))
 
-    def saw(self, file: int, data: bytes) -> None:
+    def saw(self, tracked: TrackedFile, data: bytes) -> None:
         """A file id stands for these bytes, and more to come."""
-        self.content[file] = data
+        self.content[tracked.file] = data
 
     def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
         """The cells of a range of a file id."""

@@ -158,15 +158,15 @@ def test_backpressure_stops_reading(world: World) -> None:
 
 
 def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
-    """Its neighbours arrive; its range is uncertain and out of the counts."""
+    """Its neighbours arrive; its range is lost and out of the counts, and not waited for."""
     world.files.append(A, b"a\nb\nc\n")
     world.start()
-    world.producer.refuse[FIRST] = lambda record: record.first == 2
-    world.settle()
+    world.brokers.refuses = lambda record: record.first == 2
+    world.settle(8, 0.1)
     assert world.values() == ["a", "c"]
     (loss,) = world.losses()
-    assert (loss.first, loss.end, loss.certainty) == (2, 4, Certainty.UNCERTAIN)
-    assert world.only(A)["uncertain"] == 2
+    assert (loss.first, loss.end, loss.certainty) == (2, 4, Certainty.LOST)
+    assert world.only(A)["lost"] == 2
     assert sum(c.count for d in world.of(Delta) for c in d.counts) == 2
 
 
