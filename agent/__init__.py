@@ -35,7 +35,8 @@ or read them. Each mutable state has one owner:
     files.reading.Reader       what is looked at next             memory, made anew at start
     delivery.replay.Replay     promises of before the start       memory, from `intents`
     delivery.inquiry.Inquiry   intents that are read back         memory, from `intents`
-    delivery.search.Search     what was found of some of them     memory
+    delivery.refused.Refused   records that no broker takes       memory; a mark in `intents`
+    delivery.search.Search     what was found of either           memory
     logs.FetchedLogs           how far partitions are read back   memory
     delivery.presses.Presses   recipes, a press for each          memory; `recipes`
     delivery.outbound.Outbound batches on their way               memory, made anew from intents
@@ -52,8 +53,8 @@ or read them. Each mutable state has one owner:
     loop.Loop                  the turn                           memory
 
 Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; the records of SEARCH_BYTES that
-are read back; `buffer.memory` of batches unacknowledged, then reading stops; `max.open.files`
-descriptors; a full disk stops everything until there is room.
+are read back; RECORDS_MAX of refused ones, and `buffer.memory` of batches unacknowledged, then
+reading stops; `max.open.files` descriptors; a full disk stops everything until there is room.
 
 Not done yet: the way back of a restored state (it is refused), multi-line records and filters.
 

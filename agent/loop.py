@@ -1,7 +1,7 @@
 """The turn: what is read becomes an intent, is sent, is acknowledged, is passed by the checkpoint.
 
     deliveries -> settle
-    logs       -> inquiry                                (while something is read back)
+    logs       -> inquiry, refused                       (while something is read back)
     patterns   -> files, announcements, losses           (when due)
     flights    -> checkpoint, counts                     (when due)
     counts     -> deltas; files -> seals                 (when due)
@@ -16,7 +16,7 @@ and tried again; until it goes through, nothing new is gathered and nothing of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent import beginning, events
@@ -30,12 +30,12 @@ from agent.delivery.outbound import Outbound, Sink
 from agent.delivery.press import AHEAD_MS_MAX
 from agent.delivery.presses import Presses
 from agent.delivery.progress import Progress
+from agent.delivery.refused import Refused
 from agent.delivery.replay import Replay
 from agent.delivery.search import Logs
 from agent.destinations import Cluster, Destination
 from agent.files.handles import Handles
 from agent.files.host import FileKey, Host
-from agent.files.news import SetApart
 from agent.files.reading import Reader, Taken
 from agent.files.tracked import FileState, TrackedFile
 from agent.files.tracking import Tracker
@@ -47,7 +47,7 @@ from agent.settings import AgentSettings
 from agent.state.changes import Changes
 from agent.state.database import State, StateFull
 from agent.topics import Topics
-from audit.messages import Bounds, Certainty, Sender, Tier
+from audit.messages import Bounds, Sender, Tier
 from skidway.clock import Clock
 from skidway.kafka.client import Delivery
 from skidway.kafka.compression import Codec
@@ -84,10 +84,11 @@ class Loop:
         cluster: Cluster,
         destinations: Sequence[Destination],
         host_name: str,
-        logs: Logs,
+        logs: Callable[[], Logs],
         ends: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """ends: where partitions end, of which `beginning.without_floor` did not know a floor."""
+        """logs: new ones at each call. ends: where partitions end, of which
+        `beginning.without_floor` did not know a floor."""
         self._settings = settings
         self._state = state
         self._clock = clock
@@ -130,10 +131,14 @@ class Loop:
         self._progress = Progress(
             state.offsets(), floors, before, lambda topic: self._topics.source(topic).topic_id
         )
+        wait_s = settings.read_back_wait_ms / 1000
         self._inquiry = Inquiry(
-            self.tracker, self._handles, self._presses, self._progress, self._numbers, logs,
-            state.agent, clock.monotonic() + settings.read_back_wait_ms / 1000,
+            self.tracker, self._handles, self._presses, self._progress, self._numbers, logs(),
+            state.agent, clock.monotonic() + wait_s,
         )  # fmt: skip
+        self._refused = Refused(
+            self.tracker, self._presses, self._progress, logs(), state.agent, wait_s
+        )
         self._replay = Replay(intents, recipes, self.tracker, self._handles, self._inquiry)
         bounds = Bounds(settings.lateness_ms, AHEAD_MS_MAX)
         sender = Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch, bounds)
@@ -147,7 +152,6 @@ class Loop:
         self.update(destinations)
         self._looks = Schedule(settings.reconcile_interval_ms / 1000)
         self._checkpoint_at = self._look_at = self._read_at = 0.0
-        self._refused: list[SetApart] = []  # single records that a broker does not take
         self._known_unreadable: set[tuple[str, str]] = set()
         self.is_stopping = False
         self.full_reason: str | None = None
@@ -206,7 +210,8 @@ class Loop:
         if self._write(self._unwritten):
             taken, self._unwritten = self._unwritten.taken, None
             self._presses.press(taken, self.outbound, now)
-        self.outbound.pump()
+        if not self._refused.has_unwritten:
+            self._progress.sent(self.outbound.pump())
         for untold in self.rejections.due(now):
             events.lines_rejected(untold)
 
@@ -218,22 +223,25 @@ class Loop:
         if self.is_settled and self.reader.is_quiet and not self.is_stopping:
             return min(max(self._looks.in_s(now), 0.0), PATIENCE_QUIET_S)
         if self.outbound.has_room and not self.is_stopping:
-            if self._replay.can_go_on or self._inquiry.has_news:
+            if self._replay.can_go_on or self._inquiry.has_news or self._refused.has_news:
                 return 0.0
             if self.reader.has_ready:
                 return max(self._read_at - now, 0.0)
-        is_busy = self.reader.is_active or not self._inquiry.is_over
+        is_busy = self.reader.is_active or not (self._inquiry.is_over and self._refused.is_over)
         return LOOK_AGAIN_S if is_busy else PATIENCE_S
 
     @property
     def reading_back(self) -> dict[str, object] | None:
         """What is read back from the brokers, for people; None if nothing is."""
-        return self._inquiry.status(self._clock.monotonic())
+        now = self._clock.monotonic()
+        said, refused = self._inquiry.status(now) or {}, self._refused.status(now)
+        return said | ({} if refused is None else {"refused": refused}) or None
 
     @property
     def not_read_back(self) -> dict[TopicPartition, float]:
         """The partitions that are to be read back and do not come, and for how long (s)."""
-        return self._inquiry.silent_s(self._clock.monotonic())
+        now = self._clock.monotonic()
+        return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
 
     @property
     def is_settled(self) -> bool:
@@ -263,19 +271,9 @@ class Loop:
 
     def _settle(self, deliveries: Sequence[Delivery]) -> None:
         settled = self.outbound.settle(deliveries)
-        self._progress.acknowledged(settled.offsets, settled.landings)
+        self._progress.acknowledged(settled.offsets)
         events.acknowledged(settled.acknowledged)
-        for refusal in settled.refusals:
-            intent = refusal.flight.intent
-            self._refused.append(
-                SetApart(
-                    self.tracker.files[intent.file],
-                    refusal.first,
-                    refusal.first + refusal.length,
-                    Certainty.UNCERTAIN,
-                    f"the broker refuses the record: {refusal.reason}",
-                )
-            )
+        self._refused.take(settled.refusals, self._clock.monotonic())
 
     def _gather(self, now: float) -> _Turn:
         changes, self._first = self._first or Changes(), None
@@ -286,10 +284,12 @@ class Loop:
             self._reconcile(now, now_ms, changes)
         self._books.review(self.tracker, self.reader)
         self._register.mind_published()
+        self._refused.write(changes)
         if now >= self._checkpoint_at:
             self._checkpoint_at = now + self._settings.checkpoint_interval_ms / 1000
             self._pass_flights(changes, now_ms)
         self._inquiry.turn(now)
+        self._refused.turn(now)
         turn = _Turn(changes, self._take(now, now_ms))
         self._inquiry.write(changes)
         self._presses.promise(changes, turn.taken)
@@ -318,11 +318,12 @@ class Loop:
             events.state_has_room()
         self.mail.committed()
         self._books.committed()
+        self._refused.committed()
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
         """Readings: promises of before the start first, then what is new."""
-        if not self.outbound.has_room:
+        if not self.outbound.has_room or self._refused.is_full:
             return []
         taken = [*self._replay.take(now), *self._inquiry.take(now)]
         if taken or self._replay.can_go_on:
@@ -351,6 +352,8 @@ class Loop:
                 self._register.announce_grown(tracked, now_ms)
         self._register.close_ended(now_ms)
         self._books.passed(passed.counts, changes)
+        for record in self._refused.passed(passed.intents):
+            self._books.lose(record, now_ms, changes, lines=1)
 
     def _account(self, changes: Changes, now: float, now_ms: int) -> None:
         """Deltas, daily announcements, seals and heartbeats, each when it is due."""
@@ -393,9 +396,6 @@ class Loop:
             self._register.announce(tracked, now_ms)
         for range_ in news.set_apart:
             self._books.lose(range_, now_ms, changes)
-        refused, self._refused = self._refused, []
-        for record in refused:
-            self._books.lose(record, now_ms, changes, lines=1)
         for unseen in news.unseen:
             self._books.lose_unseen(unseen, now_ms, changes)
         self._books.forget(set(news.forgotten), changes)

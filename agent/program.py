@@ -237,7 +237,7 @@ class RunningAgent:
         host_name = settings.host_name or socket.gethostname()
         self._loop = Loop(
             settings, state, self._host, clock, self._producer, found.cluster, found.destinations,
-            host_name, FetchedLogs(client, self._asking), found.ends,
+            host_name, lambda: FetchedLogs(client, self._asking), found.ends,
         )  # fmt: skip
         status.pending = self._pending
         events.pending_from(self._pending)

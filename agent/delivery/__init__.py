@@ -10,6 +10,7 @@
     replay      promises of before the start, sent again as they say
     evidence    an intent's bytes, if they are those that were promised
     inquiry     those that cannot be: read back, then acknowledged, sent, or set apart
+    refused     records that a broker does not take: read back, then counted or set apart
     search      one reading of partitions from their floors on
     read_back   where an intent's records can lie, what was found, and its parts; pure
     progress    which flights the checkpoint passes; offsets and floors of partitions

@@ -32,7 +32,16 @@ from agent.delivery.intents import Intent, Numbers, Reading, crc_of
 from agent.delivery.press import Outcome
 from agent.delivery.presses import Presses
 from agent.delivery.progress import Progress
-from agent.delivery.read_back import Fate, Part, Records, divide, dropped, reach, reach_of_any
+from agent.delivery.read_back import (
+    Fate,
+    Found,
+    Part,
+    Records,
+    divide,
+    dropped,
+    reach,
+    reach_of_any,
+)
 from agent.delivery.recipe import Recipe, at_present
 from agent.delivery.search import Logs, Search, hole_of
 from agent.files.handles import Handles, Moved
@@ -101,7 +110,7 @@ class Inquiry:
         self._agent = agent
         self._past_at = past_at
         self._asked: list[_Asked] = []
-        self._search: Search | None = None
+        self._search: Search[Found] | None = None
         self._searching: list[_Asked] = []  # not decided yet
         self._records: dict[int, tuple[int, Records]] = {}  # as of how many news
         self._again_at = 0.0
@@ -194,15 +203,12 @@ class Inquiry:
         size = sum(each.intent.length for each in (*self._searching, *self._asked))
         said: dict[str, object] = {"bytes": size}
         if self._search is not None and not self._search.is_over:
-            said["partitions"] = [str(tp) for tp in self._search.waits_for]
-            said["late_batches_for_s"] = max(round(self._past_at - now), 0)
+            said |= self._search.status(self._past_at, now)
         return said
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
         """The partitions that do not come, and for how long."""
-        if self._search is None or self._search.is_over:
-            return {}
-        return dict.fromkeys(self._search.waits_for, now - self._search.heard_at)
+        return {} if self._search is None else self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
         """Where only files are left that cannot be read, others come first; then they are asked
@@ -225,7 +231,7 @@ class Inquiry:
         places = {tp for asked in self._searching for tp in asked.reach}
         floors = {tp: self._progress.floors.get(tp, 0) for tp in sorted(places)}
         wanted = [asked.intent for asked in self._searching if asked.reach]
-        self._search = Search(self._logs, self._agent, wanted, floors, now)
+        self._search = Search(self._logs, Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
         """How its file is sent now; None if that is not the topic that it was announced for.
@@ -242,7 +248,7 @@ class Inquiry:
 
     # --- deciding -------------------------------------------------------------------------------
 
-    def _decide(self, asked: _Asked, search: Search) -> list[Taken]:
+    def _decide(self, asked: _Asked, search: Search[Found]) -> list[Taken]:
         """Launches every part of an intent; gives those that are sent. May raise OSError."""
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
@@ -284,7 +290,7 @@ class Inquiry:
         parts: list[Part],
         tracked: TrackedFile,
         evidence: Evidence | None,
-        search: Search,
+        search: Search[Found],
     ) -> Iterator[_Verdict]:
         """What to do with each part, in their order."""
         why, unsure = asked.reason, Certainty.UNCERTAIN
@@ -316,7 +322,7 @@ class Inquiry:
         missing: list[Part],
         tracked: TrackedFile,
         evidence: Evidence,
-        search: Search,
+        search: Search[Found],
     ) -> dict[Part, Reading | str]:
         """How each missing part is sent, or why it cannot be."""
         recipe = self._sendable(asked, tracked)
@@ -356,7 +362,9 @@ class Inquiry:
             intent = replace(intent, sequence=self._numbers.next(), recipe=fingerprint)
         return Reading(intent, data, tracked.birth.host, tracked.birth.path)
 
-    def _dropped(self, recipe: Recipe, readings: list[Reading], search: Search) -> Iterator[int]:
+    def _dropped(
+        self, recipe: Recipe, readings: list[Reading], search: Search[Found]
+    ) -> Iterator[int]:
         """First bytes of records that readers of the logs would take for repeats."""
         if not readings:
             return

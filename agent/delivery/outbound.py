@@ -3,16 +3,16 @@ refused, settled when acknowledged.
 
 The producer keeps order and retries; what comes back here is a batch that the broker refused for
 good, and those behind it that the producer took back. A refused batch is halved until the record is
-alone that the broker does not take; that record's bytes are set apart as uncertain, and everything
-else is sent again in its order. All copies of a record are the same, so cutting batches anew
-changes nothing for anybody who counts by origin.
+alone that the broker does not take: its flight waits until it is known what became of that record
+(agent.delivery.refused), and everything else is sent again in its order. All copies of a record are
+the same, so cutting batches anew changes nothing for anybody who counts by origin.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -20,11 +20,12 @@ import numpy as np
 from agent.delivery.press import Pressed
 from agent.files.tracked import Flight
 from audit.counts import Counts
+from audit.messages import Certainty
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained
 from skidway.kafka.columns import Origins, decode, encode
-from skidway.kafka.errors import ErrorCode
+from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
@@ -44,34 +45,73 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
-    """A batch, and the flights that have records in it."""
+    """A batch, and the flights that have records in it.
+
+    was_sent: as this batch or in a larger one, so that its records may have arrived.
+    """
 
     tp: TopicPartition
     encoded: EncodedBatch
     flights: tuple[Flight, ...]
     source: Source
     is_rejected: bool
+    was_sent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """A record that the broker does not take. Positions in bytes."""
+    """A record that the broker does not take; its flight waits for it. Positions in bytes.
 
+    was_sent: an earlier attempt may have arrived. counts: what it counts as in its flight's
+    outcome, and there among the rejected if `is_rejected`.
+    """
+
+    tp: TopicPartition
     flight: Flight
     first: int
     length: int
     reason: str
+    was_sent: bool
+    counts: Counts
+    is_rejected: bool
+
+    @property
+    def file(self) -> int:
+        """The file id."""
+        return self.flight.intent.file
+
+    @property
+    def end(self) -> int:
+        """Behind its last byte."""
+        return self.first + self.length
+
+    def land(self) -> None:
+        """The brokers have it: it counts as what it was pressed to."""
+        self.flight.waiting -= 1
+
+    def set_apart(self, certainty: Certainty) -> None:
+        """Takes it out of what its flight counts as acknowledged or rejected."""
+        flight, outcome = self.flight, self.flight.outcome
+        assert outcome is not None
+        for key, sums in self.counts.items():
+            outcome.counts.put(key, -sums)
+        if self.is_rejected:
+            left = replace(outcome, rejected_bytes=outcome.rejected_bytes - self.length)
+        else:
+            left = replace(outcome, delivered_bytes=outcome.delivered_bytes - self.length)
+        flight.outcome = left
+        if certainty is Certainty.LOST:
+            flight.lost_bytes += self.length
+        else:
+            flight.uncertain_bytes += self.length
+        flight.waiting -= 1
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
-    """Records of some intents (by sequence) that a broker has, from offset `base` on.
-
-    base -1: it has them from an earlier attempt, and does not say where.
-    """
+class Departure:
+    """Records of some intents (by sequence) that a broker may have from here on."""
 
     tp: TopicPartition
-    base: int
     intents: tuple[int, ...]
 
 
@@ -81,7 +121,6 @@ class Settled:
 
     offsets: dict[TopicPartition, int]
     refusals: list[Refusal]
-    landings: list[Landing] = field(default_factory=list)
     acknowledged: int = 0
 
 
@@ -114,15 +153,19 @@ class Outbound:
             parcel = Parcel(batch.tp, batch.encoded, mine, source, batch.is_rejected)
             self._queue.append(parcel)
 
-    def pump(self) -> None:
-        """Hands on as much as the producer takes."""
+    def pump(self) -> list[Departure]:
+        """Hands on as much as the producer takes, and says what that was."""
+        gone: list[Departure] = []
         while self._queue and self._sink.has_room:
             parcel = self._queue[0]
             try:
                 self._sink.send(parcel.tp, parcel.encoded, parcel)
             except BufferFull:
-                return
+                break
             self._queue.popleft()
+            mine = tuple(flight.intent.sequence for flight in parcel.flights)
+            gone.append(Departure(parcel.tp, mine))
+        return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
         """Notes what became of parcels; what came back goes to the front of the queue, in order."""
@@ -133,33 +176,28 @@ class Outbound:
             assert isinstance(parcel, Parcel)
             if delivery.error is None:
                 settled.acknowledged += 1
-                mine = tuple(flight.intent.sequence for flight in parcel.flights)
-                settled.landings.append(Landing(parcel.tp, delivery.base_offset, mine))
                 if delivery.base_offset >= 0:
                     last = delivery.base_offset + parcel.encoded.count - 1
                     settled.offsets[parcel.tp] = last
                 _land(parcel)
             elif isinstance(delivery.error, Drained):
-                again.append(parcel)
+                again.append(replace(parcel, was_sent=parcel.was_sent or delivery.attempts > 0))
             else:
-                again += self._refused(parcel, delivery.error.code, str(delivery.error), settled)
+                was_sent = parcel.was_sent or delivery.attempts > 1
+                again += self._refused(replace(parcel, was_sent=was_sent), delivery.error, settled)
         self._queue.extendleft(reversed(again))
         return settled
 
-    def _refused(
-        self, parcel: Parcel, code: ErrorCode, reason: str, settled: Settled
-    ) -> list[Parcel]:
-        """The parcel's halves, or nothing after its one record was set apart."""
-        if code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
+    def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
+        """The parcel's halves, or nothing where its one record is told."""
+        if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(
                 f"compression.type: the brokers do not take it for {parcel.tp.topic}; "
                 "nothing is lost, start again with another one"
             )
         if parcel.encoded.count > 1:
             return _halves(parcel)
-        (flight,) = parcel.flights
-        settled.refusals.append(_set_apart(parcel, flight, reason))
-        _land(parcel)
+        settled.refusals.append(_refusal(parcel, str(error)))
         return []
 
 
@@ -205,20 +243,16 @@ def _has(origins: Origins, flight: Flight) -> bool:
     return bool(np.any(inside & (origins.file == intent.file)))
 
 
-def _set_apart(parcel: Parcel, flight: Flight, reason: str) -> Refusal:
-    """Takes the one record out of what its flight counts as acknowledged or rejected."""
+def _refusal(parcel: Parcel, reason: str) -> Refusal:
+    """Of a parcel with one record, which is not kept: there may be many, and large ones."""
+    (flight,) = parcel.flights
     rows = decode(memoryview(seal(parcel.encoded)))
     origins, outcome = rows.origins, flight.outcome
     assert origins is not None
     assert outcome is not None
-    length = int(origins.length[0])
     counts = Counts(outcome.counts.bucket_ms)
     counts.add(parcel.source, rows.timestamps, origins)
-    for key, sums in list(counts.items()):
-        outcome.counts.put(key, -sums)
-    flight.uncertain_bytes += length
-    if parcel.is_rejected:
-        flight.outcome = replace(outcome, rejected_bytes=outcome.rejected_bytes - length)
-    else:
-        flight.outcome = replace(outcome, delivered_bytes=outcome.delivered_bytes - length)
-    return Refusal(flight, int(origins.first[0]), length, reason)
+    first, length = int(origins.first[0]), int(origins.length[0])
+    return Refusal(
+        parcel.tp, flight, first, length, reason, parcel.was_sent, counts, parcel.is_rejected
+    )

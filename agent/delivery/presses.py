@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from agent import events
-from agent.delivery.intents import Reading
+from agent.delivery.intents import Intent, Reading
 from agent.delivery.outbound import Outbound
 from agent.delivery.press import Int64s, Outcome, Press
 from agent.delivery.read_back import Records, outcome_of
-from agent.delivery.recipe import Recipe
+from agent.delivery.recipe import Recipe, with_refusal
 from agent.files.reading import Taken
 from agent.rejections import Rejections
 from agent.state.changes import Changes
@@ -63,6 +64,14 @@ class Presses:
             changes.put_recipe(self._recipes[fingerprint])
             self._kept.add(fingerprint)
         changes.put_intents(new)
+
+    def mark_refused(self, changes: Changes, intents: Iterable[Intent]) -> None:
+        """After a crash these are read back before anything of them is sent again."""
+        for intent in intents:
+            recipe = with_refusal(self._recipes[intent.recipe])
+            changes.put_recipe(recipe)
+            changes.forget_intents([intent.sequence])
+            changes.put_intents([replace(intent, recipe=recipe.fingerprint)])
 
     def can_press(self, recipe: Recipe) -> bool:
         """Whether this program still does what the recipe says; then it is learned."""

@@ -4,11 +4,12 @@
     floors    the offset of a partition below which no intent of the state has a record
 
 They are not the same. A batch may be acknowledged whose intent is not passed yet, because another
-partition has not answered: its records lie at or below the last acknowledged offset. Whoever reads
-back what became of intents begins at the floor:
+partition has not answered; and what was not acknowledged may have arrived, perhaps below others
+that were sent again since, as when a producer's id was lost. Whoever reads back what became of
+intents begins at the floor:
 
-    the lowest record of an intent that has landed and is not passed; without one, behind the last
-    acknowledged offset, because a partition's batches are acknowledged in their order
+    behind the last offset that was acknowledged when the first batch of an intent that is not
+    passed was handed to the producer; without one, behind the last acknowledged offset
 
 While an intent of before the start is not passed, floors stand still: where its records lie, this
 process has not been told.
@@ -19,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from agent import events
-from agent.delivery.outbound import Landing
+from agent.delivery.outbound import Departure
 from agent.files.tracked import TrackedFile
 from agent.files.tracking import Tracker
 from agent.state.changes import Changes
@@ -43,24 +44,30 @@ class Progress:
         self._unwritten: dict[TopicPartition, int] = {}
         self._before = set(before)
         self._topic_id = topic_id
-        self._landed: dict[int, dict[TopicPartition, int]] = {}  # intent: its lowest records
+        self._sent: dict[int, dict[TopicPartition, int]] = {}  # intent: no record of it lies below
         self._moved: set[TopicPartition] = set()
 
-    def acknowledged(
-        self, offsets: Mapping[TopicPartition, int], landings: Iterable[Landing]
-    ) -> None:
+    def sent(self, departures: Iterable[Departure]) -> None:
+        """From here on brokers may have these; of what is sent again the first time counts."""
+        for departure in departures:
+            tp = departure.tp
+            behind = self._unwritten.get(tp, self.offsets.get(tp, -1)) + 1
+            lowest = max(behind, self.floors.get(tp, 0))
+            for intent in departure.intents:
+                self._sent.setdefault(intent, {}).setdefault(tp, lowest)
+
+    def acknowledged(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Brokers have records up to these offsets; they become durable with the checkpoint."""
         self._unwritten.update(offsets)
-        for landing in landings:
-            base = landing.base if landing.base >= 0 else self.floors.get(landing.tp, 0)
-            self._moved.add(landing.tp)
-            for intent in landing.intents:
-                places = self._landed.setdefault(intent, {})
-                places[landing.tp] = min(base, places.get(landing.tp, base))
+        self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
         """These take the place of intents of before the start."""
         self._before.update(intents)
+
+    def is_of_before(self, intent: int) -> bool:
+        """Whether a process before this one may have sent records of an intent."""
+        return intent in self._before
 
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
         """Moves every file's position over what is done."""
@@ -87,16 +94,16 @@ class Progress:
         """Others have taken their place."""
         for intent in intents:
             self._before.discard(intent)
-            self._moved.update(self._landed.pop(intent, {}))
+            self._moved.update(self._sent.pop(intent, {}))
 
     def _raise_floors(self, passed: Iterable[int], changes: Changes) -> None:
         self.forget(passed)
         if self._before or not self._moved:
             return
         lowest: dict[TopicPartition, int] = {}
-        for places in self._landed.values():
-            for tp, base in places.items():
-                lowest[tp] = min(base, lowest.get(tp, base))
+        for places in self._sent.values():
+            for tp, behind in places.items():
+                lowest[tp] = min(behind, lowest.get(tp, behind))
         raised = []
         for tp in self._moved:
             floor = lowest.get(tp, self.offsets.get(tp, -1) + 1)

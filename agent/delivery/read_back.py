@@ -121,16 +121,20 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 class Found:
     """Owns what was found so far of the wanted bytes; as much memory as they have records."""
 
-    def __init__(self, agent: int, wanted: Iterable[Intent]) -> None:
-        """wanted: of each file intents that follow each other."""
+    def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
+        """intents: in the order of their promises, those of a file following each other."""
         self._agent = agent
+        self._intents = list(intents)
+        self._length = sum(intent.length for intent in intents)
+        self._looked_at = -1
         self._wanted: dict[int, tuple[int, int]] = {}
-        for intent in wanted:
+        for intent in intents:
             first, end = self._wanted.get(intent.file, (intent.first, intent.end))
             self._wanted[intent.file] = min(first, intent.first), max(end, intent.end)
         self._files = np.array(sorted(self._wanted), np.int64)
         self._rows: dict[int, dict[TopicPartition, list[Columns]]] = {}
         self._tops: dict[tuple[int, TopicPartition], int] = {}
+        self._gaps: set[TopicPartition] = set()
         self.bytes = 0
         self.news: Counter[int] = Counter()
         """How often something was found of each file."""
@@ -146,6 +150,10 @@ class Found:
             first = rows.first[chosen]
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
+    def gap(self, tp: TopicPartition) -> None:
+        """Not all that readers had of a partition is there any more."""
+        self._gaps.add(tp)
+
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
         top = self._tops.get((file, tp), begin)
@@ -154,14 +162,27 @@ class Found:
         wanted = (end > begin) & (first < limit)
         new = wanted & (end > tops[:-1])
         self.bytes += int((end - first)[new].sum())
+        # Readers drop what ends below the others, were it the first copy that came late; where they
+        # may have had one that expired, equal ones are found out, and dropped, when there are many.
+        wanted = wanted if tp in self._gaps else new
         if not wanted.any():
             return
-        # One that ends below the others is a repeat, but for a log whose first copy has expired in
-        # part: so equal ones are found out, and dropped, when there are many.
         rows = self._rows.setdefault(file, {}).setdefault(tp, [])
         rows.append((first[wanted], end[wanted], at[wanted]))
         if sum(len(piece[0]) for piece in rows) > max(ROWS_MIN, 2 * len(rows[0][0])):
             rows[:] = [_distinct(rows)]
+
+    def has_all(self) -> bool:
+        """Whether every byte was found; worked out only when there can be enough of them."""
+        if self.bytes < self._length or self.bytes == self._looked_at:
+            return False
+        self._looked_at = self.bytes
+        records = {file: self.records(file) for file in {each.file for each in self._intents}}
+        return all(
+            part.fate is Fate.ARRIVED
+            for intent in self._intents
+            for part in divide(intent, records[intent.file])
+        )
 
     def top(self, file: int, tp: TopicPartition) -> int:
         """Up to where readers of a partition take a file's records for repeats; 0: nowhere."""

@@ -148,6 +148,17 @@ def at_present(recipe: Recipe) -> Recipe:
     return replace(recipe, program=program_of(recipe.parser, timezone))
 
 
+def with_refusal(recipe: Recipe) -> Recipe:
+    """By it is named what is not sent again after a crash, but read back: see `has_refusal`."""
+    return replace(recipe, program=f"{recipe.program}{_REFUSED}")
+
+
+def has_refusal(recipe: Recipe) -> bool:
+    """Whether a broker did not take a record, and may have taken others behind it since."""
+    return recipe.program.endswith(_REFUSED)
+
+
+_REFUSED = " refused"
 _version = cache(version)
 
 

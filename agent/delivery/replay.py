@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from agent.delivery.evidence import proven_bytes
 from agent.delivery.inquiry import AGAIN_AFTER_S, Inquiry
 from agent.delivery.intents import GIVEN_UP, Intent, Reading
-from agent.delivery.recipe import Recipe, at_present
+from agent.delivery.recipe import Recipe, at_present, has_refusal
 from agent.files.handles import Handles, Moved
 from agent.files.reading import TURN_BYTES, Taken
 from agent.files.tracked import Flight
@@ -98,6 +98,8 @@ class Replay:
         """Why it cannot be replayed, whatever its bytes are; None if they decide."""
         if intent.recipe == GIVEN_UP:
             return "an operator gave up what was on its way"
+        if recipe is not None and has_refusal(recipe):
+            return "the broker had refused a record of it"
         if recipe is None or recipe != at_present(recipe):
             return "another version of the program had promised it"
         if self._inquiry.has(intent.file):

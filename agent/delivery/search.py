@@ -25,10 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
-from agent.delivery.intents import Intent
-from agent.delivery.read_back import Fate, Found, Rows, divide
+from agent.delivery.read_back import Rows
 from skidway.kafka.types import TopicPartition
 
 
@@ -65,22 +64,32 @@ class Logs(Protocol):
         ...
 
 
-class Search:
-    """Owns what is known of some intents, from the first record read to the last of them decided.
+class Wanted(Protocol):
+    """What is looked for, and what was found of it."""
 
-    intents: in the order of their promises, those of a file following each other.
-    """
+    def add(self, rows: Rows) -> None:
+        """More records of a partition, in their order."""
+        ...
+
+    def gap(self, tp: TopicPartition) -> None:
+        """Some that would come now are not there any more."""
+        ...
+
+    def has_all(self) -> bool:
+        """Whether nothing is missing any more."""
+        ...
+
+
+W = TypeVar("W", bound=Wanted)
+
+
+class Search(Generic[W]):
+    """Owns what is known of something wanted, from the first record read to the last decision."""
 
     def __init__(
-        self,
-        logs: Logs,
-        agent: int,
-        intents: Sequence[Intent],
-        floors: Mapping[TopicPartition, int],
-        now: float,
+        self, logs: Logs, wanted: W, floors: Mapping[TopicPartition, int], now: float
     ) -> None:
-        self.intents = list(intents)
-        self.found = Found(agent, intents)
+        self.found = wanted
         self.holes: dict[TopicPartition, str] = {}
         self.is_over = False
         self.has_news = True
@@ -88,8 +97,6 @@ class Search:
         self._logs = logs
         self._open = set(floors)
         self._asked_anew = False
-        self._bytes = sum(intent.length for intent in intents)
-        self._looked_at_bytes = -1
         logs.begin(floors)
 
     @property
@@ -102,6 +109,15 @@ class Search:
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
 
+    def status(self, past_at: float, now: float) -> dict[str, object]:
+        """What is waited for, in words for people. past_at: nothing new can arrive from then on."""
+        waits_for = [str(tp) for tp in self.waits_for]
+        return {"partitions": waits_for, "late_batches_for_s": max(round(past_at - now), 0)}
+
+    def silent_s(self, now: float) -> dict[TopicPartition, float]:
+        """The partitions that do not come, and for how long."""
+        return {} if self.is_over else dict.fromkeys(self.waits_for, now - self.heard_at)
+
     def turn(self, now: float, *, is_past: bool) -> None:
         """Takes what has come. is_past: nothing new of before the start can arrive any more."""
         if self.is_over:
@@ -113,11 +129,12 @@ class Search:
                 self.found.add(each)
             else:
                 self.holes.setdefault(each.tp, each.reason)
+                self.found.gap(each.tp)
                 if each.is_over:
                     self._open.discard(each.tp)
         if news or self._open <= self._logs.read_up():
             self.heard_at = now
-        if self._has_all() or (is_past and self._is_read_up()):
+        if self.found.has_all() or (is_past and self._is_read_up()):
             self.is_over = True
             self._logs.end()
 
@@ -127,19 +144,6 @@ class Search:
             self._logs.ask_anew()
             return not self._open
         return self._open <= self._logs.read_up()
-
-    def _has_all(self) -> bool:
-        """Whether every byte was found; worked out only when there can be enough of them."""
-        if self.found.bytes < self._bytes or self.found.bytes == self._looked_at_bytes:
-            return False
-        self._looked_at_bytes = self.found.bytes
-        files = {intent.file for intent in self.intents}
-        records = {file: self.found.records(file) for file in files}
-        return all(
-            part.fate is Fate.ARRIVED
-            for intent in self.intents
-            for part in divide(intent, records[intent.file])
-        )
 
 
 def hole_of(holes: Mapping[TopicPartition, str], reach: Iterable[TopicPartition]) -> str | None:

@@ -1,6 +1,7 @@
 """The host's files: finding them, knowing them, reading them.
 
 host        what the agent asks of the operating system; tests have another one
+operating_system  what it answers, with
 birth_times when an inode was made: what tells a file from the next one that gets its inode
 patterns    which paths a source means
 directories what a look has listed
@@ -11,14 +12,16 @@ same_file   from evidence to the answer: the same file, another one, or nobody k
 likeness    gathers that evidence: looks at what lies at a path now
 rotations   files that were rotated away before anybody looked, directory by directory
 watching    events of the operating system, which only make it faster
-compression which known file a compressed one holds, and
-decompressed its plain bytes; plain_sizes: how many they are
+compression which known file a compressed one holds
+decompressed, plain_sizes  its plain bytes, and how many they are
 copies      of logs: left alone, or read from where their original was cut
 tracked     one file id and everything known about it
 known       all of them: by id, by inode, by the path at which they were written
 births      how file ids begin, and
 endings     how they end
 tracking    from what was found to file ids: new, renamed, rotated, replaced, copied, gone
+sighting    what a look found, and for which source
+unopened    files that were found and could not be opened yet
 unreadable  what could not be looked into, by name
 news        what the owner of all this has to write down
 handles     open files, bounded

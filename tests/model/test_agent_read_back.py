@@ -1,90 +1,66 @@
-"""Upgrades at random moments with intents pending: the agent reads back what the brokers have.
+"""Upgrades and refused retries at random moments: the agent reads back what the brokers have.
 
-The agent's own code over a real SQLite database (support.agent_world); host, cluster and clock are
-the test's. The oracle knows every cell (a line of six characters) that was written, where, and what
-each file id stood for. Four things are failures: a cell that is in no log and in no loss (silent
-loss), one that readers count twice (silent doubling), one declared lost that a log has (false
-loss), and one declared uncertain although nothing was hidden from the agent, or although the log
-still has it (false uncertainty).
+The agent's own code over a real SQLite database; host, cluster and clock are the test's
+(support.agent_world, support.agent_schedule). Every line is a cell. Four things are failures: a
+cell that is in no log and in no loss (silent loss), one that readers count twice (silent doubling),
+one declared lost that a log has (false loss), and one declared uncertain although nothing was
+hidden from the agent, or although the log still has it (false uncertainty).
 
-What an earlier process had sent arrives until `read.back.wait.ms` after the start of the next: that
-is the assumption which agent/delivery/search.py gives reasons for.
+What an earlier process, or an earlier attempt, had sent arrives until `read.back.wait.ms` after the
+start of the next, or after its connection was lost: that is the assumption which
+agent/delivery/search.py gives reasons for.
 """
 
 from __future__ import annotations
 
-import collections
+import math
 import random
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from agent import identity
 from agent.delivery import recipe as recipes
+from agent.delivery.outbound import Departure, Refusal
+from agent.delivery.presses import Presses
 from agent.delivery.progress import Progress
+from agent.delivery.read_back import Rows
 from agent.delivery.recipe import Recipe
+from agent.delivery.refused import Refused, Sought
+from agent.files.tracked import TrackedFile
+from agent.files.tracking import SetApart
 from agent.parsing.regex import RegexParser
-from agent.settings import ParserSettings, SourceSettings
 from agent.state.changes import Changes
-from audit import bucket, checksum, marks
 from audit.messages import Certainty, Delta, Loss, Seal
-from schemas.codec import Codec
-from schemas.single_object import schema_text
-from skidway.kafka.types import TopicPartition
-from support.agent_world import Record, World, datum_text, pa_binary, settings
+from support.agent_schedule import TOPIC, Schedule, cells_in, run_traced, source
+from support.agent_world import World, settings
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
 
-TOPIC, REJECTED, PATH = "logs", "logs.rejected", "/log/a"
-CELL = 6
-STEPS = 140
 WAIT_MS = 1_000
+PARTS = 5
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)")
-REJECTED_CODEC = Codec(schema_text("Rejected"))
+BEHIND = "it cannot be sent behind what they have of the file"
 SUCCESSOR = "may have been delivered as those of file"
 
 
-def source(pattern: int, partitioning: str) -> SourceSettings:
-    return SourceSettings(
-        topic=TOPIC,
-        paths=["/log/a*"],
-        parser=ParserSettings(type="regex", pattern=PATTERNS[pattern]),
-        key="line" if partitioning == "key" else None,
-        partitioning=partitioning,
-    )
+class Upgrades(Schedule):
+    """One random run of an agent that is killed, and begun again as another version."""
 
-
-class Schedule:
-    """One random run; `faults`: which of the rarer events happen."""
+    steps = 140
 
     def __init__(self, seed: int, partitioning: str, faults: set[str]) -> None:
-        self.random = random.Random(seed)
-        self.partitioning, self.faults = partitioning, faults
         self.wait_ms = 0 if "impatient" in faults else WAIT_MS
-        configured = settings(source(0, partitioning), read_back_wait_ms=self.wait_ms)
-        self.world = World(configured, partitions=2)
-        self.world.brokers.partitions = {TOPIC: 2, REJECTED: 1}
-        self.version = self.cells = self.rotations = 0
-        self.kills = 5
+        configured = settings(source(PATTERNS[0], partitioning), read_back_wait_ms=self.wait_ms)
+        super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
+        self.version = 0
         self.started_at = 0.0
-        self.written: dict[str, int] = {}  # cell: wall ms
-        self.gone: set[str] = set()
-        self.content: dict[int, bytes] = {}  # file id: the bytes that it stood for
+        self.interrupted_at: float | None = None  # the first of which something is under way
+        self.refused: set[int] = set()
         self.losses: list[Loss] = []
-        self.trace: list[str] = []
-
-    def run(self) -> None:
-        for _ in range(STEPS):
-            actions = list(self.actions())
-            weights = [weight for _, weight in actions]
-            self.random.choices([action for action, _ in actions], weights)[0]()
-            self.check_ledger()
-        self.finish()
-        self.check_end()
 
     def actions(self) -> Iterator[tuple[Any, float]]:
         yield self.write, 8
@@ -108,52 +84,65 @@ class Schedule:
             yield self.arrive, 9
             yield self.answer, 7
             yield self.publish, 6
-        if self.kills:
-            yield self.kill, 2
-            if "power" in self.faults:
-                yield self.lose_power, 2
+        if "refuse" in self.faults:
+            yield self.interrupt, 3
+            yield self.tighten, 0.5
+            yield self.loosen, 2
+        yield from self.crashes()
 
     # --- what happens -------------------------------------------------------------------------
 
     def write(self) -> None:
         for _ in range(self.random.randint(1, 4)):
-            self.cells += 1
-            cell = f"{self.random.choice('abcxy')}{self.cells:05d}"
+            cell = self.new_cell()
             end = "" if self.random.random() < 0.1 else self.random.choice(["\n", "\r\n"])
-            self.world.files.append(PATH, (cell + end).encode())
-            self.written[cell] = self.world.clock.time_ms()
-
-    def rotate(self) -> None:
-        if PATH in self.world.files.by_path:
-            self.rotations += 1
-            self.world.files.rename(PATH, f"{PATH}.{self.rotations}")
-            self.say("rotate")
-
-    def sync(self) -> None:
-        self.world.files.sync()
+            self.append(cell + end)
 
     def pass_time(self) -> None:
         seconds = self.random.choice([0.05, 0.3, 0.9])
-        past_at = self.started_at + WAIT_MS / 1000
-        if self.world.loop is not None and self.world.clock.monotonic() + seconds >= past_at:
+        begun = [self.started_at] if self.world.loop is not None else []
+        begun += [self.interrupted_at] if self.interrupted_at is not None else []
+        past_at = min(begun, default=math.inf) + WAIT_MS / 1000
+        if self.world.clock.monotonic() + seconds >= past_at:
             self.arrive_all_late()
+            self.interrupted_at = None
         self.world.clock.advance(seconds)
 
-    def grow(self) -> None:
-        for topic in (TOPIC, REJECTED):
-            partitions = self.world.brokers.partitions
-            partitions[topic] = min(partitions[topic] + 1, 4)
-        if self.world.loop is not None and self.random.random() < 0.5:
-            self.world.loop.update(self.world.destinations())
-        self.say("grow")
+    def interrupt(self) -> None:
+        """A connection is lost, and sometimes the producer id, too."""
+        producer = self.world.producer
+        waiting = {tp for tp, sent in producer.sent.items() if sent}
+        waiting |= {sent.tp for sent, _ in producer.appended}
+        if waiting:
+            tp = self.random.choice(sorted(waiting))
+            is_known = self.random.random() < 0.7
+            # What comes late behind lines that expired looks like one that came before them.
+            survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
+            producer.interrupt(tp, survivors, is_known=is_known)
+            if self.interrupted_at is None:
+                self.interrupted_at = self.world.clock.monotonic()
+            self.say(f"interrupt {tp}, {is_known=}")
+            if self.random.random() < 0.5:
+                self.tighten()
 
-    def truncate(self) -> None:
-        file = self.world.files.by_path.get(PATH)
-        if file is not None:
-            self.remember()
-            self.gone.update(cells_of(file.data))
-            self.world.files.truncate(PATH)
-            self.say("truncate")
+    def arrive(self) -> None:
+        """With refusals often several at once: it takes many until a record is alone."""
+        super().arrive()
+        if "refuse" in self.faults and self.random.random() < 0.3:
+            for _ in range(10):
+                super().arrive()
+                self.turn()
+
+    def tighten(self) -> None:
+        """From now on brokers refuse some records: a part of all, by their first bytes."""
+        remainder = self.random.randrange(PARTS)
+        self.world.brokers.refuses = lambda record: record.first % PARTS == remainder
+        self.refused.add(remainder)
+        self.say(f"tighten {remainder}")
+
+    def loosen(self) -> None:
+        self.world.brokers.refuses = lambda record: False
+        self.say("loosen")
 
     def expire(self) -> None:
         logs = [tp for tp, log in self.world.brokers.logs.items() if log]
@@ -165,66 +154,22 @@ class Schedule:
             self.say(f"expire {tp} below {starts[tp]}")
 
     def start(self) -> None:
-        if self.random.random() < 0.7:
+        if self.random.random() < 0.7 and "steady" not in self.faults:
             self.version += 1
         if self.random.random() < 0.3:
-            mine = source(self.random.randrange(2), self.partitioning)
+            mine = source(PATTERNS[self.random.randrange(2)], self.partitioning)
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
-        self.world.start()
+        super().start()
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
     def turn_away(self) -> None:
         self.world.brokers.away = not self.world.brokers.away
 
-    def turn(self) -> None:
-        self.world.turn()
-        self.remember()
-
-    def arrive(self) -> None:
-        waiting = [tp for tp, sent in self.world.producer.sent.items() if sent]
-        if waiting:
-            self.world.producer.arrive(self.random.choice(waiting))
-
-    def answer(self) -> None:
-        self.world.turn(self.world.producer.answer())
-        self.remember()
-
-    def publish(self) -> None:
-        before = len(self.world.published)
-        self.world.publish()
-        for message in self.world.published[before:]:
-            if isinstance(message, Delta):
-                self.losses += message.losses
-            if isinstance(message, Seal):
-                self.check_seal(message)
-
-    def kill(self) -> None:
-        self.kills -= 1
-        self.world.kill(self.random.randint(0, 5))
-        self.say("KILL")
-
     def lose_power(self) -> None:
         self.remember()
-        self.kill()
-        for file in self.world.files.by_path.values():
-            kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
-            while kept < len(file.data) and bytes(file.data[kept:])[:1] not in b"abcxy\r\n":
-                kept += 1
-            self.gone.update(cells_of(file.data[kept:]))
-            del file.data[kept:]
-            file.durable = kept
-            file.changed_ns += 1
-        self.say("POWER LOSS")
-
-    def arrive_late(self) -> None:
-        waiting = [tp for tp, sent in self.world.brokers.late.items() if sent]
-        self.world.brokers.arrive_late(self.random.choice(waiting))
-
-    def arrive_all_late(self) -> None:
-        while any(self.world.brokers.late.values()):
-            self.arrive_late()
+        super().lose_power()
 
     def finish(self) -> None:
         self.kills = 0
@@ -233,40 +178,34 @@ class Schedule:
             self.start()
         for _ in range(50):
             self.arrive_all_late()
-            self.world.clock.advance(0.4)
-            self.publish()
-            self.world.turn(self.world.producer.deliver_all())
-            self.remember()
-            self.check_ledger()
+            self.go_on()
+        if "refuse" in self.faults:  # one is found after another, and each may be waited for
+            self.settle()
         self.publish()
+        self.check_end()
 
-    def remember(self) -> None:
-        """Which bytes each file id stands for, while its file is there to be looked at."""
-        if self.world.loop is None:
-            return
-        by_inode = {f.inode: f for f in self.world.files.by_path.values()}
-        for tracked in self.world.loop.tracker.files.values():
-            file = by_inode.get(tracked.birth.key.inode)
-            if file is None or tracked.state != "open":
-                continue
-            known = self.content.get(tracked.file, b"")
-            if bytes(file.data).startswith(known):
-                self.content[tracked.file] = bytes(file.data)
+    def settle(self) -> None:
+        """Until everything is decided."""
+        for _ in range(500):
+            if not self.world.agent.tracker.flying and self.world.agent.reading_back is None:
+                return
+            self.arrive_all_late()
+            self.go_on()
+        raise AssertionError("something is never decided")
 
-    def say(self, what: str) -> None:
-        self.trace.append(what)
+    def saw(self, tracked: TrackedFile, data: bytes) -> None:
+        """What lies in the file may be others' bytes already, which the agent has not noticed; what
+        was not promised may be followed by others of the same id."""
+        if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
+            super().saw(tracked, data)
+
+    def read_message(self, message: Any) -> None:
+        if isinstance(message, Delta):
+            self.losses += message.losses
+        if isinstance(message, Seal):
+            self.check_seal(message)
 
     # --- what must hold -----------------------------------------------------------------------
-
-    def check_ledger(self) -> None:
-        if self.world.loop is None:
-            return
-        for tracked in self.world.loop.tracker.files.values():
-            tally, begin = tracked.tally, tracked.birth.begin
-            settled = tally.acknowledged + tally.rejected + tally.filtered + tally.uncertain
-            lost = tracked.position - begin - settled
-            assert 0 <= lost <= tally.lost, "the ledger does not add up"
-            assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 
     def declared(self, certainty: Certainty) -> set[str]:
         """Cells of the ranges that were set apart, with their ends."""
@@ -277,16 +216,15 @@ class Schedule:
                 and loss.end is not None
                 and SUCCESSOR not in loss.reason
             ):
-                found |= set(cells_of(self.content.get(loss.file, b"")[loss.first : loss.end]))
+                found |= set(self.cells_between(loss.file, loss.first, loss.end))
         return found
 
     def check_seal(self, seal: Seal) -> None:
-        there = {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
-        known = there | self.gone
+        known = self.cells_there() | self.gone
         known |= self.declared(Certainty.LOST) | self.declared(Certainty.UNCERTAIN)
         for topic in seal.topics:
             if topic.source.topic == TOPIC:
-                before = {c for c, wall in self.written.items() if wall < topic.sealed_until}
+                before = self.written_before(topic.sealed_until)
                 assert before <= known, f"sealed without {before - known}"
 
     def check_end(self) -> None:
@@ -313,59 +251,24 @@ class Schedule:
         assert set(rows) <= set(self.written)
         assert not straddles
         if not uncertain:
-            assert self.agent_sums() == sums, "the equation does not hold"
+            counted = {key: entry for key, entry in self.agent_sums().items() if any(entry)}
+            assert counted == sums, "the equation does not hold"
+
+    def check_refused(self) -> None:
+        """Nothing is lost but what a broker refused at some time, and what lay beside it when the
+        agent was killed: then a range is sent whole, or not at all."""
+        for loss in self.losses:
+            assert loss.certainty is Certainty.LOST, loss
+            if BEHIND not in loss.reason:
+                assert loss.first % PARTS in self.refused, loss
 
     def cells_of_successors(self) -> set[str]:
         """Declared to be possibly delivered twice, by the file id that follows a doubtful one."""
         found: set[str] = set()
         for loss in self.losses:
             if SUCCESSOR in loss.reason:
-                found |= set(cells_of(self.content.get(loss.file, b"")[loss.first : loss.end]))
+                found |= set(self.cells_between(loss.file, loss.first, loss.end))
         return found
-
-    def load(self) -> tuple[collections.Counter[str], int, dict[Any, list[int]]]:
-        """What the loader makes of the logs: cells, straddles, sums."""
-        rows: collections.Counter[str] = collections.Counter()
-        sums: dict[Any, list[int]] = collections.defaultdict(lambda: [0, 0, 0])
-        straddles = 0
-        for tp, log in self.world.brokers.logs.items():
-            names = ("agent", "file", "first", "length")
-            columns = [np.array([getattr(r, name) for r in log], np.int64) for name in names]
-            walked = marks.walk(*columns, {})
-            straddles += int(walked.straddle.sum())
-            hashes = checksum.record_hash(*columns).tolist()
-            for record, keep, hash_ in zip(log, walked.keep.tolist(), hashes, strict=True):
-                if keep:
-                    rows.update(cells_in(tp, [record]))
-                    entry = sums[tp.topic, bucket.start_of(record.timestamp, 1_000)]
-                    entry[0] += 1
-                    entry[1] += record.length
-                    entry[2] = checksum.signed(entry[2] + hash_)
-        return rows, straddles, dict(sums)
-
-    def agent_sums(self) -> dict[Any, list[int]]:
-        sums: dict[Any, list[int]] = collections.defaultdict(lambda: [0, 0, 0])
-        for delta in {delta.number: delta for delta in self.world.of(Delta)}.values():
-            for count in delta.counts:
-                entry = sums[count.source.topic, count.bucket]
-                entry[0] += count.count
-                entry[1] += count.bytes
-                entry[2] = checksum.signed(entry[2] + count.checksum)
-        return {key: entry for key, entry in sums.items() if any(entry)}
-
-
-def cells_of(data: bytes | bytearray) -> list[str]:
-    joined = bytes(data).decode().replace("\r", "").replace("\n", "")
-    return [joined[at : at + CELL] for at in range(0, len(joined), CELL)]
-
-
-def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    if tp.topic == TOPIC:
-        return [cell for record in log for cell in cells_of(datum_text(record.value).encode())]
-    if not log:
-        return []
-    rows = REJECTED_CODEC.decode(pa_binary([r.value[5:] for r in log])).batch.to_pylist()
-    return [cell for row in rows for cell in cells_of(row["line"])]
 
 
 def other_program(recipe: Recipe, schema: pa.Schema, version: int) -> RegexParser:
@@ -377,19 +280,15 @@ def other_program(recipe: Recipe, schema: pa.Schema, version: int) -> RegexParse
 
 def run(
     monkeypatch: pytest.MonkeyPatch, seed: int, partitioning: str, faults: set[str]
-) -> Schedule:
+) -> Upgrades:
     ids = random.Random(seed)
     monkeypatch.setattr(identity, "new_id", lambda: ids.randrange(1, 1 << identity.ID_BITS))
-    schedule = Schedule(seed, partitioning, faults)
+    schedule = Upgrades(seed, partitioning, faults)
     monkeypatch.setattr(recipes, "program_version", lambda: f"v{schedule.version}")
     if "behaviour" in faults:
         build = lambda recipe, codec: other_program(recipe, codec, schedule.version)  # noqa: E731
         monkeypatch.setitem(recipes._BUILDERS, "regex", build)
-    try:
-        schedule.run()
-    except AssertionError as error:
-        trace = "\n".join(schedule.trace[-40:])
-        raise AssertionError(f"seed {seed}: {error}\n{trace}") from error
+    run_traced(schedule, seed)
     return schedule
 
 
@@ -430,6 +329,27 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
 
 
+@pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
+def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
+    monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
+) -> None:
+    """Connections and producer ids lost, limits lowered and raised: what lies there counts, and
+    nothing is lost but what was refused."""
+    for seed in seeds(range(6000, 6025)):
+        schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
+        schedule.check_refused()
+
+
+@pytest.mark.parametrize("partitioning", ["file", "key"])
+def test_refused_retries_of_bytes_that_are_gone_or_hidden(
+    monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
+) -> None:
+    """With truncation, power loss and logs that expire: only what expired unread is uncertain."""
+    for seed in seeds(range(7000, 7015)):
+        run(monkeypatch, seed, partitioning, {"refuse", "truncate", "power"})
+        run(monkeypatch, seed, partitioning, {"refuse", "expire"})
+
+
 def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -448,6 +368,83 @@ def test_the_model_sees_who_does_not_wait_for_late_batches(
 ) -> None:
     """What arrives behind the reading would be declared lost, or sent to another topic as well."""
     assert fails(monkeypatch, range(5000, 5010), {"truncate", "power", "impatient"})
+
+
+def test_the_model_sees_refused_retries_that_are_not_read_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Declared uncertain or lost at once, as on a first refusal."""
+    for certainty in Certainty:
+
+        def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
+            for each in refusals:
+                self._set_apart(each, certainty, "")  # noqa: B023 - called in this round
+
+        monkeypatch.setattr(Refused, "take", take)
+        assert fails(monkeypatch, range(6100, 6110), {"refuse"})
+
+
+def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What arrives behind the reading would be declared lost."""
+    assert fails(monkeypatch, range(6205, 6220), {"refuse", "impatient", "steady"})
+
+
+def test_the_model_sees_floors_that_follow_what_was_sent_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A first copy lies below them, and would be declared lost."""
+
+    def sent(self: Progress, departures: Iterable[Departure]) -> None:
+        return
+
+    monkeypatch.setattr(Progress, "sent", sent)
+    assert fails(monkeypatch, range(6300, 6320), {"refuse"})
+
+
+def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a crash, where nobody had marked their intents."""
+    monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
+    assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
+
+
+def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a crash the record is sent, and taken."""
+    apart: list[SetApart] = []
+    set_apart = Refused._set_apart
+
+    def declare(self: Refused, refusal: Refusal, certainty: Certainty, more: str) -> None:
+        set_apart(self, refusal, certainty, more)
+        apart.extend(self._apart.pop(refusal.flight.intent.sequence))
+
+    def passed(self: Refused, intents: Iterable[int]) -> list[SetApart]:
+        found = apart.copy()
+        apart.clear()
+        return found
+
+    monkeypatch.setattr(Refused, "_set_apart", declare)
+    monkeypatch.setattr(Refused, "passed", passed)
+    assert fails(monkeypatch, range(6500, 6530), {"refuse"})
+
+
+def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record behind later ones of its file would be acknowledged, and be in no row."""
+    add = Sought.add
+
+    def forgetful(self: Sought, rows: Rows) -> None:
+        self._tops.clear()
+        for at in range(len(rows.first)):
+            self._tops.clear()
+            columns = (rows.agent, rows.file, rows.first, rows.length, rows.times)
+            add(self, Rows(rows.tp, *(column[at : at + 1] for column in columns)))
+
+    monkeypatch.setattr(Sought, "add", forgetful)
+    assert fails(monkeypatch, range(6625, 6640), {"refuse", "steady"})
 
 
 def fails(monkeypatch: pytest.MonkeyPatch, seeds: Iterable[int], faults: set[str]) -> bool:

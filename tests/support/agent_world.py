@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import collections
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -241,11 +241,15 @@ class Record:
         return self.first + self.length
 
 
-@dataclass
+@dataclass(eq=False)
 class Sent:
+    """A batch under one producer id. base: where it lies, if an attempt has arrived."""
+
     tp: TopicPartition
     encoded: EncodedBatch
     token: object
+    attempts: int = 0
+    base: int = -1
 
 
 class Brokers:
@@ -257,16 +261,30 @@ class Brokers:
         self.late: dict[TopicPartition, list[Sent]] = collections.defaultdict(list)
         self.starts: dict[TopicPartition, int] = {}
         self.away = False  # for whoever reads
+        self.refuses: Callable[[Record], bool] = lambda record: False
 
     def append(self, sent: Sent) -> int:
-        log = self.logs[sent.tp]
-        base = len(log)
-        log += records_of(sent.encoded)
-        return base
+        """A batch that came before, under the same producer id, is a duplicate."""
+        if sent.base < 0:
+            log = self.logs[sent.tp]
+            sent.base = len(log)
+            log += records_of(sent.encoded)
+        return sent.base
+
+    def refuse(self, sent: Sent) -> bool:
+        """Whether a batch is refused, for the sake of any of its records."""
+        return any(self.refuses(record) for record in records_of(sent.encoded))
 
     def arrive_late(self, tp: TopicPartition) -> None:
-        """The next batch of a connection whose agent is dead."""
-        self.append(self.late[tp].pop(0))
+        """The next batch of a connection that is lost, or whose agent is dead.
+
+        If it is refused, those behind it are out of sequence.
+        """
+        sent = self.late[tp].pop(0)
+        if self.refuse(sent):
+            self.late[tp].clear()
+        else:
+            self.append(sent)
 
     def records(self, topic: str) -> list[Record]:
         return [r for tp in sorted(self.logs) if tp.topic == topic for r in self.logs[tp]]
@@ -291,7 +309,6 @@ class Producer:
         self._room = room
         self.sent: dict[TopicPartition, list[Sent]] = collections.defaultdict(list)
         self.appended: list[tuple[Sent, int]] = []
-        self.refuse: dict[TopicPartition, Any] = {}  # tp: predicate over records -> refuse
 
     @property
     def pending_count(self) -> int:
@@ -307,23 +324,47 @@ class Producer:
         self.sent[tp].append(Sent(tp, encoded, token))
 
     def arrive(self, tp: TopicPartition) -> list[Delivery]:
-        """The oldest batch of a partition reaches the broker; its answer waits in `appended`."""
+        """The oldest batch of a partition reaches the broker; its answer waits in `appended`.
+
+        Where it is refused, those before it are answered, and those behind it taken back.
+        """
         sent = self.sent[tp].pop(0)
-        predicate = self.refuse.get(tp)
-        if predicate is not None and any(predicate(r) for r in records_of(sent.encoded)):
-            error = KafkaError(ErrorCode.INVALID_RECORD)
-            found = [Delivery(sent.token, tp, -1, error)]
-            found += [Delivery(each.token, tp, -1, Drained(tp)) for each in self.sent.pop(tp, [])]
-            return found
-        self.appended.append((sent, self._brokers.append(sent)))
-        return []
+        sent.attempts += 1
+        if not self._brokers.refuse(sent):
+            self.appended.append((sent, self._brokers.append(sent)))
+            return []
+        found = [_acknowledged(*each) for each in self._take_appended(tp)]
+        error = KafkaError(ErrorCode.INVALID_RECORD)
+        found.append(Delivery(sent.token, tp, -1, error, sent.attempts))
+        behind = self.sent.pop(tp, [])
+        found += [Delivery(each.token, tp, -1, Drained(tp), each.attempts) for each in behind]
+        return found
+
+    def interrupt(self, tp: TopicPartition, survivors: int = 0, *, is_known: bool = True) -> None:
+        """The connection is lost: what is not answered is sent again, in its order.
+
+        survivors: so many batches that have not arrived yet are still under way. is_known: under
+        the same producer id, so that what has arrived is a duplicate.
+        """
+        under_way = self.sent[tp][:survivors]
+        for sent in under_way:
+            sent.attempts += 1
+        self._brokers.late[tp] += under_way
+        again = [sent for sent, _ in self._take_appended(tp)] + self.sent[tp]
+        if not is_known:
+            again = [replace(sent, base=-1) for sent in again]
+        self.sent[tp] = again
+
+    def _take_appended(self, tp: TopicPartition) -> list[tuple[Sent, int]]:
+        found = [each for each in self.appended if each[0].tp == tp]
+        self.appended = [each for each in self.appended if each[0].tp != tp]
+        return found
 
     def answer(self) -> list[Delivery]:
         """The oldest acknowledgement comes back."""
         if not self.appended:
             return []
-        sent, base = self.appended.pop(0)
-        return [Delivery(sent.token, sent.tp, base, None)]
+        return [_acknowledged(*self.appended.pop(0))]
 
     def deliver_all(self) -> list[Delivery]:
         """Everything arrives and is answered."""
@@ -345,6 +386,10 @@ class Producer:
         """The agent was killed: that many batches of each connection are still under way."""
         for tp, batches in self.sent.items():
             self._brokers.late[tp] += batches[:survivors]
+
+
+def _acknowledged(sent: Sent, base: int) -> Delivery:
+    return Delivery(sent.token, sent.tp, base, None, sent.attempts)
 
 
 class MemoryLogs:
@@ -437,7 +482,7 @@ class World:
         self.published: list[messages.Message] = []
         self.loop: Loop | None = None
         self.producer = Producer(self.brokers)
-        self.logs = MemoryLogs(self.brokers)
+        self.logs = self.refused_logs = MemoryLogs(self.brokers)
         self.limit_bytes = LIMIT_BYTES
         self.cluster_id, self.topic_ids = "cluster-1", "id"
         for source in configured.sources:
@@ -472,10 +517,11 @@ class World:
 
     def start(self) -> Loop:
         self.producer = Producer(self.brokers)
-        self.logs = MemoryLogs(self.brokers)
+        self.logs, self.refused_logs = MemoryLogs(self.brokers), MemoryLogs(self.brokers)
+        logs = iter((self.logs, self.refused_logs))
         self.loop = Loop(
             self.settings, State(self.connection), self.files, self.clock, self.producer,
-            ClusterName("main", self.cluster_id), self.destinations(), "host-1", self.logs,
+            ClusterName("main", self.cluster_id), self.destinations(), "host-1", lambda: next(logs),
         )  # fmt: skip
         return self.loop
 
@@ -486,6 +532,27 @@ class World:
         if self.connection.in_transaction:
             self.connection.execute("ROLLBACK")
 
+    def kill_in_flight(
+        self,
+        *pieces: bytes,
+        path: str = "/log/a.log",
+        arrives: TopicPartition | None = None,
+        survivors: int = 0,
+    ) -> None:
+        """An agent is killed that has promised and sent each piece by itself, and heard nothing.
+
+        arrives: the first batch of this partition reaches its broker before.
+        """
+        for piece in pieces:
+            self.files.append(path, piece)
+            if self.loop is None:
+                self.start()
+            self.hold()
+        assert self.producer.pending_count, "nothing is on its way"
+        if arrives is not None:
+            self.producer.arrive(arrives)
+        self.kill(survivors)
+
     def publish(self) -> None:
         """The cluster takes the agent's audit messages."""
         mail = self.agent.mail
@@ -495,6 +562,20 @@ class World:
 
     def turn(self, deliveries: Iterable[Delivery] = ()) -> None:
         self.agent.turn(list(deliveries))
+
+    def hold(self, rounds: int = 5, seconds: float = 0.1) -> None:
+        """Time passes, audit messages are taken, and what is sent stays on its way."""
+        for _ in range(rounds):
+            self.clock.advance(seconds)
+            self.publish()
+            self.turn()
+
+    def hold_until_sent(self, rounds: int = 30) -> None:
+        """The same, for as long as nothing was sent."""
+        for _ in range(rounds):
+            self.hold(1)
+            if self.producer.pending_count:
+                break
 
     def tick(self, seconds: float = 0.1) -> None:
         """Time passes and everything that is on its way arrives."""
@@ -516,6 +597,28 @@ class World:
         state = State(self.connection)
         promised = {intent.file: intent.end for intent in state.intents()}
         return [entry(file, promised, self.files) for file in state.files()]
+
+    def only(self, path: str | None = None) -> dict[str, Any]:
+        """The ledger's entry of a path, or the one that there is."""
+        (found,) = (each for each in self.ledger() if path in (None, each["path"]))
+        return found
+
+    def deltas(self) -> list[messages.Delta]:
+        """As readers have them: what is published again is the same, and counts once."""
+        found: dict[tuple[str, int, int], messages.Delta] = {}
+        for delta in self.of(messages.Delta):
+            key = delta.sender.producer, delta.sender.epoch, delta.number
+            assert found.setdefault(key, delta) == delta, "a number stands for two messages"
+        return list(found.values())
+
+    def losses(self) -> list[messages.Loss]:
+        """All that was set apart, in the order in which it was declared."""
+        return [loss for delta in self.deltas() for loss in delta.losses]
+
+    def counted(self) -> list[tuple[str, int, int]]:
+        """(topic, records, bytes) of all that was counted."""
+        counts = [count for delta in self.deltas() for count in delta.counts]
+        return [(count.source.topic, count.count, count.bytes) for count in counts]
 
     def of(self, kind: type[Any]) -> list[Any]:
         """Published messages of a kind."""

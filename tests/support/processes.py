@@ -20,6 +20,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from skidway.demo.supervisor import session_members
 from support.ports import free_port as free_port
 
 PR_SET_PDEATHSIG = 1
@@ -171,17 +172,6 @@ class Program:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             self.kill()
-
-
-def session_members(session: int) -> list[int]:
-    """The processes of a session that are not dead already."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            state, _, _, member = path.read_text().rpartition(")")[2].split()[:4]
-            if int(member) == session and state not in "ZX":
-                found.append(int(path.parent.name))
-    return found
 
 
 @contextlib.contextmanager

@@ -38,7 +38,7 @@ COMING = {"audit sample"}
 NO_PROGRAM = {"build", "demo", "deploy", "dev"}
 """Extras that bring nothing of their own to a host."""
 
-MODULES = {"pyyaml": "yaml"}
+MODULES = {"backports.zstd": "backports", "pyyaml": "yaml"}
 NOT_IMPORTED = {"pandas"}
 """What a dependency of ours insists on; docs/dependencies.md says which."""
 

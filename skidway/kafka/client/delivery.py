@@ -14,12 +14,15 @@ class Delivery(NamedTuple):
 
     `base_offset` is -1 where the broker did not tell it (acks 0, DUPLICATE_SEQUENCE_NUMBER), and
     where there is an error. `error`: the broker refused this batch for good, or `Drained`.
+    `attempts`: how often it was sent. A refused batch may have arrived by any but the last, a
+    drained one by any.
     """
 
     token: object
     tp: TopicPartition
     base_offset: int
     error: KafkaError | None
+    attempts: int = 1
 
 
 class Drained(KafkaError):

@@ -86,7 +86,16 @@ class State(Enum):
 class Entry:
     """One batch on its way."""
 
-    __slots__ = ("base_offset", "corrupt_times", "encoded", "error", "header", "state", "token")
+    __slots__ = (
+        "attempts",
+        "base_offset",
+        "corrupt_times",
+        "encoded",
+        "error",
+        "header",
+        "state",
+        "token",
+    )
 
     def __init__(self, token: object, encoded: EncodedBatch) -> None:
         self.token = token
@@ -96,6 +105,7 @@ class Entry:
         self.base_offset = -1
         self.error: KafkaError | None = None
         self.corrupt_times = 0
+        self.attempts = 0
 
     def start_again(self) -> None:
         """Forgets what was true under the identity before."""
@@ -200,6 +210,7 @@ class Outbox:
         if entry.header is None:
             entry.header = self._seal(entry.encoded)
         entry.state = State.SENT
+        entry.attempts += 1
         self._address = address
         return entry.header
 
@@ -239,13 +250,14 @@ class Outbox:
         found: list[Delivery] = []
         while self._flight and self._flight[0].state is State.ACKED:
             entry = self._flight.popleft()
-            found.append(Delivery(entry, self.tp, entry.base_offset, None))
+            found.append(Delivery(entry, self.tp, entry.base_offset, None, entry.attempts))
         if self._draining and not any(each.state is State.SENT for each in self._flight):
             self._end_drain()
         if self._doomed and not self._flight and not self._queue:
             first = self._doomed.popleft()
-            found.append(Delivery(first, self.tp, -1, first.error))
-            found += [Delivery(entry, self.tp, -1, Drained(self.tp)) for entry in self._doomed]
+            found.append(Delivery(first, self.tp, -1, first.error, first.attempts))
+            drained = Drained(self.tp)
+            found += [Delivery(each, self.tp, -1, drained, each.attempts) for each in self._doomed]
             self._doomed.clear()
         return found
 

@@ -9,9 +9,10 @@ import yaml
 from agent.settings import SourceSettings
 from schemas.codec import Codec
 from skidway.cli import main
+from skidway.kafka.types import TopicPartition
 from support.agent_world import World, pa_binary, raw, settings
 
-A = "/log/a.log"
+FIRST = TopicPartition("logs", 0)
 
 
 def lines(world: World) -> list[tuple[object, object]]:
@@ -26,19 +27,11 @@ def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again(
     """By the recipe of the promise, although the setting is another one by now."""
     replacing = settings(raw(on_error="replace"))
     world = World(replacing)
-    world.files.append(A, b"caf\xe9\n")
-    world.start()
-    for _ in range(5):
-        world.clock.advance(0.1)
-        world.publish()
-        world.turn()
-    tp = next(iter(world.producer.sent))
-    world.producer.arrive(tp)
-    world.kill()
+    world.kill_in_flight(b"caf\xe9\n", arrives=FIRST)
     world.settings = settings(raw())
     world.start()
     world.settle()
-    first, again = world.brokers.logs[tp]
+    first, again = world.brokers.logs[FIRST]
     assert first == again
     world.settings = replacing
     assert lines(world) == [("caf\ufffd", True)] * 2

@@ -9,7 +9,6 @@ from prometheus_client import REGISTRY, generate_latest
 from agent import events, program
 from agent.files.rotations import Unseen
 from agent.settings import SourceSettings
-from skidway.kafka.types import TopicPartition
 from skidway.telemetry import Health
 from support.agent_world import World, raw, settings
 
@@ -49,18 +48,18 @@ def test_replaced_lines_are_told_by_topic() -> None:
     assert figure("rejected_lines_total", reason="encoding", **labels) == 0
 
 
-def test_a_refused_record_is_an_uncertain_line_with_its_bytes() -> None:
+def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
     """One line is known to be in it."""
     world = a_world("figures-refused")
     world.files.append(A, b"a\nbb\nc\n")
     world.start()
-    world.producer.refuse[TopicPartition("figures-refused", 0)] = lambda record: record.first == 2
+    world.brokers.refuses = lambda record: record.first == 2
     world.settle()
-    labels = {"topic": "figures-refused", "certainty": "uncertain"}
+    labels = {"topic": "figures-refused", "certainty": "lost"}
     assert figure("set_apart_ranges_total", **labels) == 1
     assert figure("set_apart_bytes_total", **labels) == 3
     assert figure("set_apart_lines_total", **labels) == 1
-    assert figure("set_apart_bytes_total", topic="figures-refused", certainty="lost") == 0
+    assert figure("set_apart_bytes_total", topic="figures-refused", certainty="uncertain") == 0
 
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:

@@ -53,7 +53,7 @@ def test_no_file_is_closed_by_leaving(world: World) -> None:
     world.files.delete(A)
     world.start()
     world.settle(5)
-    (loss,) = (loss for delta in world.of(Delta) for loss in delta.losses)
+    (loss,) = world.losses()
     assert "vanished" in loss.reason
 
 
@@ -240,10 +240,7 @@ def test_promises_of_before_are_kept_first(world: World) -> None:
     """What was on its way when the agent ended is sent again before the last word."""
     world.files.append(A, b"1\n2\n")
     world.start()
-    for _ in range(10):
-        world.clock.advance(0.3)
-        world.publish()
-        world.turn()
+    world.hold(10, 0.3)
     world.kill()
     assert world.values() == []
     assert drain(world)

@@ -16,7 +16,7 @@ from agent.rejections import TELL_EVERY_S, Untold
 from agent.settings import ParserSettings, SourceSettings
 from agent.state.database import State, create_tables
 from audit.evidence import Fold
-from audit.messages import Announcement, Certainty, Delta, Heartbeat, Loss, Seal
+from audit.messages import Announcement, Certainty, Delta, Heartbeat, Seal
 from audit.rereading import identity_of
 from skidway.errors import StateRefused
 from skidway.kafka.types import TopicPartition
@@ -32,15 +32,6 @@ def world() -> World:
     return World(settings(raw()))
 
 
-def losses(world: World) -> list[Loss]:
-    return [loss for delta in world.of(Delta) for loss in delta.losses]
-
-
-def only(world: World, path: str = A) -> dict:
-    (found,) = (each for each in world.ledger() if each["path"] == path)
-    return found
-
-
 # --- delivery ---------------------------------------------------------------------------------
 
 
@@ -51,10 +42,10 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
     for _ in range(5):
         world.tick(0.1)
     assert world.values() == ["one", "two", ""]
-    assert only(world)["pending"] == 5
+    assert world.only(A)["pending"] == 5
     world.settle()
     assert world.values() == ["one", "two", "", "three"]
-    assert (only(world)["acknowledged"], only(world)["pending"]) == (15, 0)
+    assert (world.only(A)["acknowledged"], world.only(A)["pending"]) == (15, 0)
 
 
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
@@ -90,12 +81,7 @@ def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
     """A batch exists only behind the commit that promises its bytes."""
     world.files.append(A, b"x\n")
     world.start()
-    for _ in range(30):
-        world.clock.advance(0.1)
-        world.publish()
-        world.turn()
-        if world.producer.pending_count:
-            break
+    world.hold_until_sent()
     intents = State(world.connection).intents()
     assert [(i.first, i.end) for i in intents] == [(0, 2)]
     assert State(world.connection).recipes().keys() == {intents[0].recipe}
@@ -106,10 +92,7 @@ def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: W
     world.brokers.partitions["logs"] = 3
     world.files.append(A, b"one\ntwo\nth")
     world.start()
-    for _ in range(5):
-        world.clock.advance(0.1)
-        world.publish()
-        world.turn()
+    world.hold()
     tp = next(iter(world.producer.sent))
     world.producer.arrive(tp)
     world.kill()
@@ -133,20 +116,14 @@ def test_new_settings_begin_behind_the_last_intent() -> None:
         )
 
     world = World(settings(source("(?P<line>a.*)")))
-    world.files.append(A, b"a1\nb1\n")
-    world.start()
-    for _ in range(5):
-        world.clock.advance(0.1)
-        world.publish()
-        world.turn()
-    world.kill()
+    world.kill_in_flight(b"a1\nb1\n")
     world.files.append(A, b"a2\nb2\n")
     world.settings = settings(source("(?P<line>b.*)"))
     world.start()
     world.settle()
     assert world.values() == ["a1", "b2"]
     assert [row["line"] for row in rejected_rows(world.brokers)] == [b"b1", b"a2"]
-    ledger = only(world)
+    ledger = world.only(A)
     assert (ledger["acknowledged"], ledger["rejected"], ledger["pending"]) == (6, 6, 0)
 
 
@@ -182,15 +159,15 @@ def test_backpressure_stops_reading(world: World) -> None:
 
 
 def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
-    """Its neighbours arrive; its range is uncertain and out of the counts."""
+    """Its neighbours arrive; its range is lost and out of the counts, and not waited for."""
     world.files.append(A, b"a\nb\nc\n")
     world.start()
-    world.producer.refuse[FIRST] = lambda record: record.first == 2
-    world.settle()
+    world.brokers.refuses = lambda record: record.first == 2
+    world.settle(8, 0.1)
     assert world.values() == ["a", "c"]
-    (loss,) = losses(world)
-    assert (loss.first, loss.end, loss.certainty) == (2, 4, Certainty.UNCERTAIN)
-    assert only(world)["uncertain"] == 2
+    (loss,) = world.losses()
+    assert (loss.first, loss.end, loss.certainty) == (2, 4, Certainty.LOST)
+    assert world.only(A)["lost"] == 2
     assert sum(c.count for d in world.of(Delta) for c in d.counts) == 2
 
 
@@ -203,7 +180,7 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> Non
     assert world.values() == ["short"]
     (row,) = rejected_rows(world.brokers)
     assert (row["reason"], row["first"], row["length"]) == ("too-long", 0, size + 1)
-    assert only(world)["rejected"] == size + 1
+    assert world.only(A)["rejected"] == size + 1
     assert LONG_LINE_BYTES_MAX < 1 << 32
 
 
@@ -232,10 +209,7 @@ def test_an_overlong_line_is_replayed(world: World) -> None:
     """Also when the agent is killed while it is on its way; its end may come later."""
     world.files.append(A, b"x" * (READ_BYTES + 5))
     world.start()
-    for _ in range(12):
-        world.clock.advance(0.3)
-        world.publish()
-        world.turn()
+    world.hold(12, 0.3)
     assert State(world.connection).intents()[0].length == READ_BYTES + 5
     world.kill()
     world.files.append(A, b"yz\n")
@@ -266,7 +240,7 @@ def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
     assert {each["path"]: each["state"] for each in world.ledger()} == {
         "/log/a.log.1": "closed", A: "open"
     }  # fmt: skip
-    assert losses(world) == []
+    assert world.losses() == []
 
 
 def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
@@ -287,7 +261,7 @@ def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
     world.settle(10)
     assert sorted(world.values()) == ["1", "2", "3"]
     assert {each["file"] for each in world.ledger()} == before
-    assert losses(world) == []
+    assert world.losses() == []
     world.kill()
     world.start()  # and it stays so
     world.settle(10)
@@ -353,7 +327,7 @@ def test_bytes_behind_a_closure_are_found_out_of_the_pattern(
         world.start()
     world.settle()
     assert world.values() == ["1", "2"]
-    assert losses(world) == []
+    assert world.losses() == []
 
 
 def test_rotation_while_the_agent_was_down(world: World) -> None:
@@ -368,7 +342,7 @@ def test_rotation_while_the_agent_was_down(world: World) -> None:
     world.start()
     world.settle()
     assert sorted(world.values()) == ["1", "2", "3"]
-    assert losses(world) == []
+    assert world.losses() == []
 
 
 def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
@@ -380,7 +354,7 @@ def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
     world.files.delete(A)
     world.settle(60)
     assert world.values() == ["1", "2", "3"]
-    assert losses(world) == []
+    assert world.losses() == []
     assert world.ledger()[0]["state"] == "closed"
     assert world.files.open_count == 0
 
@@ -401,7 +375,7 @@ def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
             world.start()
         world.settle(5)
     assert world.values() == ["started", "finished"] * 3
-    assert losses(world) == []
+    assert world.losses() == []
     born = [m for m in world.of(Announcement) if m.length is None]
     assert [m.begin for m in born] == [0, 0, 0]
     assert [m.predecessor for m in born] == [None, born[0].file, born[1].file]
@@ -418,7 +392,7 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
     world.files.delete(A)
     world.start()
     world.settle(5)
-    (loss,) = losses(world)
+    (loss,) = world.losses()
     assert (loss.first, loss.end, loss.certainty) == (2, None, Certainty.LOST)
     assert "vanished" in loss.reason
     assert loss.from_bucket is not None
@@ -433,11 +407,11 @@ def test_losses_of_files_that_are_gone_are_forgotten(world: World) -> None:
     world.files.delete(A)
     world.start()
     world.settle(5)
-    assert len(losses(world)) == len(State(world.connection).losses()) == 1
+    assert len(world.losses()) == len(State(world.connection).losses()) == 1
     world.clock.advance(4_000)
     world.settle(5)
     assert (world.ledger(), State(world.connection).losses()) == ([], [])
-    assert len(losses(world)) == 1
+    assert len(world.losses()) == 1
 
 
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
@@ -450,7 +424,7 @@ def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) ->
     world.files.append(A, b"new\n")
     world.settle()
     assert world.values() == ["first line of the old content", "new"]
-    lost = [x for x in losses(world) if x.certainty is Certainty.LOST]
+    lost = [x for x in world.losses() if x.certainty is Certainty.LOST]
     assert [(x.first, x.end) for x in lost] == [(30, None)]
     old, new = world.ledger()
     assert (old["state"], new["predecessor"], new["begin"]) == ("closed", old["file"], 0)
@@ -465,7 +439,7 @@ def test_content_replaced_in_place_is_noticed_although_the_file_grew(world: Worl
     world.files.append(A, b"quite another content, and longer than before\n")
     world.settle()
     assert world.values()[-1] == "quite another content, and longer than before"
-    assert [loss.certainty for loss in losses(world)] == [Certainty.LOST]
+    assert [loss.certainty for loss in world.losses()] == [Certainty.LOST]
 
 
 def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> None:
@@ -482,7 +456,7 @@ def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> 
     old, new = world.ledger()
     assert (new["begin"], new["predecessor"]) == (21, old["file"])
     assert world.values()[-1] == "line"
-    uncertain = [x for x in losses(world) if x.certainty is Certainty.UNCERTAIN]
+    uncertain = [x for x in world.losses() if x.certainty is Certainty.UNCERTAIN]
     assert [(x.file, x.first, x.end) for x in uncertain] == [(new["file"], 21, 25)]
 
 
@@ -491,19 +465,14 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
-    world.files.append(A, b"2\n3\n")
-    for _ in range(5):
-        world.clock.advance(0.1)
-        world.publish()
-        world.turn()
-    world.kill(survivors=5)
+    world.kill_in_flight(b"2\n3\n", survivors=5)
     world.files.truncate(A, 2)
     world.files.append(A, b"other\n")
     world.start()
     world.settle()
     assert world.values() == ["1", "other"]
     old = world.ledger()[0]["file"]
-    kinds = {(x.first, x.end, x.certainty) for x in losses(world) if x.file == old}
+    kinds = {(x.first, x.end, x.certainty) for x in world.losses() if x.file == old}
     assert (2, 6, Certainty.LOST) in kinds
 
 
@@ -532,7 +501,7 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
     world.settings = settings(raw("logs", "/other/*.log"))
     world.start()
     world.settle(5)
-    (loss,) = losses(world)
+    (loss,) = world.losses()
     assert "no source" in loss.reason
     assert world.ledger()[0]["lost"] == 2
 
@@ -551,7 +520,7 @@ def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
     assert sealed.keys() == {"logs", "logs.rejected", "other", "other.rejected"}
     assert sealed["logs"].sealed_until == sealed["other"].sealed_until
     assert sealed["logs"].source.topic_id == "id-logs"
-    assert losses(world) == []
+    assert world.losses() == []
     world.kill()
     world.cluster_id = "cluster-2"
     world.start()
@@ -571,7 +540,7 @@ def test_another_topic_means_another_id(world: World) -> None:
     world.start()
     world.settle(10)
     assert (world.values("logs"), world.values("others")) == (["1"], ["2"])
-    assert losses(world) == []
+    assert world.losses() == []
     old, new = world.ledger()
     assert (new["predecessor"], new["begin"], old["state"]) == (old["file"], 2, "closed")
 
@@ -586,7 +555,7 @@ def test_reading_stops_at_a_limit(world: World) -> None:
     world.agent.limit({found.key: 3})
     world.settle()
     assert world.values() == ["1", "2"]
-    assert only(world)["position"] == 3
+    assert world.only(A)["position"] == 3
     assert world.of(Seal)
 
 
@@ -769,10 +738,7 @@ def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
     """Nothing is sealed while bytes that lay there are on their way; the rejected topic with it."""
     world.files.append(A, b"1\n")
     world.start()
-    for _ in range(10):
-        world.clock.advance(0.3)
-        world.publish()
-        world.turn()
+    world.hold(10, 0.3)
     world.publish()
     assert world.of(Seal) == []
     world.settle(5)
@@ -869,7 +835,7 @@ def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: Fu
     world.settle(10)
     assert world.values() == ["1", "2", "3"]
     assert world.agent.full_reason is None
-    assert only(world)["pending"] == 0
+    assert world.only(A)["pending"] == 0
 
 
 def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) -> None:
@@ -888,13 +854,7 @@ def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) 
 
 def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> None:
     """A state with promises is not used against another cluster, or a topic made again."""
-    world.files.append(A, b"1\n")
-    world.start()
-    for _ in range(5):
-        world.clock.advance(0.1)
-        world.publish()
-        world.turn()
-    world.kill()
+    world.kill_in_flight(b"1\n")
     world.cluster_id = "cluster-2"
     with pytest.raises(StateRefused, match="cluster-2"):
         world.start()
@@ -909,12 +869,7 @@ def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World)
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
-    world.files.append(A, b"2\n")
-    for _ in range(5):
-        world.clock.advance(0.1)
-        world.publish()
-        world.turn()
-    world.kill()
+    world.kill_in_flight(b"2\n")
     world.topic_ids = "made-again"
     with pytest.raises(StateRefused, match="state give-up logs"):
         world.start()
@@ -924,7 +879,7 @@ def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World)
     world.files.append(A, b"3\n")
     world.settle(10)
     assert world.values() == ["1", "3"]
-    (loss,) = losses(world)
+    (loss,) = world.losses()
     assert (loss.certainty, loss.first, loss.end) == (Certainty.UNCERTAIN, 2, 4)
     assert "given up" in loss.reason or "gave up" in loss.reason
     assert [(each["uncertain"], each["pending"]) for each in world.ledger()] == [(2, 0), (0, 0)]

@@ -11,7 +11,7 @@ from agent.delivery import recipe as recipes
 from agent.ledger import given_up
 from agent.settings import ParserSettings
 from agent.state.database import State
-from audit.messages import Certainty, Delta, Loss, Seal
+from audit.messages import Certainty, Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows
 from support.agent_world import World, datum_text, raw, settings
@@ -26,6 +26,12 @@ def world() -> World:
 
 
 @pytest.fixture
+def picky() -> World:
+    """What does not begin with an a is rejected."""
+    return World(settings(raw(parser=ParserSettings(type="regex", pattern="(?P<line>a.*)"))))
+
+
+@pytest.fixture
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
     """From now on another version of the program runs."""
 
@@ -35,96 +41,53 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
     return to
 
 
-def losses(world: World) -> list[Loss]:
-    return [loss for delta in world.of(Delta) for loss in delta.losses]
-
-
-def only(world: World) -> dict[str, Any]:
-    (found,) = world.ledger()
-    return found
-
-
-def counted(world: World) -> list[tuple[str, int, int]]:
-    """(topic, records, bytes) of all deltas."""
-    return [(c.source.topic, c.count, c.bytes) for d in world.of(Delta) for c in d.counts]
-
-
-def promise(world: World, *more: bytes) -> None:
-    """The agent promises what lies there, then more, piece by piece; no answer comes."""
-    for piece in (b"", *more):
-        if piece:
-            world.files.append(A, piece)
-        for _ in range(5):
-            world.clock.advance(0.1)
-            world.publish()
-            world.turn()
-
-
 def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -> None:
     """Another version: records that the broker has are acknowledged, the others sent once."""
-    world.files.append(A, b"one\ntwo\n")
-    world.start()
-    promise(world, b"three\n")
-    world.producer.arrive(FIRST)
-    world.kill()
+    world.kill_in_flight(b"one\ntwo\n", b"three\n", arrives=FIRST)
     world.files.append(A, b"four\n")
     upgrade()
     world.start()
     world.settle()
     assert world.values() == ["one", "two", "three", "four"]
-    assert losses(world) == []
-    ledger = only(world)
+    assert world.losses() == []
+    ledger = world.only()
     assert (ledger["acknowledged"], ledger["pending"], ledger["uncertain"]) == (19, 0, 0)
-    assert sum(count for _, count, _ in counted(world)) == 4
-    assert sum(size for *_, size in counted(world)) == 19
+    assert sum(count for _, count, _ in world.counted()) == 4
+    assert sum(size for *_, size in world.counted()) == 19
 
 
-def test_an_intent_of_which_a_part_is_found_is_divided(upgrade: Any) -> None:
+def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: Any) -> None:
     """Two topics, one of which has its records: the others go under an intent of their own, with
     the time at which they were read."""
-    only_a = ParserSettings(type="regex", pattern="(?P<line>a.*)")
-    world = World(settings(raw(parser=only_a)))
-    world.files.append(A, b"a1\nb1\na2\nb2\n")
-    world.start()
-    promise(world)
-    (read_ms,) = {intent.read_ms for intent in State(world.connection).intents()}
-    world.producer.arrive(FIRST)
-    world.kill()
+    picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
+    (read_ms,) = {intent.read_ms for intent in State(picky.connection).intents()}
     upgrade()
-    world.clock.advance(3_600)
-    world.start()
-    world.settle()
-    assert world.values() == ["a1", "a2"]
-    assert [row["line"] for row in rejected_rows(world.brokers)] == [b"b1", b"b2"]
-    assert {r.timestamp for r in world.brokers.records("logs.rejected")} == {read_ms}
-    ledger = only(world)
+    picky.clock.advance(3_600)
+    picky.start()
+    picky.settle()
+    assert picky.values() == ["a1", "a2"]
+    assert [row["line"] for row in rejected_rows(picky.brokers)] == [b"b1", b"b2"]
+    assert {r.timestamp for r in picky.brokers.records("logs.rejected")} == {read_ms}
+    ledger = picky.only()
     assert (ledger["acknowledged"], ledger["rejected"], ledger["pending"]) == (6, 6, 0)
-    assert sorted(counted(world)) == [("logs", 2, 6), ("logs.rejected", 2, 6)]
+    assert sorted(picky.counted()) == [("logs", 2, 6), ("logs.rejected", 2, 6)]
 
 
-def test_rejected_records_that_are_found_count_as_rejected(upgrade: Any) -> None:
+def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade: Any) -> None:
     """In the counts of the rejected topic, and in the ledger."""
-    only_a = ParserSettings(type="regex", pattern="(?P<line>a.*)")
-    world = World(settings(raw(parser=only_a)))
-    world.files.append(A, b"b1\nb2\n")
-    world.start()
-    promise(world)
-    world.kill(survivors=5)
-    world.brokers.arrive_late(TopicPartition("logs.rejected", 0))
+    picky.kill_in_flight(b"b1\nb2\n", survivors=5)
+    picky.brokers.arrive_late(TopicPartition("logs.rejected", 0))
     upgrade()
-    world.start()
-    world.settle()
-    assert len(rejected_rows(world.brokers)) == 2
-    assert only(world)["rejected"] == 6
-    assert counted(world) == [("logs.rejected", 2, 6)]
+    picky.start()
+    picky.settle()
+    assert len(rejected_rows(picky.brokers)) == 2
+    assert picky.only()["rejected"] == 6
+    assert picky.counted() == [("logs.rejected", 2, 6)]
 
 
 def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
     """What was on its way at the kill arrives during the wait: it is found, not sent again."""
-    world.files.append(A, b"one\n")
-    world.start()
-    promise(world)
-    world.kill(survivors=5)
+    world.kill_in_flight(b"one\n", survivors=5)
     upgrade()
     world.start()
     for _ in range(8):
@@ -133,37 +96,30 @@ def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
     world.brokers.arrive_late(FIRST)
     world.settle()
     assert world.values() == ["one"]
-    assert (only(world)["acknowledged"], losses(world)) == (4, [])
+    assert (world.only()["acknowledged"], world.losses()) == (4, [])
 
 
 def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) -> None:
     """The agent goes on at once."""
-    world.files.append(A, b"one\n")
-    world.start()
-    promise(world)
-    world.producer.arrive(FIRST)
-    world.kill()
+    world.kill_in_flight(b"one\n", arrives=FIRST)
     upgrade()
     world.settings = settings(raw(), read_back_wait_ms=3_600_000)
     world.start()
     for _ in range(4):
         world.tick(0.1)
-    assert only(world)["acknowledged"] == 4
+    assert world.only()["acknowledged"] == 4
 
 
 def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
     """Nothing is set apart or sealed, and the partitions are named, until they are back."""
-    world.files.append(A, b"one\n")
-    world.start()
-    promise(world)
-    world.kill()
+    world.kill_in_flight(b"one\n")
     upgrade()
     world.brokers.away = True
     world.start()
     sealed = len(world.of(Seal))
     for _ in range(60):
         world.tick(1.0)
-    assert (losses(world), only(world)["pending"], len(world.of(Seal))) == ([], 4, sealed)
+    assert (world.losses(), world.only()["pending"], len(world.of(Seal))) == ([], 4, sealed)
     said = world.agent.reading_back
     assert said is not None
     assert said["bytes"] == 4
@@ -177,10 +133,7 @@ def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
 
 def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
     """Only the files that wait for an answer stand still."""
-    world.files.append(A, b"one\n")
-    world.start()
-    promise(world)
-    world.kill()
+    world.kill_in_flight(b"one\n")
     world.files.append(B, b"two\n")
     upgrade()
     world.brokers.away = True
@@ -195,7 +148,7 @@ def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: A
     for number in range(6):
         world.files.append(f"/log/{number}.log", b"line %d\n" % number)
     world.start()
-    promise(world)
+    world.hold()
     lost = next(iter(world.producer.sent))
     world.kill()
     upgrade()
@@ -208,7 +161,7 @@ def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: A
     world.logs.silent.clear()
     world.settle(10)
     assert sorted(world.values()) == [f"line {number}" for number in range(6)]
-    assert losses(world) == []
+    assert world.losses() == []
 
 
 def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
@@ -219,10 +172,10 @@ def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     for path in files:
         world.files.append(path, path.encode() + b" 1\n")
     world.start()
-    promise(world)
+    world.hold()
     for path in files:
         world.files.append(path, path.encode() + b" 2\n")
-    promise(world)
+    world.hold()
     world.kill()
     upgrade()
     monkeypatch.setattr(inquiry, "SEARCH_BYTES", 1)
@@ -233,16 +186,12 @@ def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world.files.by_path[A].unreadable = False
     world.settle(60)
     assert world.values()[-2:] == [f"{A} 1", f"{A} 2"]
-    assert losses(world) == []
+    assert world.losses() == []
 
 
 def test_a_file_that_was_renamed_during_the_search_is_not_gone(world: World, upgrade: Any) -> None:
     """Its bytes are looked for where it went; none of them is lost."""
-    world.files.append(A, b"one\n")
-    world.start()
-    promise(world, b"two\n")
-    world.producer.arrive(FIRST)
-    world.kill()
+    world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade()
     world.settings = settings(raw(), reconcile_interval_ms=3_600_000)
     world.start()
@@ -250,122 +199,89 @@ def test_a_file_that_was_renamed_during_the_search_is_not_gone(world: World, upg
     world.files.rename(A, "/log/a.log.1")
     world.settle()
     assert world.values() == ["one", "two"]
-    assert losses(world) == []
+    assert world.losses() == []
 
 
 def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
     """The log begins behind the floor: what is missing may have been there."""
-    world.files.append(A, b"one\n")
-    world.start()
-    promise(world)
-    world.producer.arrive(FIRST)
-    world.kill()
+    world.kill_in_flight(b"one\n", arrives=FIRST)
     world.brokers.starts[FIRST] = 1
     upgrade()
     world.start()
     world.settle()
-    (loss,) = losses(world)
+    (loss,) = world.losses()
     assert (loss.first, loss.end, loss.certainty) == (0, 4, Certainty.UNCERTAIN)
     assert "expired" in loss.reason
-    assert only(world)["uncertain"] == 4
+    assert world.only()["uncertain"] == 4
 
 
 def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> None:
     """The file was cut: found bytes count, the others are declared with their range."""
-    world.files.append(A, b"one\n")
-    world.start()
-    promise(world, b"two\n")
-    world.producer.arrive(FIRST)
-    world.kill()
+    world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     world.files.delete(A)
     world.start()
     world.settle()
     assert world.values() == ["one"]
-    found = {(loss.first, loss.end, loss.certainty) for loss in losses(world)}
+    found = {(loss.first, loss.end, loss.certainty) for loss in world.losses()}
     assert (4, 8, Certainty.LOST) in found
-    assert not any(each.certainty is Certainty.UNCERTAIN for each in losses(world))
-    ledger = only(world)
+    assert not any(each.certainty is Certainty.UNCERTAIN for each in world.losses())
+    ledger = world.only()
     assert (ledger["acknowledged"], ledger["lost"], ledger["pending"]) == (4, 4, 0)
 
 
 def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: Any) -> None:
     """A divided intent survives: its parts are found, or replayed, as they were decided."""
-    world.files.append(A, b"one\n")
-    world.start()
-    promise(world, b"two\n")
-    world.producer.arrive(FIRST)
-    world.kill()
+    world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade("second")
     world.start()
-    for _ in range(30):
-        world.clock.advance(0.1)
-        world.publish()
-        world.turn()
-        if world.producer.pending_count:
-            break
+    world.hold_until_sent()
     world.kill(survivors=5)
     world.brokers.arrive_late(FIRST)
     upgrade("third")
     world.start()
     world.settle()
     assert world.values() == ["one", "two"]
-    assert (only(world)["acknowledged"], losses(world)) == (8, [])
-    assert sum(count for _, count, _ in counted(world)) == 2
+    assert (world.only()["acknowledged"], world.losses()) == (8, [])
+    assert sum(count for _, count, _ in world.counted()) == 2
 
 
 def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World) -> None:
     """An operator gave it up for nothing: found or sent, by the settings of now."""
-    world.files.append(A, b"one\n")
-    world.start()
-    promise(world, b"two\n")
-    world.producer.arrive(FIRST)
-    world.kill()
+    world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     assert len(given_up(State(world.connection), "logs")) == 2
     world.start()
     world.settle()
     assert world.values() == ["one", "two"]
-    assert losses(world) == []
+    assert world.losses() == []
 
 
 def test_a_record_that_readers_would_drop_is_not_sent(
-    monkeypatch: pytest.MonkeyPatch, upgrade: Any
+    picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
     """The new program takes a line that the old one rejected, and later records of the file lie in
     its partition: the line is lost by name, and nothing claims that it arrived."""
-    only_a = ParserSettings(type="regex", pattern="(?P<line>a.*)")
-    world = World(settings(raw(parser=only_a)))
-    world.files.append(A, b"b1\na1\n")
-    world.start()
-    promise(world)
-    world.producer.arrive(FIRST)
-    world.kill()
+    picky.kill_in_flight(b"b1\na1\n", arrives=FIRST)
     upgrade()
     build = recipes._BUILDERS["raw"]
     monkeypatch.setitem(recipes._BUILDERS, "regex", build)
-    world.start()
-    world.settle()
-    assert [datum_text(r.value) for r in world.brokers.records("logs")] == ["a1"]
-    (loss,) = losses(world)
+    picky.start()
+    picky.settle()
+    assert [datum_text(r.value) for r in picky.brokers.records("logs")] == ["a1"]
+    (loss,) = picky.losses()
     assert (loss.first, loss.end, loss.certainty) == (0, 3, Certainty.LOST)
     assert "behind" in loss.reason
 
 
 def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
-    monkeypatch: pytest.MonkeyPatch, upgrade: Any
+    picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
     """A part is sent only where both versions end records at its ends."""
-    only_a = ParserSettings(type="regex", pattern="(?P<line>a.*)")
-    world = World(settings(raw(parser=only_a)))
-    world.files.append(A, b"a1\nb1\n")
-    world.start()
-    promise(world)
-    world.producer.arrive(FIRST)
-    world.kill()
+    picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
     monkeypatch.setattr(inquiry, "_record_ends", lambda intent, _: {intent.first, intent.end})
-    world.start()
-    world.settle()
-    (loss,) = losses(world)
+    picky.start()
+    picky.settle()
+    (loss,) = picky.losses()
     assert (loss.first, loss.end, loss.certainty) == (3, 6, Certainty.LOST)
     assert "end elsewhere" in loss.reason
 
@@ -377,9 +293,7 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)
-    promise(world, b"two\n")
-    world.producer.arrive(FIRST)
-    world.kill()
+    world.kill_in_flight(b"two\n", arrives=FIRST)
     assert dict.fromkeys(tp for tp, *_ in State(world.connection).floors()) == {FIRST: None}
     world.connection.execute("DELETE FROM floors")
     upgrade()

@@ -25,10 +25,7 @@ def sealed_until(world: World) -> list[int]:
 
 def silently(world: World, turns: int = 10) -> None:
     """Time passes, announcements and seals are published, no record is acknowledged."""
-    for _ in range(turns):
-        world.clock.advance(0.3)
-        world.publish()
-        world.turn()
+    world.hold(turns, 0.3)
     world.publish()
 
 

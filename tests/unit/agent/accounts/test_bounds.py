@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.delivery.press import AHEAD_MS_MAX
 from audit import bucket
-from audit.messages import Announcement, Bounds, Delta, Seal
+from audit.messages import Announcement, Bounds, Seal
 from support.agent_world import World, raw, settings
 
 A = "/log/a.log"
@@ -32,5 +32,5 @@ def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
     world.files.delete(A)
     world.start()
     world.settle(5)
-    (loss,) = (loss for delta in world.of(Delta) for loss in delta.losses)
+    (loss,) = world.losses()
     assert loss.from_bucket == bucket.start_of(sealed[-1], world.settings.audit_bucket_ms)

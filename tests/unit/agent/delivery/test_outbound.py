@@ -1,10 +1,11 @@
 import pytest
 
 from agent.delivery.intents import Intent, Reading, crc_of
-from agent.delivery.outbound import Outbound
+from agent.delivery.outbound import Outbound, Refusal
 from agent.delivery.press import Press
 from agent.files.tracked import Checkpoint, Flight
 from agent.identity import Guard
+from audit.messages import Certainty
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.client import Delivery
 from skidway.kafka.errors import ErrorCode, KafkaError
@@ -57,23 +58,63 @@ def test_what_the_producer_does_not_take_waits_in_order() -> None:
     assert sending.outbound.has_room
 
 
+def refused(sending: Sending) -> list[Refusal]:
+    """All that is delivered, and the refusals that come back."""
+    found = []
+    for _ in range(10):
+        found += sending.outbound.settle(sending.producer.deliver_all()).refusals
+        sending.outbound.pump()
+    return found
+
+
 def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None:
-    """The record that the broker does not take is set apart; everything behind it is sent again."""
+    """The record that the broker does not take is told; everything behind it is sent again."""
     lines = [b"%d\n" % i for i in range(8)]
     sending = Sending(b"".join(lines), b"8\n", b"9\n")
-    sending.producer.refuse[TP] = lambda record: record.first == 10
-    refusals = []
-    for _ in range(10):
-        refusals += sending.outbound.settle(sending.producer.deliver_all()).refusals
-        sending.outbound.pump()
+    sending.brokers.refuses = lambda record: record.first == 10
+    (refusal,) = refused(sending)
     assert sending.firsts() == [0, 2, 4, 6, 8, 12, 14, 16, 18]
-    assert [(r.first, r.length) for r in refusals] == [(10, 2)]
-    flight = sending.flights[0]
+    assert (refusal.first, refusal.length, refusal.was_sent) == (10, 2, False)
+    assert [each.is_done for each in sending.flights] == [False, True, True]
+
+
+@pytest.mark.parametrize("certainty", [None, Certainty.LOST, Certainty.UNCERTAIN])
+def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> None:
+    """Until it is known what became of it: it counts as pressed, or not at all."""
+    sending = Sending(b"a\nb\n\xff\n")
+    sending.brokers.refuses = lambda record: record.first == 2
+    (refusal,) = refused(sending)
+    (flight,) = sending.flights
+    assert not flight.is_done
+    if certainty is None:
+        refusal.land()
+    else:
+        refusal.set_apart(certainty)
     assert flight.is_done
     assert flight.outcome is not None
-    assert (flight.outcome.delivered_bytes, flight.uncertain_bytes) == (14, 2)
-    assert [sums.count for _, sums in flight.outcome.counts.items()] == [7]
-    assert all(each.is_done for each in sending.flights)
+    counted = {key[0].topic: sums.count for key, sums in flight.outcome.counts.items()}
+    arrived = 1 if certainty else 2
+    assert counted == {"logs": arrived, "logs.rejected": 1}
+    assert (flight.outcome.delivered_bytes, flight.outcome.rejected_bytes) == (2 * arrived, 2)
+    assert flight.lost_bytes == (2 if certainty is Certainty.LOST else 0)
+    assert flight.uncertain_bytes == (2 if certainty is Certainty.UNCERTAIN else 0)
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behind: bool) -> None:
+    """The batch's answer was lost, or another one before it was refused; then it is halved."""
+    sending = Sending(b"a\n", b"b\nc\n")
+    if is_behind:
+        sending.producer.arrive(TP)
+        sending.producer.arrive(TP)
+        sending.producer.interrupt(TP, is_known=False)
+        sending.brokers.refuses = lambda record: record.first in (0, 4)
+    else:
+        sending.outbound.settle([*sending.producer.arrive(TP), *sending.producer.answer()])
+        sending.producer.arrive(TP)
+        sending.producer.interrupt(TP)
+        sending.brokers.refuses = lambda record: record.first == 4
+    assert [(each.first, each.was_sent) for each in refused(sending)][-1] == (4, True)
 
 
 def test_halves_hold_the_same_records() -> None:
@@ -81,10 +122,10 @@ def test_halves_hold_the_same_records() -> None:
     whole = Sending(b"a\nbb\nccc\n\ndd\n")
     whole.outbound.settle(whole.producer.deliver_all())
     halved = Sending(b"a\nbb\nccc\n\ndd\n")
-    halved.producer.refuse[TP] = lambda record: True
+    halved.brokers.refuses = lambda record: True
     parcel = halved.producer.sent[TP][0].token
     found = halved.outbound.settle(halved.producer.arrive(TP))
-    del halved.producer.refuse[TP]
+    halved.brokers.refuses = lambda record: False
     halved.outbound.pump()
     assert len(halved.producer.sent[TP]) == 2
     halved.outbound.settle(halved.producer.deliver_all())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from agent.delivery.outbound import Landing
+from agent.delivery.outbound import Departure
 from agent.delivery.press import Outcome
 from agent.delivery.progress import Progress
 from agent.state.changes import Changes
@@ -41,14 +41,15 @@ def progress(**others: Any) -> Progress:
     return Progress({}, others.get("floors", {}), others.get("before", ()), lambda topic: topic)
 
 
-def test_a_batch_that_landed_holds_the_floor_until_its_intent_is_passed() -> None:
-    """Intent 1 waits for partition Q: the floor of P is its record there, not the last offset."""
-    files, made = Files(1, 2), progress()
-    made.acknowledged({P: 14}, [Landing(P, 10, (1,)), Landing(P, 12, (2,))])
+def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
+    """Intent 1 waits for partition Q: the floor of P is what lay below it, not the last offset."""
+    files, made = Files(1, 2), progress(floors={P: 10})
+    made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
+    made.acknowledged({P: 14})
     files.done(2)
     made.pass_flights(files, Changes())  # type: ignore[arg-type]
     assert (made.offsets[P], made.floors[P]) == (14, 10)
-    made.acknowledged({Q: 3}, [Landing(Q, 3, (1,))])
+    made.acknowledged({Q: 3})
     files.done(1)
     changes = Changes()
     made.pass_flights(files, changes)  # type: ignore[arg-type]
@@ -57,10 +58,35 @@ def test_a_batch_that_landed_holds_the_floor_until_its_intent_is_passed() -> Non
     assert sorted(rows) == [("logs", 0, "logs", 15), ("logs", 1, "logs", 4)]
 
 
+def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() -> None:
+    """Also if the checkpoint has not written it yet."""
+    files, made = Files(1, 2), progress()
+    made.sent([Departure(P, (1,))])
+    made.acknowledged({P: 9})
+    made.sent([Departure(P, (2,))])
+    made.acknowledged({P: 11})
+    files.done(1)
+    made.pass_flights(files, Changes())  # type: ignore[arg-type]
+    assert made.floors == {P: 10}
+
+
+def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
+    """Intents 1 and 2 arrived at 4 and 5; then the producer's id was lost, and 1 is acknowledged
+    at 6: the first copy of 2 is not below the floor."""
+    files, made = Files(1, 2), progress(floors={P: 4})
+    made.sent([Departure(P, (1,)), Departure(P, (2,))])
+    made.acknowledged({P: 6})
+    files.done(1)
+    made.sent([Departure(P, (2,))])
+    made.pass_flights(files, Changes())  # type: ignore[arg-type]
+    assert made.floors == {P: 4}
+
+
 def test_floors_stand_still_while_old_intents_wait() -> None:
     """Where records of before the start lie, this process was not told."""
     files, made = Files(2), progress(before=[1], floors={P: 5})
-    made.acknowledged({P: 20}, [Landing(P, 20, (2,))])
+    made.sent([Departure(P, (2,))])
+    made.acknowledged({P: 20})
     files.done(2)
     made.pass_flights(files, Changes())  # type: ignore[arg-type]
     assert made.floors == {P: 5}
@@ -71,11 +97,3 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
     made.forget([3])
     made.pass_flights(files, Changes())  # type: ignore[arg-type]
     assert made.floors == {P: 21}
-
-
-def test_a_duplicate_without_a_place_holds_the_floor_where_it_is() -> None:
-    """The broker has it from an earlier attempt, and does not say where."""
-    files, made = Files(1, 2), progress(floors={P: 7})
-    made.acknowledged({P: 9}, [Landing(P, -1, (1,)), Landing(P, 9, (2,))])
-    made.pass_flights(files, Changes())  # type: ignore[arg-type]
-    assert made.floors == {P: 7}

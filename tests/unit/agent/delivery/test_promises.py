@@ -4,7 +4,7 @@ import pytest
 
 from agent.framing import READ_BYTES
 from agent.state.database import State
-from audit.messages import Certainty, Delta
+from audit.messages import Certainty
 from support.agent_press import rejected_rows
 from support.agent_world import World, raw, settings
 
@@ -18,10 +18,7 @@ def world() -> World:
     world = World(settings(raw()))
     world.files.append(A, b"x" * (SIZE - 1) + b"\n")
     world.start()
-    for _ in range(12):
-        world.clock.advance(0.3)
-        world.publish()
-        world.turn()
+    world.hold(12, 0.3)
     (intent,) = State(world.connection).intents()
     assert (intent.first, intent.end) == (0, SIZE)
     world.kill()
@@ -36,7 +33,7 @@ def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: i
     world.files.overwrite(A, at, b"y")
     world.start()
     world.settle()
-    losses = [loss for delta in world.of(Delta) for loss in delta.losses]
+    losses = world.losses()
     assert (old, 0, SIZE, Certainty.LOST) in [
         (loss.file, loss.first, loss.end, loss.certainty) for loss in losses
     ]
@@ -52,4 +49,4 @@ def test_an_overlong_line_with_the_same_bytes_is_sent_again(world: World) -> Non
     assert [(row["file"], row["first"], row["length"]) for row in rejected_rows(world.brokers)] == [
         (old, 0, SIZE)
     ]
-    assert [loss for delta in world.of(Delta) for loss in delta.losses] == []
+    assert world.losses() == []

@@ -25,8 +25,10 @@ def rows(
     return Rows(tp, same * agent, same * file, first, length, same * 1_000)
 
 
-def parts(*found: Rows) -> list[tuple[int, int, Fate]]:
+def parts(*found: Rows, gap: bool = False) -> list[tuple[int, int, Fate]]:
     made = Found(AGENT, [INTENT])
+    if gap:
+        made.gap(P)
     for each in found:
         made.add(each)
     return [(p.first, p.end, p.fate) for p in divide(INTENT, made.records(FILE))]
@@ -50,16 +52,24 @@ def test_ranges_are_divided_into_what_arrived_and_what_is_missing() -> None:
 
 
 def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Equal ones in a partition, also where the first copy begins in the middle; memory is bounded
+    """Equal ones in a partition, also where the first copy has expired in part; memory is bounded
     by what is distinct."""
     monkeypatch.setattr(read_back, "ROWS_MIN", 4)
     copies = [rows(P, (150, 200))] + [rows(P, (100, 150), (150, 200)) for _ in range(20)]
     made = Found(AGENT, [INTENT])
+    made.gap(P)
     for each in copies:
         made.add(each)
     assert len(made.records(FILE).first) == 2
     assert sum(len(piece[0]) for piece in made._rows[FILE][P]) <= 8
-    assert parts(*copies) == [(100, 200, Fate.ARRIVED)]
+    assert parts(*copies, gap=True) == [(100, 200, Fate.ARRIVED)]
+
+
+def test_what_came_behind_later_records_is_missing() -> None:
+    """Readers drop it, and nobody has it: unless they may have had a copy that expired."""
+    late = rows(P, (150, 200), (100, 150))
+    assert parts(late) == [(100, 150, Fate.MISSING), (150, 200, Fate.ARRIVED)]
+    assert parts(late, gap=True) == [(100, 200, Fate.ARRIVED)]
 
 
 def test_records_that_overlap_are_doubtful() -> None:

@@ -273,6 +273,25 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
     assert [entry.token for entry in driver.send()] == [6]
 
 
+def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
+    """Attempts are counted over lost connections and producer ids; what was never sent has none."""
+    driver = Driver()
+    one, two, three = driver.begin(1, 2, 3)
+    driver.add(4)
+    for entry in (one, two, three):
+        driver.box.lost(entry)
+    driver.now += 10
+    [again] = driver.send()
+    driver.answer(again)
+    two, three, four = driver.send()
+    driver.answer(two, 87)
+    driver.box.lost(three)
+    driver.box.lost(four)
+    driver.add(5)
+    found = {token_of(each): each.attempts for each in driver.box.settle()}
+    assert found == {1: 2, 2: 2, 3: 2, 4: 1, 5: 0}
+
+
 def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
     """A second drain, while batches wait to go back, hands all of them back."""
     driver = Driver()

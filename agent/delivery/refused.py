@@ -1,0 +1,203 @@
+"""Records that a broker refuses: counted where an earlier attempt had arrived, else set apart.
+
+    refused, never sent before  lost: no broker has it, and none takes it
+    refused, sent before        read back from its partition (search has the rules of waiting)
+        there                   counted and passed like what was acknowledged
+        not there               lost
+        a hole                  uncertain
+
+It was sent before if the answer of an attempt was lost, or if its intent is of before the start. A
+record is there if readers of the log keep it: behind later records of its file, where only an
+attempt can lie that was under way for long, they drop it.
+
+Its intent waits meanwhile; the records behind it do not, but for the transaction that marks the
+intent: sent again after a crash, the record would lie behind them, and be dropped. What is set
+apart is declared in the transaction in which the checkpoint passes the intent: until then the
+record may be read back after a crash, sent, and taken.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from agent.delivery.intents import Intent
+from agent.delivery.outbound import Refusal
+from agent.delivery.presses import Presses
+from agent.delivery.progress import Progress
+from agent.delivery.read_back import Rows
+from agent.delivery.search import Logs, Search, hole_of
+from agent.files.news import SetApart
+from agent.files.tracking import Tracker
+from agent.state.changes import Changes
+from audit.messages import Certainty
+from skidway.kafka.types import TopicPartition
+
+RECORDS_MAX = 10_000
+"""Undecided; with more of them nothing is read."""
+
+
+class Sought:
+    """Which of some records readers of their partitions have. Pure."""
+
+    def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
+        self._agent = agent
+        self._missing: dict[tuple[TopicPartition, int], set[tuple[int, int]]] = defaultdict(set)
+        self._tops: dict[tuple[TopicPartition, int], int] = {}
+        self._gaps: set[TopicPartition] = set()
+        for each in refusals:
+            self._missing[each.tp, each.file].add((each.first, each.end))
+
+    def add(self, rows: Rows) -> None:
+        """More records of a partition, in their order."""
+        for (tp, file), missing in self._missing.items():
+            if tp != rows.tp:
+                continue
+            mine = (rows.agent == self._agent) & (rows.file == file)
+            first = rows.first[mine]
+            end = first + rows.length[mine]
+            tops = np.maximum.accumulate(np.concatenate(([self._tops.get((tp, file), 0)], end)))
+            self._tops[tp, file] = int(tops[-1])
+            kept = (first >= tops[:-1]) | (tp in self._gaps)
+            kept &= np.isin(first, [first for first, _ in missing])
+            missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
+
+    def gap(self, tp: TopicPartition) -> None:
+        """Not all that readers had is there: what comes behind later lines may be a repeat."""
+        self._gaps.add(tp)
+
+    def has(self, refusal: Refusal) -> bool:
+        """Whether one was found."""
+        return (refusal.first, refusal.end) not in self._missing[refusal.tp, refusal.file]
+
+    def has_all(self) -> bool:
+        """Whether nothing is missing any more."""
+        return not any(self._missing.values())
+
+
+class Refused:
+    """Owns refused records from their refusal until the checkpoint passes their intents."""
+
+    def __init__(
+        self,
+        tracker: Tracker,
+        presses: Presses,
+        progress: Progress,
+        logs: Logs,
+        agent: int,
+        wait_s: float,
+    ) -> None:
+        """wait_s: for so long an attempt may still arrive after a later one was refused."""
+        self._tracker = tracker
+        self._presses = presses
+        self._progress = progress
+        self._logs = logs
+        self._agent = agent
+        self._wait_s = wait_s
+        self._asked: list[Refusal] = []
+        self._searching: list[Refusal] = []  # not decided yet
+        self._search: Search[Sought] | None = None
+        self._asked_at = self._past_at = 0.0
+        self._unmarked: dict[int, Intent] = {}
+        self._marking: dict[int, Intent] = {}
+        self._apart: defaultdict[int, list[SetApart]] = defaultdict(list)  # by intent
+
+    @property
+    def is_over(self) -> bool:
+        """Whether everything is decided."""
+        return not self._asked and not self._searching
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the next turn goes on at once."""
+        return self._search is not None and not self._search.is_over and self._search.has_news
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many as there may be."""
+        return len(self._asked) + len(self._searching) >= RECORDS_MAX
+
+    @property
+    def has_unwritten(self) -> bool:
+        """Whether what lies behind a refused record must not be sent yet."""
+        return bool(self._unmarked or self._marking)
+
+    def take(self, refusals: Iterable[Refusal], now: float) -> None:
+        """What brokers have refused just now."""
+        for each in refusals:
+            self._unmarked[each.flight.intent.sequence] = each.flight.intent
+            if each.was_sent or self._progress.is_of_before(each.flight.intent.sequence):
+                self._asked.append(each)
+                self._asked_at = now
+            else:
+                self._set_apart(each, Certainty.LOST, "")
+
+    def write(self, changes: Changes) -> None:
+        """Marks intents, in front of the checkpoint that may pass them."""
+        self._marking |= self._unmarked
+        self._presses.mark_refused(changes, self._unmarked.values())
+        self._unmarked = {}
+
+    def committed(self) -> None:
+        """What was written is durable."""
+        self._marking = {}
+
+    def turn(self, now: float) -> None:
+        """Takes what the brokers have sent, and decides what can be; never waits."""
+        if self._search is None and self._asked:
+            self._begin(now)
+        if self._search is None:
+            return
+        self._search.turn(now, is_past=now >= self._past_at)
+        search = self._search
+        self._searching = [each for each in self._searching if not self._decide(each, search)]
+        if not self._searching:
+            self._search = None
+            self._logs.end()
+
+    def passed(self, intents: Iterable[int]) -> list[SetApart]:
+        """What is declared now that the checkpoint passes these intents."""
+        return [each for intent in intents for each in self._apart.pop(intent, [])]
+
+    def status(self, now: float) -> dict[str, object] | None:
+        """What is waited for, in words for people; None if nothing is."""
+        if self.is_over:
+            return None
+        said: dict[str, object] = {"records": len(self._searching) + len(self._asked)}
+        if self._search is not None and not self._search.is_over:
+            said |= self._search.status(self._past_at, now)
+        return said
+
+    def silent_s(self, now: float) -> Mapping[TopicPartition, float]:
+        """The partitions that do not come, and for how long."""
+        return {} if self._search is None else self._search.silent_s(now)
+
+    def _begin(self, now: float) -> None:
+        self._searching, self._asked = self._asked, []
+        self._past_at = self._asked_at + self._wait_s
+        places = sorted({each.tp for each in self._searching})
+        floors = {tp: self._progress.floors.get(tp, 0) for tp in places}
+        self._search = Search(self._logs, Sought(self._agent, self._searching), floors, now)
+
+    def _decide(self, refusal: Refusal, search: Search[Sought]) -> bool:
+        """Whether it is known what became of one."""
+        if search.found.has(refusal):
+            refusal.land()
+            return True
+        if not search.knows((refusal.tp,)):
+            return False
+        hole = hole_of(search.holes, (refusal.tp,))
+        if hole is not None:
+            self._set_apart(refusal, Certainty.UNCERTAIN, f", and {hole}")
+        else:
+            self._set_apart(refusal, Certainty.LOST, ", and the brokers do not have it")
+        return True
+
+    def _set_apart(self, refusal: Refusal, certainty: Certainty, more: str) -> None:
+        refusal.set_apart(certainty)
+        reason = f"the broker refuses the record: {refusal.reason}{more}"
+        tracked = self._tracker.files[refusal.file]
+        apart = SetApart(tracked, refusal.first, refusal.end, certainty, reason)
+        self._apart[refusal.flight.intent.sequence].append(apart)

@@ -1,0 +1,298 @@
+"""Random schedules of the real agent: what every model of it lets happen, and what it remembers.
+
+A model adds what is written, which events happen how often, and what must hold. Every line has a
+cell, six characters that occur nowhere else: the oracle knows when each was written, which of them
+the host destroyed, and what bytes each file id stood for.
+"""
+
+from __future__ import annotations
+
+import collections
+import random
+from collections.abc import Iterator, Set
+from typing import Any
+
+import numpy as np
+
+from agent.files.tracked import TrackedFile
+from agent.settings import ParserSettings, SourceSettings
+from audit import bucket, checksum, marks
+from schemas.codec import Codec
+from schemas.single_object import schema_text
+from skidway.kafka.types import TopicPartition
+from support.agent_world import MemoryFile, Record, World, datum_text, pa_binary
+
+TOPIC, REJECTED, PATH = "logs", "logs.rejected", "/log/a"
+CELL = 6
+TRACED = 60
+BUCKET_MS = 1_000
+REJECTED_CODEC = Codec(schema_text("Rejected"))
+
+Sums = dict[tuple[str, int], list[int]]
+"""Records, bytes and checksum by topic and bucket."""
+
+
+def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSettings:
+    """What is written under it; which lines it rejects depends on the pattern."""
+    return SourceSettings(
+        topic=TOPIC,
+        paths=[path],
+        parser=ParserSettings(type="regex", pattern=pattern),
+        key="line" if partitioning == "key" else None,
+        partitioning=partitioning,
+    )
+
+
+class Schedule:
+    """One random run. `faults`: which of the rarer events may happen."""
+
+    steps = 0
+
+    def __init__(
+        self, seed: int, partitioning: str, faults: Set[str], world: World, kills: int
+    ) -> None:
+        self.random = random.Random(seed)
+        self.partitioning, self.faults = partitioning, faults
+        self.world = world
+        self.world.brokers.partitions = {TOPIC: 2, REJECTED: 1}
+        self.kills = kills
+        self.cells = self.rotations = 0
+        self.written: dict[str, int] = {}  # cell: wall ms
+        self.gone: set[str] = set()
+        self.content: dict[int, bytes] = {}  # file id: the bytes that it stood for, as last seen
+        self.trace: list[str] = []
+
+    def run(self) -> None:
+        """All of it; raises AssertionError."""
+        for _ in range(self.steps):
+            actions = list(self.actions())
+            weights = [weight for _, weight in actions]
+            self.random.choices([action for action, _ in actions], weights)[0]()
+            self.check_ledger()
+        self.finish()
+
+    def actions(self) -> Iterator[tuple[Any, float]]:
+        """What may happen now, and how often."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Until nothing is on its way any more, and what must hold then."""
+        raise NotImplementedError
+
+    def read_message(self, message: Any) -> None:
+        """What the audit is told."""
+        raise NotImplementedError
+
+    def say(self, what: str) -> None:
+        """For whoever looks into a failure."""
+        self.trace.append(what)
+
+    # --- the host -----------------------------------------------------------------------------
+
+    def new_cell(self) -> str:
+        """Its first character decides which patterns take it."""
+        self.cells += 1
+        return f"{self.random.choice('abcxy')}{self.cells:05d}"
+
+    def append(self, text: str) -> None:
+        """To the log, now."""
+        self.world.files.append(PATH, text.encode())
+        for cell in cells_of(text.encode()):
+            self.written[cell] = self.world.clock.time_ms()
+
+    def rotate(self) -> None:
+        if PATH in self.world.files.by_path:
+            self.rotations += 1
+            self.world.files.rename(PATH, f"{PATH}.{self.rotations}")
+            self.say(f"rotate to a.{self.rotations}")
+
+    def truncate(self) -> None:
+        file = self.world.files.by_path.get(PATH)
+        if file is not None:
+            self.lose_content(file.data)
+            self.world.files.truncate(PATH)
+            self.say("truncate")
+
+    def lose_content(self, data: bytearray) -> None:
+        self.remember()
+        self.gone.update(cells_of(data))
+
+    def sync(self) -> None:
+        self.world.files.sync()
+
+    def lose_power(self) -> None:
+        """The state is durable, the tails of the logs are not."""
+        self.kill()
+        for file in self.world.files.by_path.values():
+            self._lose_tail(file)
+        self.say("POWER LOSS")
+
+    def _lose_tail(self, file: MemoryFile) -> None:
+        """Cut anywhere behind what is durable, but not inside of a cell."""
+        kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
+        while kept < len(file.data) and file.data[kept : kept + 1] not in b"abcxy\r\n":
+            kept += 1
+        self.gone.update(cells_of(file.data[kept:]))
+        del file.data[kept:]
+        file.durable = kept
+        file.changed_ns += 1
+
+    # --- the cluster --------------------------------------------------------------------------
+
+    def grow(self) -> None:
+        partitions = self.world.brokers.partitions
+        for topic in (TOPIC, REJECTED):
+            partitions[topic] = min(partitions[topic] + 1, 4)
+        if self.world.loop is not None and self.random.random() < 0.5:
+            self.world.loop.update(self.world.destinations())
+        self.say("grow")
+
+    def arrive(self) -> None:
+        waiting = [tp for tp, sent in self.world.producer.sent.items() if sent]
+        if waiting:
+            refused = self.world.producer.arrive(self.random.choice(waiting))
+            if refused:
+                self.turn(refused)
+
+    def answer(self) -> None:
+        self.turn(self.world.producer.answer())
+
+    def publish(self) -> None:
+        before = len(self.world.published)
+        self.world.publish()
+        for message in self.world.published[before:]:
+            self.read_message(message)
+
+    def arrive_late(self) -> None:
+        """One of the batches whose connection is lost, or whose agent is dead."""
+        waiting = [tp for tp, sent in self.world.brokers.late.items() if sent]
+        self.world.brokers.arrive_late(self.random.choice(waiting))
+
+    def arrive_all_late(self) -> None:
+        while any(self.world.brokers.late.values()):
+            self.arrive_late()
+
+    # --- the agent ----------------------------------------------------------------------------
+
+    def crashes(self) -> Iterator[tuple[Any, float]]:
+        """As actions."""
+        if self.kills:
+            yield self.kill, 2
+            if "power" in self.faults:
+                yield self.lose_power, 2
+
+    def start(self) -> None:
+        self.world.start()
+
+    def kill(self) -> None:
+        self.kills -= 1
+        self.world.kill(self.random.randint(0, 5))
+        self.say("KILL")
+
+    def turn(self, deliveries: Any = ()) -> None:
+        self.world.turn(deliveries)
+        self.remember()
+
+    def go_on(self) -> None:
+        """Everything that was sent arrives and is answered."""
+        self.world.clock.advance(0.4)
+        self.publish()
+        self.turn(self.world.producer.deliver_all())
+        self.check_ledger()
+
+    # --- what is remembered, and what must hold -----------------------------------------------
+
+    def remember(self) -> None:
+        """Which bytes each file id stands for, while its file is there to be looked at."""
+        if self.world.loop is None:
+            return
+        by_inode = {f.inode: f for f in self.world.files.by_path.values()}
+        for tracked in self.world.loop.tracker.files.values():
+            file = by_inode.get(tracked.birth.key.inode)
+            if file is not None and tracked.state == "open":
+                self.saw(tracked, bytes(file.data))
+
+    def saw(self, tracked: TrackedFile, data: bytes) -> None:
+        """A file id stands for these bytes, and more to come."""
+        self.content[tracked.file] = data
+
+    def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
+        """The cells of a range of a file id."""
+        return cells_of(self.content.get(file, b"")[first:end])
+
+    def check_ledger(self) -> None:
+        if self.world.loop is None:
+            return
+        for tracked in self.world.loop.tracker.files.values():
+            tally, begin = tracked.tally, tracked.birth.begin
+            settled = tally.acknowledged + tally.rejected + tally.filtered + tally.uncertain
+            lost = tracked.position - begin - settled  # after it was promised
+            assert 0 <= lost <= tally.lost, "the ledger does not add up"
+            assert begin <= tracked.position <= tracked.read_position <= tracked.promised
+
+    def cells_there(self) -> set[str]:
+        """All that lies in any log."""
+        return {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
+
+    def written_before(self, wall_ms: int) -> set[str]:
+        """What a seal of that moment vouches for."""
+        return {cell for cell, wall in self.written.items() if wall < wall_ms}
+
+    def load(self) -> tuple[collections.Counter[str], int, Sums]:
+        """What the loader makes of the logs: cells in rows and rejects, straddles, sums."""
+        rows: collections.Counter[str] = collections.Counter()
+        sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
+        straddles = 0
+        for tp, log in self.world.brokers.logs.items():
+            names = ("agent", "file", "first", "length")
+            columns = [np.array([getattr(r, name) for r in log], np.int64) for name in names]
+            walked = marks.walk(*columns, {})
+            straddles += int(walked.straddle.sum())
+            hashes = checksum.record_hash(*columns).tolist()
+            kept = (walked.keep | walked.straddle).tolist()
+            for record, keep, hash_ in zip(log, kept, hashes, strict=True):
+                if keep:
+                    rows.update(cells_in(tp, [record]))
+                    at = bucket.start_of(record.timestamp, BUCKET_MS)
+                    _add(sums[tp.topic, at], 1, record.length, hash_)
+        return rows, straddles, dict(sums)
+
+    def agent_sums(self) -> Sums:
+        """What the agent says that there is."""
+        sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
+        for delta in self.world.deltas():
+            for count in delta.counts:
+                entry = sums[count.source.topic, count.bucket]
+                _add(entry, count.count, count.bytes, count.checksum)
+        return dict(sums)
+
+
+def _add(entry: list[int], records: int, size: int, hash_: int) -> None:
+    entry[0] += records
+    entry[1] += size
+    entry[2] = checksum.signed(entry[2] + hash_)
+
+
+def cells_of(data: bytes | bytearray) -> list[str]:
+    """The cells of lines, or of pieces of them."""
+    joined = bytes(data).decode().replace("\r", "").replace("\n", "")
+    return [joined[at : at + CELL] for at in range(0, len(joined), CELL)]
+
+
+def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
+    """The cells of records of a partition, also of the rejected topic."""
+    if tp.topic == TOPIC:
+        return [cell for record in log for cell in cells_of(datum_text(record.value).encode())]
+    if not log:
+        return []
+    rows = REJECTED_CODEC.decode(pa_binary([r.value[5:] for r in log])).batch.to_pylist()
+    return [cell for row in rows for cell in cells_of(row["line"])]
+
+
+def run_traced(schedule: Schedule, seed: int) -> None:
+    """A run that tells its seed, and what happened at last, if it fails."""
+    try:
+        schedule.run()
+    except AssertionError as error:
+        trace = "\n".join(schedule.trace[-TRACED:])
+        raise AssertionError(f"seed {seed}: {error}\n{trace}") from error

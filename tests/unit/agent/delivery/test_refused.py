@@ -1,0 +1,250 @@
+"""Records that a broker refuses, turn by turn: what became of them is read back first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from agent.delivery import refused
+from agent.delivery.read_back import Rows
+from agent.delivery.refused import Sought
+from agent.state.database import State, StateFull
+from audit.messages import Certainty, Seal
+from skidway.kafka.types import TopicPartition
+from support.agent_press import AGENT
+from support.agent_world import Record, World, raw, settings
+
+A = "/log/a.log"
+FIRST = TopicPartition("logs", 0)
+
+
+@pytest.fixture
+def world() -> World:
+    """An agent that has sent three lines in two batches, and heard nothing."""
+    world = World(settings(raw()))
+    for piece in (b"one\ntwo\n", b"three\n"):
+        world.files.append(A, piece)
+        if world.loop is None:
+            world.start()
+        world.hold()
+    return world
+
+
+def is_two(record: Record) -> bool:
+    return record.first == 4
+
+
+def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
+    return [(loss.first, loss.end, loss.certainty) for loss in world.losses()]
+
+
+def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
+    """Its answer was lost, the retry is refused: the line counts once, and nothing is set apart."""
+    world.producer.arrive(FIRST)
+    world.producer.interrupt(FIRST)
+    world.brokers.refuses = is_two
+    for _ in range(8):
+        world.tick(0.1)
+    ledger = world.only()
+    assert (ledger["acknowledged"], ledger["pending"], world.losses()) == (14, 0, [])
+    assert sum(count for _, count, _ in world.counted()) == 3
+    assert world.refused_logs.begun == [{FIRST: 0}]
+
+
+def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -> None:
+    """The producer's id was lost: the first batch came twice, and its second copy is acknowledged;
+    the first copy of what is refused lies below that."""
+    world.producer.arrive(FIRST)
+    world.producer.arrive(FIRST)
+    world.producer.interrupt(FIRST, is_known=False)
+    world.turn([*world.producer.arrive(FIRST), *world.producer.answer()])
+    world.hold(2)
+    assert world.only()["acknowledged"] == 8
+    world.brokers.refuses = lambda record: record.first == 8
+    for _ in range(8):
+        world.tick(0.1)
+    assert (world.only()["acknowledged"], world.losses()) == (14, [])
+
+
+def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
+    """The same retry, of a batch that never arrived: nothing is said, passed or sealed until
+    nothing can arrive any more; the lines behind it do not wait."""
+    world.producer.interrupt(FIRST, survivors=2)
+    world.brokers.late.clear()
+    world.brokers.refuses = is_two
+    sealed = len(world.of(Seal))
+    for _ in range(8):
+        world.tick(0.1)
+    assert world.values() == ["one", "three"]
+    assert (world.losses(), world.only()["pending"], len(world.of(Seal))) == ([], 14, sealed)
+    said = world.agent.reading_back
+    assert said is not None
+    assert said["refused"] == {"records": 1, "partitions": [], "late_batches_for_s": 0}
+    assert not world.agent.is_settled
+    world.settle(10)
+    assert apart(world) == [(4, 8, Certainty.LOST)]
+    assert "the brokers do not have it" in world.losses()[0].reason
+    ledger = world.only()
+    assert (ledger["acknowledged"], ledger["lost"], ledger["pending"]) == (10, 4, 0)
+    assert world.agent.reading_back is None
+    assert len(world.of(Seal)) > sealed
+
+
+def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
+    """It was under way when its connection was lost."""
+    world.files.append(A, b"four\n")
+    world.producer.interrupt(FIRST, survivors=1)
+    world.brokers.refuses = is_two
+    world.turn(world.producer.arrive(FIRST))
+    world.hold(2)
+    world.brokers.refuses = lambda record: False
+    world.brokers.arrive_late(FIRST)
+    world.settle(10)
+    assert (world.only()["acknowledged"], world.losses()) == (19, [])
+    assert set(world.values()) == {"one", "two", "three", "four"}
+
+
+def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
+    """Whoever reads the partition takes it for a repeat: nobody has the line."""
+    world.producer.interrupt(FIRST, survivors=1)
+    world.brokers.refuses = is_two
+    for _ in range(3):
+        world.tick(0.1)
+    assert world.values() == ["one", "three"]
+    world.brokers.refuses = lambda record: False
+    world.brokers.arrive_late(FIRST)
+    world.settle(10)
+    assert "two" in world.values()
+    assert apart(world) == [(4, 8, Certainty.LOST)]
+    assert sum(count for _, count, _ in world.counted()) == 2
+
+
+def test_what_expired_unread_is_uncertain(world: World) -> None:
+    """The log begins behind the floor: the attempt may have been there."""
+    world.producer.arrive(FIRST)
+    world.producer.interrupt(FIRST)
+    world.brokers.starts[FIRST] = 2
+    world.brokers.refuses = is_two
+    world.settle(10)
+    assert apart(world) == [(4, 8, Certainty.UNCERTAIN)]
+    assert "expired" in world.losses()[0].reason
+    assert world.only()["uncertain"] == 4
+
+
+def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> None:
+    """It is named, and decided when it comes."""
+    world.producer.arrive(FIRST)
+    world.producer.interrupt(FIRST)
+    world.brokers.refuses = is_two
+    world.refused_logs.silent.add(FIRST)
+    world.settle(200)
+    assert (world.losses(), world.only()["pending"]) == ([], 14)
+    assert world.agent.not_read_back[FIRST] > 50
+    world.refused_logs.silent.clear()
+    world.settle(3)
+    assert (world.only()["acknowledged"], world.losses()) == (14, [])
+
+
+def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> None:
+    """Sent again from its promise and refused at once: the attempt of before is found."""
+    world.producer.arrive(FIRST)
+    world.kill()
+    world.brokers.refuses = is_two
+    world.start()
+    for _ in range(8):
+        world.tick(0.1)
+    assert (world.only()["acknowledged"], world.losses()) == (14, [])
+
+
+def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -> None:
+    """The line is sent again, and taken by now: it was not called lost meanwhile."""
+    world.brokers.refuses = is_two
+    world.turn(world.producer.arrive(FIRST))
+    world.turn(world.producer.arrive(FIRST))
+    world.turn(world.producer.arrive(FIRST))
+    assert (len(State(world.connection).intents()), State(world.connection).losses()) == (2, [])
+    world.kill()
+    world.brokers.refuses = lambda record: False
+    world.start()
+    world.settle(10)
+    assert (world.only()["acknowledged"], world.losses()) == (14, [])
+
+
+def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
+    """Readers would drop it, although the broker takes it by now: it is lost by name."""
+    world.producer.interrupt(FIRST, survivors=2)
+    world.brokers.late.clear()
+    world.brokers.refuses = is_two
+    for _ in range(4):
+        world.tick(0.1)
+    assert world.values() == ["one", "three"]
+    world.kill()
+    world.brokers.refuses = lambda record: False
+    world.start()
+    world.settle(10)
+    assert world.values() == ["one", "three"]
+    assert apart(world) == [(4, 8, Certainty.LOST)]
+    assert world.only()["acknowledged"] == 10
+
+
+def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a full disk it waits."""
+
+    def full(_state: State, _changes: object) -> None:
+        raise StateFull("the disk is full")
+
+    world.brokers.refuses = is_two
+    monkeypatch.setattr(State, "commit", full)
+    for _ in range(8):
+        world.tick(0.1)
+    assert world.values() == ["one"]
+    monkeypatch.undo()
+    for _ in range(8):
+        world.tick(0.1)
+    assert world.values() == ["one", "three"]
+
+
+def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits has a limit, as everything has."""
+    monkeypatch.setattr(refused, "RECORDS_MAX", 1)
+    world.producer.arrive(FIRST)
+    world.producer.interrupt(FIRST)
+    world.brokers.refuses = is_two
+    world.refused_logs.silent.add(FIRST)
+    world.settle(5)
+    world.files.append(A, b"four\n")
+    world.settle(5)
+    assert "four" not in world.values()
+    world.refused_logs.silent.clear()
+    world.settle(5)
+    assert world.values()[-1] == "four"
+
+
+def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
+    """Of this agent and file, with these bytes, and not behind later ones, unless it may be the
+    repeat of one that expired."""
+    world.brokers.refuses = is_two
+    refusals = []
+    for _ in range(4):
+        refusals += world.agent.outbound.settle(world.producer.deliver_all()).refusals
+        world.agent.outbound.pump()
+    (wanted,) = refusals
+
+    def found(*rows: tuple[int, int, int, int], gap: bool = False) -> bool:
+        sought = Sought(AGENT, [wanted])
+        if gap:
+            sought.gap(FIRST)
+        for row in rows:
+            agent, file, first, length = (np.array([each], np.int64) for each in row)
+            sought.add(Rows(FIRST, agent, file, first, length, first))
+        assert sought.has_all() == sought.has(wanted)
+        return sought.has(wanted)
+
+    mine = (AGENT, wanted.file)
+    assert found((*mine, 0, 4), (*mine, 4, 4), (*mine, 8, 6))
+    assert not found((*mine, 8, 6), (*mine, 4, 4))
+    assert found((*mine, 8, 6), (*mine, 4, 4), gap=True)
+    assert not found((*mine, 4, 3))
+    assert not found((AGENT, wanted.file + 1, 4, 4), (AGENT + 1, wanted.file, 4, 4))
