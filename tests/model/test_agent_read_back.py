@@ -29,8 +29,8 @@ from agent.delivery.progress import Progress
 from agent.delivery.read_back import Rows
 from agent.delivery.recipe import Recipe
 from agent.delivery.refused import Refused, Sought
+from agent.files.news import SetApart
 from agent.files.tracked import TrackedFile
-from agent.files.tracking import SetApart
 from agent.parsing.regex import RegexParser
 from agent.state.changes import Changes
 from audit.messages import Certainty, Delta, Loss, Seal
