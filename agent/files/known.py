@@ -59,10 +59,14 @@ class KnownFiles:
         """Whether no other file id has its key by now."""
         return self._by_key.get(tracked.birth.key) is tracked
 
-    def forget(self, tracked: TrackedFile) -> None:
-        """Its bytes are gone from the host."""
+    def detach(self, tracked: TrackedFile) -> None:
+        """Another file has its inode."""
         if self.is_newest(tracked):
             del self._by_key[tracked.birth.key]
+
+    def forget(self, tracked: TrackedFile) -> None:
+        """Its bytes are gone from the host."""
+        self.detach(tracked)
         for old in [old for old, key in self._moved_to.items() if key == tracked.birth.key]:
             del self._moved_to[old]
         del self.files[tracked.file]

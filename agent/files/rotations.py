@@ -487,7 +487,7 @@ class Rotations:
             return has_fresh
         if base in look.moment.truncated or not names:
             return False
-        if base in look.moment.reborn:
+        if base in look.moment.reborn and before.born_ns is None:
             return True
         return base not in look.unresolved and not self._is_there(look, before, names)
 

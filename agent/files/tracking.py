@@ -422,12 +422,15 @@ class Tracker:
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
         """Its inode is another file's now, or nobody knows: that one is read from its start."""
         found = sighting.found
+        self._reborn.add(found.path)
+        if answer is Answer.OTHER:
+            self._known.detach(old)  # it may lie elsewhere, compressed
+            self._see_new(sighting)
+            return
         if old.state is FileState.OPEN and not old.is_replaying:
             self._endings.vanish(old, VANISHED)
-        self._reborn.add(found.path)
         if found.size:
-            end = min(found.size, old.length or 0) if answer is Answer.UNKNOWN else 0
-            self._births.begin_again(sighting, old, may_double=end)
+            self._births.begin_again(sighting, old, may_double=min(found.size, old.length or 0))
 
     def _see_open(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, now = sighting.found, sighting.now

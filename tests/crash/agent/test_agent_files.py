@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import collections
+import gzip
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from support.agent_process import AgentProcess, rows
 from support.brokers import SkidwayBroker
@@ -136,3 +139,43 @@ def test_a_copy_is_no_generation(tmp_path: Path, agent: Make, own_broker: Skidwa
         if how == "killed":
             process.start()
         all_once(own_broker, writer)
+
+
+COMPRESSED_BY: dict[str, Callable[[Path], Any]] = {
+    "gzip": lambda path: subprocess.run(["gzip", str(path)], check=True),
+    "a program that keeps no times": lambda path: _compress(path, ".gz", gzip.compress),
+    "zstd": lambda path: _compress(path, ".zst", zstandard.compress),
+}
+
+
+def _compress(path: Path, ending: str, how: Callable[[bytes], bytes]) -> None:
+    Path(f"{path}{ending}").write_bytes(how(path.read_bytes()))
+    path.unlink()
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("by", COMPRESSED_BY)
+@pytest.mark.parametrize("pattern", ["app.log", "app.log*"])
+def test_generations_that_were_compressed_while_the_agent_was_down(
+    tmp_path: Path, agent: Make, own_broker: SkidwayBroker, by: str, pattern: str
+) -> None:
+    """The known one's rest, and those that nobody saw: each line once, and nothing is declared."""
+    (tmp_path / "log").mkdir()
+    log, writer = tmp_path / "log" / "app.log", Writer()
+    writer.write(log, 500)
+    process = agent(source(tmp_path / "log" / pattern)).start()
+    all_once(own_broker, writer)
+    process.program.kill()
+    for number in range(3):
+        writer.write(log, 500)
+        generation = log.rename(tmp_path / "log" / f"app.log.2026112{number}")
+        COMPRESSED_BY[by](generation)
+    writer.write(log, 500)
+    process.start()
+    all_once(own_broker, writer)
+    process.program.kill()
+    process.start()
+    writer.write(log, 1)
+    all_once(own_broker, writer)
+    assert "set_apart" not in process.program.output()
+    assert "generations_unseen" not in process.program.output()
