@@ -39,19 +39,16 @@ class Births:
         self._news = news
         self._host_name = host_name
 
-    def begin(self, sighting: Sighting) -> TrackedFile | None:
-        """A new file, from its first byte on; None if it cannot be read."""
-        return self._begin(sighting, self.open(sighting), Mark(0, 0), (), None)
-
-    def begin_again(
-        self, sighting: Sighting, old: TrackedFile, *, may_double: int = 0
+    def begin(
+        self, sighting: Sighting, old: TrackedFile | None = None, *, may_double: int = 0
     ) -> TrackedFile | None:
-        """A file whose inode or bytes were those of an older one, from its first byte on.
+        """A new file, from its first byte on; None if it cannot be read.
 
-        may_double: so many of its first bytes may have been delivered as the older one's.
+        old: the file whose inode or bytes it has; may_double: so many of its first bytes may have
+        been delivered as the old one's.
         """
         new = self._begin(sighting, self.open(sighting), Mark(0, 0), (), old)
-        if new is not None and may_double:
+        if new is not None and old is not None and may_double:
             self._news.may_double(new, 0, may_double, old)
         return new
 

@@ -106,6 +106,8 @@ class Copies:
             )
             if answer is Answer.OTHER and _may_be_compressed(found, each):
                 answer = Answer.UNKNOWN
+            if answer is Answer.SAME and each.is_unproven:
+                answer = Answer.UNKNOWN
             if answer is not Answer.OTHER and self._is_alike(handle, found, each):
                 return each, answer
         return None, Answer.OTHER
@@ -114,6 +116,8 @@ class Copies:
         if found.size < max(original.promised, original.birth.fingerprint.length):
             return is_beginning_of(self._host, found, original)
         point, print_ = original.last_point, original.birth.fingerprint
+        if original.is_unproven:
+            return identity.fingerprint_of(handle.read, print_.length) == print_
         doubt = identity.doubt(handle.read, found.size, point.position, print_, point.guard)
         return doubt is None
 

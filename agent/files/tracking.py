@@ -301,12 +301,13 @@ class Tracker:
         elif (handle := self._births.open(sighting)) is not None:
             handle.close()
 
-    def _see_new(self, sighting: Sighting) -> None:
+    def _see_new(self, sighting: Sighting, old: TrackedFile | None = None) -> None:
+        """old: the file that had its inode before."""
         new = self._whole(sighting) if sighting.found.size else None
         if new is not None:
             bases = [new.base] if new.base is not None else copied_from(new.found.path)
             if not any(self._see_copy(new, each) for each in bases):
-                self._births.begin(new)
+                self._births.begin(new, old)
 
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
@@ -366,7 +367,7 @@ class Tracker:
             return False
         if answer is Answer.SAME and not self._known.has_copy(original):
             return self._births.go_on(sighting, original) is not None
-        return self._births.begin_again(sighting, original, may_double=found.size) is not None
+        return self._births.begin(sighting, original, may_double=found.size) is not None
 
     def _look_at_unopened(self, file: UnopenedFile, now: float) -> None:
         """No pattern leads to it: it was rotated, or is gone."""
@@ -425,12 +426,12 @@ class Tracker:
         self._reborn.add(found.path)
         if answer is Answer.OTHER:
             self._known.detach(old)  # it may lie elsewhere, compressed
-            self._see_new(sighting)
+            self._see_new(sighting, old)
             return
         if old.state is FileState.OPEN and not old.is_replaying:
             self._endings.vanish(old, VANISHED)
         if found.size:
-            self._births.begin_again(sighting, old, may_double=min(found.size, old.length or 0))
+            self._births.begin(sighting, old, may_double=min(found.size, old.length or 0))
 
     def _see_open(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, now = sighting.found, sighting.now
@@ -465,12 +466,22 @@ class Tracker:
         doubt = identity.doubt(handle.read, found.size, tracked.length, print_, guard)
         tracked.changed_ns = found.changed_ns
         if doubt is not None:
-            self._reborn.add(found.path)
+            self._note_rewritten(found, sighting)
             self._births.succeed(sighting, tracked, handle)
         elif found.size > tracked.length:
             self._births.go_on(sighting, tracked, handle)
         else:
             handle.close()
+
+    def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
+        """A finished file has other bytes: it was cut, or, where no birth is known, is another."""
+        if found.born_ns is None:
+            self._reborn.add(found.path)
+            return
+        self._truncated.add(found.path)
+        source = sighting.source
+        reason = "it was cut after it was read: what was written before the cut may be unread"
+        self.news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
         """The file is another one now: its id ends, what it had unread is lost, its end unseen."""

@@ -53,6 +53,7 @@ class Host:
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
     compressing: str = ""
+    freed: int = 0  # the inode of the last file that was deleted
     trace: list[str] = field(default_factory=list)
 
     @property
@@ -181,7 +182,15 @@ class Host:
                 self.world.files.append(f"{path}.gz", DAMAGED_BYTES).plain_size = UNMEASURED
                 self.compressing = path
             else:
-                self.world.files.compress(path, keeps_time=self.random.random() < 0.5)
+                self.pack(path)
+
+    def pack(self, path: str) -> None:
+        """The kernel may give the new file the inode that the last one lost."""
+        inode = self.world.files.by_path[path].inode
+        packed = self.world.files.compress(path, keeps_time=self.random.random() < 0.5)
+        if self.freed and self.random.random() < 0.5:
+            packed.inode = self.freed
+        self.freed = inode
 
     def finish_compressing(self) -> None:
         path, self.compressing = self.compressing, ""
