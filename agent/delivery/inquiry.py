@@ -7,15 +7,17 @@
                          program of now, so that a record has the partition and bucket it would have
                          had, and a late copy of it is a repeat
     missing, bytes gone  lost: no broker has them
+    missing, and behind  lost: its partition holds later records of the file, and readers would take
+                         it for a repeat
     doubtful, or a hole  uncertain
 
 An intent of which only a part is sent is divided: in one transaction its row goes, and one for each
 part comes. Parts that are not sent keep their recipe, so that after a crash they are read back
 again. The times of a part are those of its intent: `read_ms` stays.
 
-A part is sent only if the program of now ends records where the part ends, and if no reader would
-drop its records: in a partition that holds later records of the file they would be repeats. The
-settings being the same, that takes a program which rejects other lines, or finds another key.
+A part is sent only if the program of now ends records where the part ends, and without the records
+that would lie behind later ones. The settings being the same, these are what a broker had refused,
+and what goes elsewhere by a program which rejects other lines, or finds another key.
 """
 
 from __future__ import annotations
@@ -35,12 +37,14 @@ from agent.delivery.progress import Progress
 from agent.delivery.read_back import (
     Fate,
     Found,
+    Int64s,
     Part,
     Records,
     divide,
     dropped,
     reach,
     reach_of_any,
+    split,
 )
 from agent.delivery.recipe import Recipe, at_present
 from agent.delivery.search import Logs, Search, hole_of
@@ -262,7 +266,7 @@ class Inquiry:
         if evidence is None:
             tracked.verified = False  # it is looked at again before it is read
             self._tracker.doubts[tracked.birth.topic] += 1
-        verdicts = list(self._verdicts(asked, parts, tracked, evidence, search))
+        verdicts = self._verdicts(asked, parts, tracked, evidence, search)
         taken = []
         for verdict in verdicts:
             one = self._launch(asked, verdict, tracked, evidence, is_whole=len(verdicts) == 1)
@@ -291,57 +295,64 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
         search: Search[Found],
-    ) -> Iterator[_Verdict]:
-        """What to do with each part, in their order."""
+    ) -> list[_Verdict]:
+        """What to do with each part, or with pieces of it, in their order."""
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]
         hole = hole_of(search.holes, asked.reach)
-        sending: dict[Part, Reading | str] = {}
-        if missing and asked.recipe is not None and hole is None and evidence is not None:
-            sending = self._sending(asked, missing, tracked, evidence, search)
-        for part in parts:
-            plan = sending.get(part, "")
-            if part.fate is Fate.ARRIVED:
-                yield _Verdict(part)
-            elif part.fate is Fate.DOUBTFUL:
-                reason = f"{why}, and the brokers hold it in more than one way"
-                yield _Verdict(part, certainty=unsure, reason=reason)
-            elif asked.recipe is None:
-                yield _Verdict(part, certainty=unsure, reason=why)
-            elif hole is not None:
-                yield _Verdict(part, certainty=unsure, reason=f"{why}, and {hole}")
-            elif isinstance(plan, Reading):
-                yield _Verdict(part, sending=plan)
+        certainty, finding = Certainty.LOST, ", and the brokers do not have it"
+        if asked.recipe is None:
+            certainty, finding = unsure, ""
+        elif hole is not None:
+            certainty, finding = unsure, f", and {hole}"
+        plans: list[tuple[Part, Reading | str]] = [(part, "") for part in missing]
+        if missing and certainty is Certainty.LOST and evidence is not None:
+            plans = self._plans(asked, missing, tracked, evidence, search)
+        verdicts = [_Verdict(part) for part in parts if part.fate is Fate.ARRIVED]
+        doubtful = f"{why}, and the brokers hold it in more than one way"
+        verdicts += [
+            _Verdict(part, certainty=unsure, reason=doubtful)
+            for part in parts
+            if part.fate is Fate.DOUBTFUL
+        ]
+        for piece, plan in plans:
+            if isinstance(plan, Reading):
+                verdicts.append(_Verdict(piece, sending=plan))
             else:
-                reason = f"{why}, and the brokers do not have it{plan}"
-                yield _Verdict(part, certainty=Certainty.LOST, reason=reason)
+                reason = f"{why}{finding}{plan}"
+                verdicts.append(_Verdict(piece, certainty=certainty, reason=reason))
+        return sorted(verdicts, key=lambda verdict: verdict.part.first)
 
-    def _sending(
+    def _plans(
         self,
         asked: _Asked,
         missing: list[Part],
         tracked: TrackedFile,
         evidence: Evidence,
         search: Search[Found],
-    ) -> dict[Part, Reading | str]:
-        """How each missing part is sent, or why it cannot be."""
+    ) -> list[tuple[Part, Reading | str]]:
+        """The pieces of missing parts, and how each is sent, or why it cannot be."""
         recipe = self._sendable(asked, tracked)
         if recipe is None:
-            return dict.fromkeys(missing, "; the settings do not say any more how to send it")
-        found: dict[Part, Reading | str] = {}
-        ends = _record_ends(asked.intent, evidence)
+            return [(p, "; the settings do not say any more how to send it") for p in missing]
+        bounds = _record_bounds(asked.intent, evidence)
+        ends = set(bounds.tolist())
+        plans: list[tuple[Part, Reading | str]] = []
+        readings: dict[Part, Reading] = {}
         for part in missing:
             if {part.first, part.end} <= ends:
-                found[part] = self._reading(asked.intent, part, tracked, evidence, recipe)
+                readings[part] = self._reading(asked.intent, part, tracked, evidence, recipe)
             else:
-                found[part] = "; lines end elsewhere for this version of the program"
-        readings = [each for each in found.values() if isinstance(each, Reading)]
-        refused = np.sort(list(self._dropped(recipe, readings, search)))
-        for part in missing:
-            begin, end = np.searchsorted(refused, [part.first, part.end])
-            if begin < end:
-                found[part] = "; it cannot be sent behind what they have of the file"
-        return found
+                plans.append((part, "; lines end elsewhere for this version of the program"))
+        behind = list(self._dropped(recipe, list(readings.values()), search))
+        is_dropped = np.isin(bounds[:-1], behind)
+        for piece, would_be in (p for part in readings for p in split(part, bounds, is_dropped)):
+            if would_be:
+                plans.append((piece, "; it cannot be sent behind what they have of the file"))
+            else:
+                reading = self._reading(asked.intent, piece, tracked, evidence, recipe)
+                plans.append((piece, reading))
+        return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
         """The same settings with the program of now, or those of now."""
@@ -431,12 +442,12 @@ class Inquiry:
         return intent
 
 
-def _record_ends(intent: Intent, evidence: Evidence) -> set[int]:
-    """Where records may begin and end for the program of now."""
+def _record_bounds(intent: Intent, evidence: Evidence) -> Int64s:
+    """Where records begin and end for the program of now."""
     if intent.length > READ_BYTES:
-        return {intent.first, intent.end}
+        return np.array([intent.first, intent.end])
     frames = frame(evidence.data, np.array([len(evidence.data)]))
-    return {intent.first, *(frames.end + intent.first).tolist()}
+    return np.append(intent.first, frames.end + intent.first)
 
 
 def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:

@@ -3,6 +3,7 @@
     intents -> reach   the partitions in which their records can lie
     rows    -> Found   what lies there
     Found   -> divide  an intent's range into parts: arrived, missing, doubtful
+    missing -> split   what can be sent, and what readers would drop
 
 A record is known by its origin. Equal ones in one partition are repeats, which every reader of the
 logs drops; the first of them counts. Where records of a file overlap otherwise, in one partition or
@@ -13,8 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -261,6 +263,18 @@ def dropped(
     """
     for tp, first in rows:
         yield from first[first < tops.get(tp, 0)].tolist()
+
+
+def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
+    """A part in pieces, neighbours of which one would be dropped; and whether it would.
+
+    bounds: where the records of its intent begin and end; is_dropped: one less, of each record.
+    """
+    low, high = np.searchsorted(bounds, [part.first, part.end]).tolist()
+    changes = np.flatnonzero(np.diff(is_dropped[low:high])) + low + 1
+    for begin, end in pairwise([low, *changes.tolist(), high]):
+        piece = replace(part, first=int(bounds[begin]), end=int(bounds[end]))
+        yield piece, bool(is_dropped[begin])
 
 
 def _runs(records: Records, first: int, end: int) -> Iterator[tuple[int, int, bool]]:
