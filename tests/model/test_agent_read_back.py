@@ -28,7 +28,7 @@ from agent.delivery import recipe as recipes
 from agent.delivery.outbound import Departure, Refusal
 from agent.delivery.presses import Presses
 from agent.delivery.progress import Progress
-from agent.delivery.read_back import Bools, Int64s, Part, Rows, split
+from agent.delivery.read_back import Bools, Int64s, Marks, Part, Rows, split
 from agent.delivery.recipe import Recipe
 from agent.delivery.refused import Refused, Sought
 from agent.files.news import SetApart
@@ -453,9 +453,8 @@ def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> No
     add = Sought.add
 
     def forgetful(self: Sought, rows: Rows) -> None:
-        self._tops.clear()
         for at in range(len(rows.first)):
-            self._tops.clear()
+            self._marks = Marks()
             columns = (rows.agent, rows.file, rows.first, rows.length, rows.times)
             add(self, Rows(rows.tp, *(column[at : at + 1] for column in columns)))
 
