@@ -7,15 +7,17 @@
                          program of now, so that a record has the partition and bucket it would have
                          had, and a late copy of it is a repeat
     missing, bytes gone  lost: no broker has them
+    missing, and behind  lost: its partition holds later records of the file, and readers would take
+                         it for a repeat
     doubtful, or a hole  uncertain
 
 An intent of which only a part is sent is divided: in one transaction its row goes, and one for each
 part comes. Parts that are not sent keep their recipe, so that after a crash they are read back
 again. The times of a part are those of its intent: `read_ms` stays.
 
-A part is sent only if the program of now ends records where the part ends, and if no reader would
-drop its records: in a partition that holds later records of the file they would be repeats. The
-settings being the same, that takes a program which rejects other lines, or finds another key.
+A part is sent only if the program of now ends records where the part ends, and without the records
+that would lie behind later ones. The settings being the same, these are what a broker had refused,
+and what goes elsewhere by a program which rejects other lines, or finds another key.
 """
 
 from __future__ import annotations
@@ -35,15 +37,17 @@ from agent.delivery.progress import Progress
 from agent.delivery.read_back import (
     Fate,
     Found,
+    Int64s,
     Part,
     Records,
     divide,
     dropped,
     reach,
     reach_of_any,
+    split,
 )
 from agent.delivery.recipe import Recipe, at_present
-from agent.delivery.search import Logs, Search, hole_of
+from agent.delivery.search import Logs, Search
 from agent.files.handles import Handles, Moved
 from agent.files.news import SetApart
 from agent.files.reading import TURN_BYTES, Taken
@@ -106,11 +110,10 @@ class Inquiry:
         self._presses = presses
         self._progress = progress
         self._numbers = numbers
-        self._logs = logs
+        self._search = Search(logs, Found(agent, []))
         self._agent = agent
         self._past_at = past_at
         self._asked: list[_Asked] = []
-        self._search: Search[Found] | None = None
         self._searching: list[_Asked] = []  # not decided yet
         self._records: dict[int, tuple[int, Records]] = {}  # as of how many news
         self._again_at = 0.0
@@ -126,7 +129,7 @@ class Inquiry:
     @property
     def has_news(self) -> bool:
         """Whether the next turn goes on at once."""
-        return self._search is not None and not self._search.is_over and self._search.has_news
+        return self._search.has_news
 
     def has(self, file: int) -> bool:
         """Whether something of a file is not decided."""
@@ -144,15 +147,14 @@ class Inquiry:
 
     def turn(self, now: float) -> None:
         """Takes what the brokers have sent; never waits."""
-        if self._search is None and self._asked:
+        if not self._searching and self._asked:
             self._begin(now)
-        if self._search is not None:
-            self._search.turn(now, is_past=now >= self._past_at)
+        self._search.turn(now, is_past=now >= self._past_at)
 
     def take(self, now: float) -> list[Taken]:
         """What is sent of the intents that can be decided."""
         taken: list[Taken] = []
-        if self._search is None or now < self._again_at:
+        if not self._searching or now < self._again_at:
             return taken
         undecided: list[_Asked] = []
         unreadable: set[int] = set()
@@ -168,7 +170,7 @@ class Inquiry:
                 undecided.append(asked)
                 continue
             try:
-                taken += self._decide(asked, self._search)
+                taken += self._decide(asked)
             except OSError as error:
                 tracked = self._tracker.files[file]
                 self._tracker.cannot_read(tracked, error)
@@ -185,8 +187,8 @@ class Inquiry:
         if self._search.is_over:
             self._make_way(unreadable)
         if not self._searching:
-            self._search, self._records = None, {}
-            self._logs.end()
+            self._records = {}
+            self._search.end()
         return taken
 
     def write(self, changes: Changes) -> None:
@@ -201,14 +203,11 @@ class Inquiry:
         if self.is_over:
             return None
         size = sum(each.intent.length for each in (*self._searching, *self._asked))
-        said: dict[str, object] = {"bytes": size}
-        if self._search is not None and not self._search.is_over:
-            said |= self._search.status(self._past_at, now)
-        return said
+        return {"bytes": size, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
         """The partitions that do not come, and for how long."""
-        return {} if self._search is None else self._search.silent_s(now)
+        return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
         """Where only files are left that cannot be read, others come first; then they are asked
@@ -229,9 +228,9 @@ class Inquiry:
             count += 1
         self._searching, self._asked = self._asked[:count], self._asked[count:]
         places = {tp for asked in self._searching for tp in asked.reach}
-        floors = {tp: self._progress.floors.get(tp, 0) for tp in sorted(places)}
+        floors = self._progress.floors_of(places)
         wanted = [asked.intent for asked in self._searching if asked.reach]
-        self._search = Search(self._logs, Found(self._agent, wanted), floors, now)
+        self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
         """How its file is sent now; None if that is not the topic that it was announced for.
@@ -248,21 +247,22 @@ class Inquiry:
 
     # --- deciding -------------------------------------------------------------------------------
 
-    def _decide(self, asked: _Asked, search: Search[Found]) -> list[Taken]:
+    def _decide(self, asked: _Asked) -> list[Taken]:
         """Launches every part of an intent; gives those that are sent. May raise OSError."""
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
         evidence = self._evidence(tracked, intent)
-        news = search.found.news[intent.file]
+        found = self._search.found
+        news = found.news[intent.file]
         if intent.file not in self._records or self._records[intent.file][0] != news:
-            self._records[intent.file] = news, search.found.records(intent.file)
+            self._records[intent.file] = news, found.records(intent.file)
         parts = divide(intent, self._records[intent.file][1])
         if len(parts) > 1 and intent.length > READ_BYTES:  # one line, found in pieces
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
             tracked.verified = False  # it is looked at again before it is read
             self._tracker.doubts[tracked.birth.topic] += 1
-        verdicts = list(self._verdicts(asked, parts, tracked, evidence, search))
+        verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []
         for verdict in verdicts:
             one = self._launch(asked, verdict, tracked, evidence, is_whole=len(verdicts) == 1)
@@ -290,58 +290,60 @@ class Inquiry:
         parts: list[Part],
         tracked: TrackedFile,
         evidence: Evidence | None,
-        search: Search[Found],
-    ) -> Iterator[_Verdict]:
-        """What to do with each part, in their order."""
+    ) -> list[_Verdict]:
+        """What to do with each part, or with pieces of it, in their order."""
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]
-        hole = hole_of(search.holes, asked.reach)
-        sending: dict[Part, Reading | str] = {}
-        if missing and asked.recipe is not None and hole is None and evidence is not None:
-            sending = self._sending(asked, missing, tracked, evidence, search)
-        for part in parts:
-            plan = sending.get(part, "")
-            if part.fate is Fate.ARRIVED:
-                yield _Verdict(part)
-            elif part.fate is Fate.DOUBTFUL:
-                reason = f"{why}, and the brokers hold it in more than one way"
-                yield _Verdict(part, certainty=unsure, reason=reason)
-            elif asked.recipe is None:
-                yield _Verdict(part, certainty=unsure, reason=why)
-            elif hole is not None:
-                yield _Verdict(part, certainty=unsure, reason=f"{why}, and {hole}")
-            elif isinstance(plan, Reading):
-                yield _Verdict(part, sending=plan)
+        certainty, finding = self._search.verdict(asked.reach)
+        if asked.recipe is None:
+            certainty, finding = unsure, ""
+        plans: list[tuple[Part, Reading | str]] = [(part, "") for part in missing]
+        if missing and certainty is Certainty.LOST and evidence is not None:
+            plans = self._plans(asked, missing, tracked, evidence)
+        verdicts = [_Verdict(part) for part in parts if part.fate is Fate.ARRIVED]
+        doubtful = f"{why}, and the brokers hold it in more than one way"
+        verdicts += [
+            _Verdict(part, certainty=unsure, reason=doubtful)
+            for part in parts
+            if part.fate is Fate.DOUBTFUL
+        ]
+        for piece, plan in plans:
+            if isinstance(plan, Reading):
+                verdicts.append(_Verdict(piece, sending=plan))
             else:
-                reason = f"{why}, and the brokers do not have it{plan}"
-                yield _Verdict(part, certainty=Certainty.LOST, reason=reason)
+                reason = f"{why}{finding}{plan}"
+                verdicts.append(_Verdict(piece, certainty=certainty, reason=reason))
+        return sorted(verdicts, key=lambda verdict: verdict.part.first)
 
-    def _sending(
+    def _plans(
         self,
         asked: _Asked,
         missing: list[Part],
         tracked: TrackedFile,
         evidence: Evidence,
-        search: Search[Found],
-    ) -> dict[Part, Reading | str]:
-        """How each missing part is sent, or why it cannot be."""
+    ) -> list[tuple[Part, Reading | str]]:
+        """The pieces of missing parts, and how each is sent, or why it cannot be."""
         recipe = self._sendable(asked, tracked)
         if recipe is None:
-            return dict.fromkeys(missing, "; the settings do not say any more how to send it")
-        found: dict[Part, Reading | str] = {}
-        ends = _record_ends(asked.intent, evidence)
+            return [(p, "; the settings do not say any more how to send it") for p in missing]
+        bounds = _record_bounds(asked.intent, evidence)
+        ends = set(bounds.tolist())
+        plans: list[tuple[Part, Reading | str]] = []
+        readings: dict[Part, Reading] = {}
         for part in missing:
             if {part.first, part.end} <= ends:
-                found[part] = self._reading(asked.intent, part, tracked, evidence, recipe)
+                readings[part] = self._reading(asked.intent, part, tracked, evidence, recipe)
             else:
-                found[part] = "; lines end elsewhere for this version of the program"
-        readings = [each for each in found.values() if isinstance(each, Reading)]
-        refused = np.sort(list(self._dropped(recipe, readings, search)))
-        for part in missing:
-            begin, end = np.searchsorted(refused, [part.first, part.end])
-            if begin < end:
-                found[part] = "; it cannot be sent behind what they have of the file"
-        return found
+                plans.append((part, "; lines end elsewhere for this version of the program"))
+        behind = list(self._dropped(recipe, list(readings.values())))
+        is_dropped = np.isin(bounds[:-1], behind)
+        for piece, would_be in (p for part in readings for p in split(part, bounds, is_dropped)):
+            if would_be:
+                plans.append((piece, "; it cannot be sent behind what they have of the file"))
+            else:
+                reading = self._reading(asked.intent, piece, tracked, evidence, recipe)
+                plans.append((piece, reading))
+        return plans
 
     def _sendable(self, asked: _Asked, tracked: TrackedFile) -> Recipe | None:
         """The same settings with the program of now, or those of now."""
@@ -362,15 +364,13 @@ class Inquiry:
             intent = replace(intent, sequence=self._numbers.next(), recipe=fingerprint)
         return Reading(intent, data, tracked.birth.host, tracked.birth.path)
 
-    def _dropped(
-        self, recipe: Recipe, readings: list[Reading], search: Search[Found]
-    ) -> Iterator[int]:
+    def _dropped(self, recipe: Recipe, readings: list[Reading]) -> Iterator[int]:
         """First bytes of records that readers of the logs would take for repeats."""
         if not readings:
             return
         places = {tp for reading in readings for tp in reach(recipe, reading.intent)}
         file = readings[0].intent.file
-        tops = {tp: search.found.top(file, tp) for tp in places}
+        tops = {tp: self._search.found.marks.top(file, tp) for tp in places}
         if max(tops.values()) > readings[0].intent.first:
             yield from dropped(self._presses.places(recipe, readings), tops)
 
@@ -431,12 +431,12 @@ class Inquiry:
         return intent
 
 
-def _record_ends(intent: Intent, evidence: Evidence) -> set[int]:
-    """Where records may begin and end for the program of now."""
+def _record_bounds(intent: Intent, evidence: Evidence) -> Int64s:
+    """Where records begin and end for the program of now."""
     if intent.length > READ_BYTES:
-        return {intent.first, intent.end}
+        return np.array([intent.first, intent.end])
     frames = frame(evidence.data, np.array([len(evidence.data)]))
-    return {intent.first, *(frames.end + intent.first).tolist()}
+    return np.append(intent.first, frames.end + intent.first)
 
 
 def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:

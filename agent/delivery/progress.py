@@ -69,6 +69,10 @@ class Progress:
         """Whether a process before this one may have sent records of an intent."""
         return intent in self._before
 
+    def floors_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where reading back begins in some partitions."""
+        return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
+
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
         """Moves every file's position over what is done."""
         passed = Passed()

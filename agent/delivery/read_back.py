@@ -3,6 +3,7 @@
     intents -> reach   the partitions in which their records can lie
     rows    -> Found   what lies there
     Found   -> divide  an intent's range into parts: arrived, missing, doubtful
+    missing -> split   what can be sent, and what readers would drop
 
 A record is known by its origin. Equal ones in one partition are repeats, which every reader of the
 logs drops; the first of them counts. Where records of a file overlap otherwise, in one partition or
@@ -13,8 +14,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +120,31 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}
 
 
+class Marks:
+    """Up to where readers of partitions have a file's records: what ends below, they drop.
+
+    Where not all is there that they had, what comes may be the repeat of what they kept.
+    """
+
+    def __init__(self) -> None:
+        self._tops: dict[tuple[int, TopicPartition], int] = {}
+        self._gaps: set[TopicPartition] = set()
+
+    def gap(self, tp: TopicPartition) -> None:
+        """From here on nobody knows what was there before."""
+        self._gaps.add(tp)
+
+    def top(self, file: int, tp: TopicPartition) -> int:
+        """The mark of a file in a partition; 0: it has none."""
+        return self._tops.get((file, tp), 0)
+
+    def move(self, file: int, tp: TopicPartition, end: Int64s) -> Int64s:
+        """Moves it over records with these ends; the mark before each, 0 behind a gap."""
+        tops = np.maximum.accumulate(np.concatenate(([self.top(file, tp)], end)))
+        self._tops[file, tp] = int(tops[-1])
+        return np.zeros_like(end) if tp in self._gaps else tops[:-1]
+
+
 class Found:
     """Owns what was found so far of the wanted bytes; as much memory as they have records."""
 
@@ -133,8 +160,7 @@ class Found:
             self._wanted[intent.file] = min(first, intent.first), max(end, intent.end)
         self._files = np.array(sorted(self._wanted), np.int64)
         self._rows: dict[int, dict[TopicPartition, list[Columns]]] = {}
-        self._tops: dict[tuple[int, TopicPartition], int] = {}
-        self._gaps: set[TopicPartition] = set()
+        self.marks = Marks()
         self.bytes = 0
         self.news: Counter[int] = Counter()
         """How often something was found of each file."""
@@ -152,19 +178,14 @@ class Found:
 
     def gap(self, tp: TopicPartition) -> None:
         """Not all that readers had of a partition is there any more."""
-        self._gaps.add(tp)
+        self.marks.gap(tp)
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
-        top = self._tops.get((file, tp), begin)
-        tops = np.maximum.accumulate(np.concatenate(([top], end)))
-        self._tops[file, tp] = int(tops[-1])
-        wanted = (end > begin) & (first < limit)
-        new = wanted & (end > tops[:-1])
-        self.bytes += int((end - first)[new].sum())
         # Readers drop what ends below the others, were it the first copy that came late; where they
         # may have had one that expired, equal ones are found out, and dropped, when there are many.
-        wanted = wanted if tp in self._gaps else new
+        wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
+        self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():
             return
         rows = self._rows.setdefault(file, {}).setdefault(tp, [])
@@ -183,10 +204,6 @@ class Found:
             for intent in self._intents
             for part in divide(intent, records[intent.file])
         )
-
-    def top(self, file: int, tp: TopicPartition) -> int:
-        """Up to where readers of a partition take a file's records for repeats; 0: nowhere."""
-        return self._tops.get((file, tp), 0)
 
     def records(self, file: int) -> Records:
         """What was found of a file."""
@@ -257,10 +274,22 @@ def dropped(
 ) -> Iterator[int]:
     """The first bytes of new records that readers would take for repeats, or for straddles.
 
-    rows: partition and first bytes of what would be sent; tops: see `Found.top`.
+    rows: partition and first bytes of what would be sent; tops: see `Marks.top`.
     """
     for tp, first in rows:
         yield from first[first < tops.get(tp, 0)].tolist()
+
+
+def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
+    """A part in pieces, neighbours of which one would be dropped; and whether it would.
+
+    bounds: where the records of its intent begin and end; is_dropped: one less, of each record.
+    """
+    low, high = np.searchsorted(bounds, [part.first, part.end]).tolist()
+    changes = np.flatnonzero(np.diff(is_dropped[low:high])) + low + 1
+    for begin, end in pairwise([low, *changes.tolist(), high]):
+        piece = replace(part, first=int(bounds[begin]), end=int(bounds[end]))
+        yield piece, bool(is_dropped[begin])
 
 
 def _runs(records: Records, first: int, end: int) -> Iterator[tuple[int, int, bool]]:

@@ -27,8 +27,8 @@ from agent.delivery.intents import Intent
 from agent.delivery.outbound import Refusal
 from agent.delivery.presses import Presses
 from agent.delivery.progress import Progress
-from agent.delivery.read_back import Rows
-from agent.delivery.search import Logs, Search, hole_of
+from agent.delivery.read_back import Marks, Rows
+from agent.delivery.search import Logs, Search
 from agent.files.news import SetApart
 from agent.files.tracking import Tracker
 from agent.state.changes import Changes
@@ -45,8 +45,7 @@ class Sought:
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
         self._agent = agent
         self._missing: dict[tuple[TopicPartition, int], set[tuple[int, int]]] = defaultdict(set)
-        self._tops: dict[tuple[TopicPartition, int], int] = {}
-        self._gaps: set[TopicPartition] = set()
+        self._marks = Marks()
         for each in refusals:
             self._missing[each.tp, each.file].add((each.first, each.end))
 
@@ -58,15 +57,13 @@ class Sought:
             mine = (rows.agent == self._agent) & (rows.file == file)
             first = rows.first[mine]
             end = first + rows.length[mine]
-            tops = np.maximum.accumulate(np.concatenate(([self._tops.get((tp, file), 0)], end)))
-            self._tops[tp, file] = int(tops[-1])
-            kept = (first >= tops[:-1]) | (tp in self._gaps)
+            kept = first >= self._marks.move(file, tp, end)
             kept &= np.isin(first, [first for first, _ in missing])
             missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
 
     def gap(self, tp: TopicPartition) -> None:
-        """Not all that readers had is there: what comes behind later lines may be a repeat."""
-        self._gaps.add(tp)
+        """Not all that readers had is there."""
+        self._marks.gap(tp)
 
     def has(self, refusal: Refusal) -> bool:
         """Whether one was found."""
@@ -93,12 +90,11 @@ class Refused:
         self._tracker = tracker
         self._presses = presses
         self._progress = progress
-        self._logs = logs
+        self._search = Search(logs, Sought(agent, []))
         self._agent = agent
         self._wait_s = wait_s
         self._asked: list[Refusal] = []
         self._searching: list[Refusal] = []  # not decided yet
-        self._search: Search[Sought] | None = None
         self._asked_at = self._past_at = 0.0
         self._unmarked: dict[int, Intent] = {}
         self._marking: dict[int, Intent] = {}
@@ -112,7 +108,7 @@ class Refused:
     @property
     def has_news(self) -> bool:
         """Whether the next turn goes on at once."""
-        return self._search is not None and not self._search.is_over and self._search.has_news
+        return self._search.has_news
 
     @property
     def is_full(self) -> bool:
@@ -146,16 +142,14 @@ class Refused:
 
     def turn(self, now: float) -> None:
         """Takes what the brokers have sent, and decides what can be; never waits."""
-        if self._search is None and self._asked:
+        if not self._searching and self._asked:
             self._begin(now)
-        if self._search is None:
+        if not self._searching:
             return
         self._search.turn(now, is_past=now >= self._past_at)
-        search = self._search
-        self._searching = [each for each in self._searching if not self._decide(each, search)]
+        self._searching = [each for each in self._searching if not self._decide(each)]
         if not self._searching:
-            self._search = None
-            self._logs.end()
+            self._search.end()
 
     def passed(self, intents: Iterable[int]) -> list[SetApart]:
         """What is declared now that the checkpoint passes these intents."""
@@ -165,34 +159,27 @@ class Refused:
         """What is waited for, in words for people; None if nothing is."""
         if self.is_over:
             return None
-        said: dict[str, object] = {"records": len(self._searching) + len(self._asked)}
-        if self._search is not None and not self._search.is_over:
-            said |= self._search.status(self._past_at, now)
-        return said
+        count = len(self._searching) + len(self._asked)
+        return {"records": count, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> Mapping[TopicPartition, float]:
         """The partitions that do not come, and for how long."""
-        return {} if self._search is None else self._search.silent_s(now)
+        return self._search.silent_s(now)
 
     def _begin(self, now: float) -> None:
         self._searching, self._asked = self._asked, []
         self._past_at = self._asked_at + self._wait_s
-        places = sorted({each.tp for each in self._searching})
-        floors = {tp: self._progress.floors.get(tp, 0) for tp in places}
-        self._search = Search(self._logs, Sought(self._agent, self._searching), floors, now)
+        floors = self._progress.floors_of({each.tp for each in self._searching})
+        self._search.begin(Sought(self._agent, self._searching), floors, now)
 
-    def _decide(self, refusal: Refusal, search: Search[Sought]) -> bool:
+    def _decide(self, refusal: Refusal) -> bool:
         """Whether it is known what became of one."""
-        if search.found.has(refusal):
+        if self._search.found.has(refusal):
             refusal.land()
             return True
-        if not search.knows((refusal.tp,)):
+        if not self._search.knows((refusal.tp,)):
             return False
-        hole = hole_of(search.holes, (refusal.tp,))
-        if hole is not None:
-            self._set_apart(refusal, Certainty.UNCERTAIN, f", and {hole}")
-        else:
-            self._set_apart(refusal, Certainty.LOST, ", and the brokers do not have it")
+        self._set_apart(refusal, *self._search.verdict((refusal.tp,)))
         return True
 
     def _set_apart(self, refusal: Refusal, certainty: Certainty, more: str) -> None:

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from agent.delivery.read_back import Rows
+from audit.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 
@@ -84,20 +85,41 @@ W = TypeVar("W", bound=Wanted)
 
 
 class Search(Generic[W]):
-    """Owns what is known of something wanted, from the first record read to the last decision."""
+    """Owns what is known of something wanted, from the first record read to the last decision.
 
-    def __init__(
-        self, logs: Logs, wanted: W, floors: Mapping[TopicPartition, int], now: float
-    ) -> None:
-        self.found = wanted
-        self.holes: dict[TopicPartition, str] = {}
-        self.is_over = False
-        self.has_news = True
-        self.heard_at = now
+    It is used again: over until it begins, and from its end on.
+    """
+
+    def __init__(self, logs: Logs, nothing: W) -> None:
+        self.found = self._nothing = nothing
+        self.is_over = True
+        self._holes: dict[TopicPartition, str] = {}
+        self._has_news = False
+        self._heard_at = 0.0
         self._logs = logs
-        self._open = set(floors)
+        self._open: set[TopicPartition] = set()
         self._asked_anew = False
-        logs.begin(floors)
+
+    def begin(self, wanted: W, floors: Mapping[TopicPartition, int], now: float) -> None:
+        """Forgets everything, and reads from these floors on."""
+        self.found = wanted
+        self.is_over = self._asked_anew = False
+        self._holes = {}
+        self._has_news = True
+        self._heard_at = now
+        self._open = set(floors)
+        self._logs.begin(floors)
+
+    def end(self) -> None:
+        """Everything is decided."""
+        self.found = self._nothing
+        self.is_over = True
+        self._logs.end()
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the next turn goes on at once."""
+        return self._has_news and not self.is_over
 
     @property
     def waits_for(self) -> list[TopicPartition]:
@@ -109,31 +131,40 @@ class Search(Generic[W]):
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
 
+    def verdict(self, reach: Iterable[TopicPartition]) -> tuple[Certainty, str]:
+        """What is said of bytes that were not found where they can lie."""
+        hole = next((self._holes[tp] for tp in sorted(reach) if tp in self._holes), None)
+        if hole is not None:
+            return Certainty.UNCERTAIN, f", and {hole}"
+        return Certainty.LOST, ", and the brokers do not have it"
+
     def status(self, past_at: float, now: float) -> dict[str, object]:
         """What is waited for, in words for people. past_at: nothing new can arrive from then on."""
+        if self.is_over:
+            return {}
         waits_for = [str(tp) for tp in self.waits_for]
         return {"partitions": waits_for, "late_batches_for_s": max(round(past_at - now), 0)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
         """The partitions that do not come, and for how long."""
-        return {} if self.is_over else dict.fromkeys(self.waits_for, now - self.heard_at)
+        return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
         """Takes what has come. is_past: nothing new of before the start can arrive any more."""
         if self.is_over:
             return
         news = self._logs.poll()
-        self.has_news = bool(news)
+        self._has_news = bool(news)
         for each in news:
             if isinstance(each, Rows):
                 self.found.add(each)
             else:
-                self.holes.setdefault(each.tp, each.reason)
+                self._holes.setdefault(each.tp, each.reason)
                 self.found.gap(each.tp)
                 if each.is_over:
                     self._open.discard(each.tp)
         if news or self._open <= self._logs.read_up():
-            self.heard_at = now
+            self._heard_at = now
         if self.found.has_all() or (is_past and self._is_read_up()):
             self.is_over = True
             self._logs.end()
@@ -144,8 +175,3 @@ class Search(Generic[W]):
             self._logs.ask_anew()
             return not self._open
         return self._open <= self._logs.read_up()
-
-
-def hole_of(holes: Mapping[TopicPartition, str], reach: Iterable[TopicPartition]) -> str | None:
-    """Why it is not known what some partitions had; None if it is."""
-    return next((holes[tp] for tp in sorted(reach) if tp in holes), None)

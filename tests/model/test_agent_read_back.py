@@ -16,17 +16,19 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from agent import identity
+from agent.delivery import inquiry
 from agent.delivery import recipe as recipes
 from agent.delivery.outbound import Departure, Refusal
 from agent.delivery.presses import Presses
 from agent.delivery.progress import Progress
-from agent.delivery.read_back import Rows
+from agent.delivery.read_back import Bools, Int64s, Marks, Part, Rows, split
 from agent.delivery.recipe import Recipe
 from agent.delivery.refused import Refused, Sought
 from agent.files.news import SetApart
@@ -43,7 +45,6 @@ pytestmark = pytest.mark.model
 WAIT_MS = 1_000
 PARTS = 5
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)")
-BEHIND = "it cannot be sent behind what they have of the file"
 SUCCESSOR = "may have been delivered as those of file"
 
 
@@ -255,12 +256,13 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """Nothing is lost but what a broker refused at some time, and what lay beside it when the
-        agent was killed: then a range is sent whole, or not at all."""
+        """No record is lost but those that a broker refused at some time."""
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
-            if BEHIND not in loss.reason:
-                assert loss.first % PARTS in self.refused, loss
+            assert loss.end is not None
+            lines = self.content[loss.file][loss.first : loss.end].splitlines(keepends=True)
+            begins = accumulate(map(len, lines[:-1]), initial=loss.first)
+            assert {begin % PARTS for begin in begins} <= self.refused, loss
 
     def cells_of_successors(self) -> set[str]:
         """Declared to be possibly delivered twice, by the file id that follows a doubtful one."""
@@ -388,7 +390,7 @@ def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What arrives behind the reading would be declared lost."""
-    assert fails(monkeypatch, range(6205, 6220), {"refuse", "impatient", "steady"})
+    assert fails(monkeypatch, range(6400, 6415), {"refuse", "impatient", "steady"})
 
 
 def test_the_model_sees_floors_that_follow_what_was_sent_again(
@@ -409,6 +411,20 @@ def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     """After a crash, where nobody had marked their intents."""
     monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
     assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
+
+
+def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A missing range of which readers would drop a record is lost as a whole."""
+
+    def whole(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
+        yield part, any(would_be for _, would_be in split(part, bounds, is_dropped))
+
+    monkeypatch.setattr(inquiry, "split", whole)
+    schedule = run(monkeypatch, 20_282, "key", {"growth", "refuse"})
+    with pytest.raises(AssertionError, match="cannot be sent behind"):
+        schedule.check_refused()
 
 
 def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
@@ -437,9 +453,8 @@ def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> No
     add = Sought.add
 
     def forgetful(self: Sought, rows: Rows) -> None:
-        self._tops.clear()
         for at in range(len(rows.first)):
-            self._tops.clear()
+            self._marks = Marks()
             columns = (rows.agent, rows.file, rows.first, rows.length, rows.times)
             add(self, Rows(rows.tp, *(column[at : at + 1] for column in columns)))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from agent.delivery import inquiry
@@ -278,7 +279,8 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     """A part is sent only where both versions end records at its ends."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
-    monkeypatch.setattr(inquiry, "_record_ends", lambda intent, _: {intent.first, intent.end})
+    bounds = lambda intent, _: np.array([intent.first, intent.end])  # noqa: E731
+    monkeypatch.setattr(inquiry, "_record_bounds", bounds)
     picky.start()
     picky.settle()
     (loss,) = picky.losses()

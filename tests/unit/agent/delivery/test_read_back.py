@@ -7,7 +7,7 @@ import pytest
 
 from agent.delivery import read_back
 from agent.delivery.intents import Intent
-from agent.delivery.read_back import Fate, Found, Rows, divide, outcome_of, reach
+from agent.delivery.read_back import Fate, Found, Part, Rows, divide, outcome_of, reach, split
 from skidway.kafka.types import TopicPartition
 from support.agent_press import AGENT, DATA, REJECTED, press, reading, recipe, records, regex
 
@@ -78,6 +78,21 @@ def test_records_that_overlap_are_doubtful() -> None:
     assert parts(rows(P, (120, 140), (130, 160))) == doubtful
     assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful
     assert parts(rows(P, (180, 220)))[1] == (180, 200, Fate.DOUBTFUL)
+
+
+def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
+    """Neighbours join; records of other parts, and what would be dropped of them, are no matter."""
+    part = Part(110, 160, Fate.MISSING)
+    bounds = np.array([100, 110, 120, 130, 150, 160, 200])
+
+    def pieces(*dropped: int) -> list[tuple[int, int, bool]]:
+        found = split(part, bounds, np.isin(bounds[:-1], dropped))
+        return [(piece.first, piece.end, would_be) for piece, would_be in found]
+
+    assert pieces() == pieces(100, 160) == [(110, 160, False)]
+    assert pieces(120, 130) == [(110, 120, False), (120, 150, True), (150, 160, False)]
+    assert pieces(110, 150) == [(110, 120, True), (120, 150, False), (150, 160, True)]
+    assert pieces(*bounds.tolist()) == [(110, 160, True)]
 
 
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])

@@ -8,10 +8,11 @@ import pytest
 from agent.delivery import refused
 from agent.delivery.read_back import Rows
 from agent.delivery.refused import Sought
+from agent.settings import ParserSettings
 from agent.state.database import State, StateFull
 from audit.messages import Certainty, Seal
 from skidway.kafka.types import TopicPartition
-from support.agent_press import AGENT
+from support.agent_press import AGENT, rejected_rows
 from support.agent_world import Record, World, raw, settings
 
 A = "/log/a.log"
@@ -185,6 +186,26 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
     assert world.values() == ["one", "three"]
     assert apart(world) == [(4, 8, Certainty.LOST)]
     assert world.only()["acknowledged"] == 10
+
+
+def test_after_a_crash_its_neighbours_are_sent() -> None:
+    """Of the same intent, to another topic, which had none of it: only the refused line is lost."""
+    picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
+    world = World(settings(raw(parser=picky)))
+    world.files.append(A, b"x1\na1\nx2\na2\n")
+    world.start()
+    world.hold()
+    world.brokers.refuses = lambda record: record.first == 3
+    for _ in range(8):
+        world.turn(world.producer.arrive(FIRST) if world.producer.sent[FIRST] else [])
+    assert world.values() == ["a2"]
+    world.kill()
+    world.start()
+    world.settle(10)
+    assert (world.values(), apart(world)) == (["a2"], [(3, 6, Certainty.LOST)])
+    assert [row["line"] for row in rejected_rows(world.brokers)] == [b"x1", b"x2"]
+    ledger = world.only()
+    assert (ledger["acknowledged"], ledger["rejected"], ledger["lost"]) == (3, 6, 3)
 
 
 def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
