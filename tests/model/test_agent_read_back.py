@@ -162,6 +162,7 @@ class Upgrades(Schedule):
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
         super().start()
+        self.remember()  # what was not promised before a power loss may be other bytes now
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
