@@ -167,7 +167,17 @@ def _verdicts(
         since = parse_since(args.since, clock.time_ms())
     ledger = asking.ledger_of(args, settings, clock)
     try:
-        evidence = ledger.evidence((since, FOREVER[1]), args.topic)
+        evidence = ledger.evidence((since, FOREVER[1]), _topics_named(args.topic))
     finally:
         ledger.close()
-    return verdicts(evidence, policy, clock.time_ms())
+    found = verdicts(evidence, policy, clock.time_ms())
+    if args.topic is None:
+        return found
+    return [x for x in found if {x.source.topic, report.topic_name(x.source)} & set(args.topic)]
+
+
+def _topics_named(names: list[str] | None) -> list[str] | None:
+    """Topics that are meant, also by the names that the report prints: with their cluster's."""
+    if names is None:
+        return None
+    return sorted({each for name in names for each in (name, name.partition(".")[2]) if each})

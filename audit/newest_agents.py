@@ -26,7 +26,7 @@ def newest_agents(
         agent
         for agent in others
         if _began(evidence, agent) > _began(evidence, last)
-        and present_ms - _heard(evidence, agent) < silence_ms
+        and present_ms - heard(evidence, agent) < silence_ms
     ]
     return [last, *later]
 
@@ -35,6 +35,6 @@ def _began(evidence: Evidence, agent: int) -> int:
     return evidence.began.get(agent, 0)
 
 
-def _heard(evidence: Evidence, agent: int) -> int:
-    """By an announcement alone, too."""
+def heard(evidence: Evidence, agent: int) -> int:
+    """When an agent was heard last (ms), by an announcement alone, too."""
     return max(evidence.last_heard(agent), _began(evidence, agent))

@@ -76,13 +76,10 @@ def of_unread(unread: Mapping[str, int]) -> str:
 def of_loss(note: LossNote) -> str:
     """A declared loss."""
     loss = note.loss
-    extent = (
-        f"bytes {loss.first} to {loss.end}"
-        if loss.end is not None
-        else (f"an unseen end behind byte {loss.first}")
-    )
-    fate = "are lost" if loss.certainty is Certainty.LOST else "may not have arrived"
-    return f"{extent} of file {loss.file} {fate}: {loss.reason}"
+    fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
+    if loss.end is None:
+        return f"what follows byte {loss.first} of file {loss.file} is {fate}: {loss.reason}"
+    return f"bytes {loss.first} to {loss.end} of file {loss.file} are {fate}: {loss.reason}"
 
 
 def of_time(time_ms: int) -> str:

@@ -98,7 +98,7 @@ class TopicJudgement:
         by_agent = self._topic.tallies.get(bucket, {})
         agents = [
             self._agent(agent, bucket, by_agent.get(agent, {}))
-            for agent in sorted(self._expectation.agents | set(by_agent))
+            for agent in sorted(self._expectation.agents | set(by_agent) | self._replaced(start))
         ]
         findings = [*self._unread_findings(), *self._unheard_findings(bucket)]
         statuses = [x.status for x in agents] + [x.status for x in findings]
@@ -111,6 +111,11 @@ class TopicJudgement:
             due=self._now_ms >= self._due(bucket),
             agents=tuple(agents),
         )
+
+    def _replaced(self, start: int) -> set[int]:
+        """Agents that a newer one replaced: what they had unread may be of this bucket."""
+        replaced = self._expectation.replaced
+        return {agent for agent, until_ms in replaced.items() if start <= until_ms}
 
     # One agent's part of a bucket.
 
@@ -268,6 +273,8 @@ class TopicJudgement:
         begin, end = note.loss.from_bucket, note.loss.to_bucket
         if begin is None and prior is not None:
             begin = prior.sealed_until
+        if begin is not None and note.loss.end is None:
+            begin = min(begin, note.time_ms)  # the clock may have been set back since that seal
         if begin is not None:
             said = self._evidence.bounds.get(note.loss.agent, NOTHING_SAID)
             begin -= max(self._policy.lateness_ms, said.lateness_ms)

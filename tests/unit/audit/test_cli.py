@@ -68,6 +68,8 @@ def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:
     _store(tmp_path)
     base = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]
     assert main([*base, "--topic", "logs"]) == 0
+    assert main([*base, "--topic", "dc1.logs"]) == 0  # as the report prints it
+    assert main([*base, "--topic", "dc2.logs"]) == 1
     assert main([*base, "--topic", "other"]) == 1
     assert main([*base, "--since", "1970-01-01T00:00:00Z"]) == 0
     assert main([*base, "--since", "24h"]) == 1

@@ -218,14 +218,14 @@ CASES = [
         add=[delta(AGENT, 3, losses=(LOSS,)), seal(AGENT, 4, DUE, 3)],
     ),
     Case(
-        "uncertain bytes in the bucket", Status.UNKNOWN, "may not have arrived",
+        "uncertain bytes in the bucket", Status.UNKNOWN, "are uncertain",
         add=[
             delta(AGENT, 3, losses=(replace(LOSS, certainty=Certainty.UNCERTAIN),)),
             seal(AGENT, 4, DUE, 3),
         ],
     ),
     Case(
-        "an open-ended loss since the last seal", Status.LOST, "an unseen end behind byte 100",
+        "an open-ended loss since the last seal", Status.LOST, "what follows byte 100",
         drop=(4,),
         add=[
             seal(AGENT, 2, END, 1),
@@ -378,6 +378,35 @@ def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_a
     assert verdict(on, policy, silent).status is Status.COMPLETE
 
 
+@pytest.mark.parametrize(
+    ("sealed", "is_final", "expected"),
+    [
+        (START - SIZE, False, Status.UNKNOWN),
+        (START - SIZE, True, Status.COMPLETE),
+        (DUE, False, Status.COMPLETE),
+    ],
+)
+def test_what_a_replaced_agent_had_unread_nobody_knows(
+    sealed: int, is_final: bool, expected: Status
+) -> None:
+    """Its state was lost between its last seal and the new agent's first message: of that time no
+    bucket is complete, also where the new one counted all of it, unless it said its last word."""
+    old = replace(SECOND, host="web1")
+    topics = (SealedTopic(LOGS, sealed, 0, final=is_final),)
+    messages = [Seal(old, 1, START - SIZE, topics), *good()]
+    policy = replace(POLICY, roster=roster("web1"))
+    assert verdict(messages, policy, NOW + POLICY.silence_ms).status is expected
+
+
+def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
+    """The new agent began before the bucket did: all of it was written for that one to read."""
+    old = replace(SECOND, host="web1")
+    first = Announcement(START - 1, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
+    messages = [seal(old, 1, START - SIZE, 0), first, *good()]
+    policy = replace(POLICY, roster=roster("web1"))
+    assert verdict(messages, policy, NOW + POLICY.silence_ms).status is Status.COMPLETE
+
+
 def test_the_roster_decides_who_is_expected() -> None:
     """A host that is not in it is not waited for; one that is must have sealed."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
@@ -491,6 +520,15 @@ def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
     elsewhere = replace(LOSS, from_bucket=there, to_bucket=there)
     messages = [*good(), delta(AGENT, 3, losses=(elsewhere,)), seal(AGENT, 4, DUE, 3)]
     assert verdict(messages).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
+def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
+    """The clock was an hour ahead at the last seal, and was set right: what was lost is of now."""
+    loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=begin)
+    ahead = Seal(AGENT, 3, START + 60 * SIZE, (SealedTopic(LOGS, START + 60 * SIZE, 1),))
+    messages = [*good(), ahead, Delta(AGENT, 4, END, losses=(loss,)), seal(AGENT, 5, DUE, 4)]
+    assert verdict(messages).status is Status.LOST
 
 
 @pytest.mark.parametrize("begin", [None, DUE + 1], ids=["not known", "the last seal's"])
