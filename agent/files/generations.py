@@ -26,10 +26,10 @@ _WORD: Final = (
     r"|am|pm|utc|gmt|z"
 )
 _PART: Final = rf"(?:[-_.+:,@#~ ()]|\d|t(?=\d)|w(?=\d)|h(?=\d)|(?<![a-z])(?:{_WORD})(?![a-z]))"
-_PARTS: Final = re.compile(rf"{_PART}+$", re.IGNORECASE)
+_PARTS: Final = re.compile(rf"{_PART}+\Z", re.IGNORECASE)
 _SAYS: Final = re.compile(rf"\d|~|(?:{_WORD})", re.IGNORECASE)
-_ENDING: Final = re.compile(r"\.[A-Za-z]\w*$")
-_COMPRESSED: Final = re.compile(r"(?P<name>.+)\.(?:gz|bz2|xz|zst|lz4|lzma|Z|zip)")
+_ENDING: Final = re.compile(r"\.[A-Za-z]\w*\Z")
+_COMPRESSED: Final = re.compile(r"(?P<name>.+)\.(?:gz|bz2|xz|zst|lz4|lzma|Z|zip)", re.DOTALL)
 _BREAKS: Final = frozenset("-_.+:,@#~ (")
 
 _CACHED: Final = 1 << 14

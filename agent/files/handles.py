@@ -5,9 +5,13 @@ from __future__ import annotations
 import errno
 import os
 from collections import OrderedDict
+from itertools import islice
 
 from agent.files.host import Handle, Host, Status
 from agent.files.tracked import TrackedFile
+
+OLDEST = 1_000
+"""Of so many files one is closed that can be opened again, if there is one."""
 
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
@@ -85,8 +89,17 @@ class Handles:
                 self._close_oldest()
 
     def _close_oldest(self) -> None:
-        _, handle = self._open.popitem(last=False)
-        handle.close()
+        """Of the oldest ones the first that has a name: what was deleted cannot be opened again."""
+        oldest = list(islice(self._open, OLDEST))
+        file = next((each for each in oldest if _has_name(self._open[each])), oldest[0])
+        self._open.pop(file).close()
+
+
+def _has_name(handle: Handle) -> bool:
+    try:
+        return handle.status().links > 0
+    except OSError:
+        return True
 
 
 def _is_of(status: Status, tracked: TrackedFile) -> bool:

@@ -129,6 +129,7 @@ class KnownFiles:
         self._moved_to[old] = found.key
         tracked.birth = replace(tracked.birth, key=found.key, born_ns=found.born_ns)
         tracked.location, tracked.verified = found.real_path, False
+        tracked.changed_ns = found.changed_ns
         self._by_key[found.key] = tracked
         self._handles.drop(tracked.file)
         self.note(tracked)

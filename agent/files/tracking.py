@@ -125,6 +125,8 @@ class Tracker:
         for tracked in files:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
+            if tracked.promised > tracked.position:
+                tracked.changed_ns = None  # it was noted before these bytes were read
             tracked.source = source_of(tracked, self.sources)
             if (key := renumbered(self._host, tracked)) is not None:
                 tracked.birth = replace(tracked.birth, key=key)
@@ -442,6 +444,7 @@ class Tracker:
         born_at = tracked.birth.path
         self._set_rotated(tracked, found.path != born_at and shown(found.path) != born_at)
         is_changed = found.size != tracked.size or tracked.changed_ns != found.changed_ns
+        self._mind_rewritten(tracked, sighting, tracked.size)
         if found.size < tracked.size:
             self.replace(tracked, _cut(tracked, found.size), now)
         elif is_changed and not self._has_its_bytes(tracked, found):
@@ -462,6 +465,7 @@ class Tracker:
         handle = self._births.open(sighting)
         if handle is None:
             return
+        self._mind_rewritten(tracked, sighting, tracked.length)
         print_, guard = tracked.birth.fingerprint, tracked.last_point.guard
         doubt = identity.doubt(handle.read, found.size, tracked.length, print_, guard)
         tracked.changed_ns = found.changed_ns
@@ -472,6 +476,17 @@ class Tracker:
             self._births.go_on(sighting, tracked, handle)
         else:
             handle.close()
+
+    def _mind_rewritten(self, tracked: TrackedFile, sighting: Sighting, size: int) -> None:
+        """It was written to since the last look, and has not grown: perhaps it was cut, and the
+        same bytes were written again, as a job does that says the same at each run."""
+        found, before = sighting.found, tracked.changed_ns
+        is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
+        if not size or not is_same or before is None or found.changed_ns <= before:
+            return
+        source = sighting.source
+        reason = "it was written to and has not grown: the same bytes may have been written again"
+        self.news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
         """A finished file has other bytes: it was cut, or, where no birth is known, is another."""

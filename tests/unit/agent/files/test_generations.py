@@ -7,6 +7,7 @@ from agent.files.generations import generation
     ("name", "base"),
     [
         ("app.log.1", "app.log"),
+        ("a\nb.log.1", "a\nb.log"),
         ("app.log-2", "app.log"),
         ("app.log.old", "app.log"),
         ("app.log-20261120", "app.log"),
@@ -59,6 +60,9 @@ def test_names_of_strangers(name: str) -> None:
 
 def test_a_compressed_generation_says_so() -> None:
     """With the name that it had before."""
+    strange = generation("a\nb.log.1.gz")
+    assert strange is not None
+    assert "a\nb.log" in strange.bases
     found = generation("app.log.1.gz")
     assert found is not None
     assert (found.bases, found.plain) == (("app.log", "app.log.1"), "app.log.1")

@@ -216,3 +216,30 @@ def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
     world.settle()
     assert world.values() == ["2", "3"]
     assert [(loss.first, loss.end) for loss in losses(world)] == [(0, None)]
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
+    """`job > job.log`, which says the same at each run: nobody can tell its lines from the old."""
+    world = made(knows_births=True)
+    world.clock.advance(1)
+    if is_down:
+        world.kill()
+    world.files.truncate(RUN)
+    world.files.append(RUN, JOB)
+    if is_down:
+        world.start()
+    world.settle()
+    assert world.values() == ["Starting job", "done"]
+    (loss,) = losses(world)
+    assert loss.reason.endswith("the same bytes may have been written again")
+    world.settle()
+    assert losses(world) == [loss]
+
+
+def test_an_older_time_of_change_says_nothing() -> None:
+    """A power loss may bring it back; and a file that was touched earlier than it was read."""
+    world = made(knows_births=True)
+    world.files.by_path[RUN].changed_ns -= 1_000_000_000
+    world.settle()
+    assert losses(world) == []
