@@ -7,6 +7,7 @@ patterns    which paths a source means
 directories what a look has listed
 generations names that rotation gives
 kin         which source a path belongs to, and how patterns and links lead into a directory
+links       what links led to, one after the other, in other directories
 strays      generations under names that rotation is not known to give
 same_file   from evidence to the answer: the same file, another one, or nobody knows
 likeness    gathers that evidence: looks at what lies at a path now

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from agent.files.generations import generation
 from agent.files.host import Found
 from agent.files.tracked import TailedSource, TrackedFile
+
+_DIGITS: Final = re.compile(r"\d+")
 
 
 class Member(NamedTuple):
@@ -27,11 +30,13 @@ class Views:
     """How patterns lead into a real directory.
 
     directories: the names by which patterns know it. links: names in it to which links lead, or to
-    which their generations go back, with the path of the link.
+    which their generations go back, with the path of the link; numbered: those with numbers, which
+    other names may have in their place (kubelet's `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)
+    numbered: dict[str, str] = field(default_factory=dict)
 
     def add_link(self, found: Found) -> None:
         """A link leads to a file in it."""
@@ -39,6 +44,8 @@ class Views:
         said = generation(name)
         for base in (name, *(said.bases if said is not None else ())):
             self.links.setdefault(base, found.path)
+        if name != os.path.basename(found.path) and shape(name) != name:
+            self.numbered.setdefault(shape(name), found.path)
 
     def add_directory(self, directory: str) -> None:
         """A pattern knows it by this name."""
@@ -56,16 +63,20 @@ class Views:
             if kin := kin_of(path, sources):
                 return kin._replace(inode=inode)
         said = generation(name) if self.links else None
-        for base in () if said is None else said.bases:
-            link = self.links.get(base)
+        for base in (name, *(() if said is None else said.bases)):
+            link = self.links.get(base) or self.numbered.get(shape(base))
             index = None if link is None else index_of(link, sources)
             if link is None or index is None:
                 continue
             beside = os.path.join(os.path.dirname(link), name)
             if not _is_excluded(sources[index], os.path.join(directory, name), beside):
-                assert said is not None
-                return Member(inode, link, index, said.plain)
+                return Member(inode, link, index, None if said is None else said.plain)
         return None
+
+
+def shape(name: str) -> str:
+    """A name without its numbers: how a program names its logs one after the other."""
+    return _DIGITS.sub("#", name)
 
 
 def is_meant(path: str, sources: Sequence[TailedSource]) -> bool:

@@ -41,6 +41,7 @@ from agent.files.decompressed import is_decompressed
 from agent.files.directories import Directories
 from agent.files.host import FileKey, Found, Host
 from agent.files.kin import Member, Views, index_of, is_meant, means, topics_of
+from agent.files.links import Links
 from agent.files.same_file import Answer, is_time_of
 from agent.files.strays import is_stray, shares_name
 from agent.files.tracked import TailedSource
@@ -62,6 +63,7 @@ EMPTY_WAIT_S: Final = 3_600.0
 
 REPEATED: Final = "rotated more often than it was looked at: some may be deleted unread"
 COMPRESSED: Final = "was compressed before it was read, in a way that cannot be read"
+REPOINTED: Final = "the link leads elsewhere: what it led to in between may be unread"
 STRANGE: Final = "rotated to a name that is not known as one of rotation: others may be unread"
 
 
@@ -185,6 +187,7 @@ class Rotations:
         self._looked_ms: int | None = None
         self._since: dict[str, int] = {}
         self._again: set[str] = set()  # reborn paths of restless directories
+        self._links = Links(directories)
         self._waiting: dict[FileKey, tuple[Found, int, str, float]] = {}
         self._lay: Mapping[str, Found] = {}
 
@@ -200,11 +203,15 @@ class Rotations:
         where it lies; the newest last.
         """
         self._since = dict(since)
+        led = {}
         for base, directory, found in rotated:
             self._place(directory).anchors[base] = found
+            led[base] = found.real_path
         self._lay = {found.path: found for found in lay}
         for found in self._lay.values():
             self._place(os.path.dirname(found.real_path)).lay[found.path] = found
+            led[found.path] = found.real_path
+        self._links.load(led.items())
 
     def leads_elsewhere(self, path: str, found: Found | None) -> bool:
         """Whether a meant path leads to another file than at the last look, or to none."""
@@ -249,6 +256,7 @@ class Rotations:
                 self._places.pop(directory, None)
             except OSError as error:
                 self._name(directory, here, moment, error)
+        self._look_at_links(lay, moment)
         self._look_at_waiting(moment)
         self._lay, self._looked_ms = lay, now_ms
         return moment.findings
@@ -268,6 +276,9 @@ class Rotations:
                 by_directory[directory], views[directory] = {}, Views()
             by_directory[directory][found.path] = found
             self._add_view(views[directory], directory, found)
+            before = self._lay.get(found.path)
+            if before is not None and os.path.dirname(before.real_path) == directory:
+                self._add_view(views[directory], directory, before)
         for directory, place in self._places.items():
             for path, before in {**place.anchors, **place.lay}.items():
                 if path not in lay and is_meant(path, sources):
@@ -616,6 +627,31 @@ class Rotations:
         """Whether a compressed file is what a known one became: it keeps its time."""
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
+
+    def _look_at_links(self, lay: Mapping[str, Found], moment: Moment) -> None:
+        """What lay in other directories, while links led there that nobody looked at."""
+        for found, places in self._links.moved(lay):
+            index = index_of(found.path, moment.sources)
+            if index is None:
+                continue
+            source = moment.sources[index]
+            if places is None:
+                unseen = Unseen(source.topic, source.topic_id, found.path, REPOINTED)
+                moment.findings.unseen.append(unseen)
+            first = self._since.get(source.topic, moment.now_ms)
+            since_ms = first if self._looked_ms is None else self._looked_ms
+            since_ns = (min(since_ms, moment.now_ms) - SLACK_MS) * 1_000_000
+            for place in places or ():
+                there = self._host.look(place)
+                if there is not None and self._lay_between(there, found, since_ns, moment):
+                    moment.findings.generations.append((there, index, found.path))
+
+    def _lay_between(self, there: Found, now: Found, since_ns: int, moment: Moment) -> bool:
+        if self._known.knows(there) or is_meant(there.path, moment.sources):
+            return False
+        if there.born_ns is None or now.born_ns is None:
+            return there.changed_ns >= since_ns
+        return since_ns <= there.born_ns <= now.born_ns
 
     def _look_at_waiting(self, moment: Moment) -> None:
         """Their programs may still have them open."""

@@ -8,14 +8,11 @@ others nobody can say.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from typing import Final
 
-from agent.files.kin import means
+from agent.files.kin import means, shape
 from agent.files.tracked import TailedSource
-
-_DIGITS: Final = re.compile(r"\d+")
 
 _UNFINISHED: Final = (".swp", ".swx", ".tmp", ".part", ".lck", ".lock", ".pid", ".filepart")
 """What editors and programs leave beside a log for a while; never a generation."""
@@ -31,8 +28,4 @@ def is_stray(path: str, base: str, source: TailedSource) -> bool:
 
 def shares_name(name: str, path: str, known: Iterable[str]) -> bool:
     """Whether a name holds that of a path, or is that of a known generation with other digits."""
-    return os.path.basename(path) in name or _shape(name) in map(_shape, known)
-
-
-def _shape(name: str) -> str:
-    return _DIGITS.sub("0", name)
+    return os.path.basename(path) in name or shape(name) in map(shape, known)

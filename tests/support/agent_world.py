@@ -215,7 +215,11 @@ class Files:
 
     def list(self, directory: str) -> list[tuple[str, int]]:
         split = ((path.rpartition("/"), file) for path, file in self.by_path.items())
-        return [(name, file.inode) for (above, _, name), file in split if above == directory]
+        files = [(name, file.inode) for (above, _, name), file in split if above == directory]
+        prefix = directory.rstrip("/") + "/"
+        below = (path[len(prefix) :] for path in self.by_path if path.startswith(prefix))
+        names = {path.partition("/")[0] for path in below if "/" in path}
+        return files + [(name, 0) for name in sorted(names)]
 
     def changed(self, directory: str) -> int:
         if directory not in self._directories:

@@ -116,3 +116,76 @@ def test_a_link_and_its_target_are_one_file() -> None:
     made.settle()
     assert sorted(made.values()) == sorted(["seen", *lines])
     assert losses(made) == []
+
+
+# --- links that lead elsewhere ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+@pytest.mark.parametrize(
+    "place", ["/log/2026-11-{}/app.log", "/log/2026/{}/x/app.log", "/log/{}.log", "/log/r{}/a.log"]
+)
+def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool) -> None:
+    """A link per day, or per deploy, which leads on twice while nobody looks."""
+    made = World(settings(raw("logs", "/log/latest.log")))
+    for number in range(1, 5):
+        made.clock.advance(1)
+        made.files.append(place.format(number), b"line %d\n" % number)
+        made.files.link("/log/latest.log", place.format(number))
+        if number == 1:
+            made.start()
+            made.settle()
+            if is_down:
+                made.kill()
+                made.clock.advance(3_600)
+    if is_down:
+        made.start()
+    made.settle()
+    made.files.append(place.format(3), b"late\n")
+    made.settle()
+    lines = [f"line {number}" for number in range(1, 5)]
+    assert sorted(made.values()) == sorted(["late", *lines])
+    assert losses(made) == []
+
+
+def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
+    """Those that were there before, and those that came later than what it leads to now."""
+    made = World(settings(raw("logs", "/log/latest.log")))
+    made.files.append("/log/0/app.log", b"history\n")
+    made.clock.advance(60)
+    made.files.append("/log/1/app.log", b"one\n")
+    made.files.link("/log/latest.log", "/log/1/app.log")
+    made.start()
+    made.settle()
+    made.clock.advance(60)
+    made.files.append("/log/2/app.log", b"two\n")
+    made.files.link("/log/latest.log", "/log/2/app.log")
+    made.clock.advance(0.1)
+    made.files.append("/log/3/app.log", b"being prepared\n")
+    made.settle()
+    assert made.values() == ["one", "two"]
+    assert losses(made) == []
+
+
+def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -> None:
+    """Nobody knows where the logs in between would be."""
+    world.files.append("/data/other/tree/web.log", b"next\n")
+    world.files.link(LINK, "/data/other/tree/web.log")
+    world.settle()
+    assert world.values() == ["seen", "next"]
+    (loss,) = losses(world)
+    assert "the link leads elsewhere" in loss.reason
+
+
+def test_containers_that_are_started_again_between_two_looks(world: World) -> None:
+    """kubelet's 0.log, 1.log, ...: each rotated, compressed, and the link led on to the next."""
+    for number in range(1, 4):
+        old = f"/pods/{number - 1}.log"
+        world.files.rename(old, f"{old}.20261121-07000{number}")
+        world.files.compress(f"{old}.20261121-07000{number}")
+        world.clock.advance(0.01)
+        world.files.append(f"/pods/{number}.log", b"line %d\n" % number)
+        world.files.link(LINK, f"/pods/{number}.log")
+    world.settle()
+    assert sorted(world.values()) == ["line 1", "line 2", "line 3", "seen"]
+    assert losses(world) == []

@@ -1,0 +1,66 @@
+"""Links that lead into another directory than at the last look, as deploys and days change.
+
+Others may have lain there in between: `latest.log` led to `2026-11-19/app.log`, leads to
+`2026-11-21/app.log`, and nobody looked on the 20th. They are looked for under both names in the
+directories beside; where there is no such order, nobody knows, and that is declared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from agent.files.directories import Directories
+from agent.files.host import Found
+
+LEVELS: Final = 3
+PLACES_MAX: Final = 5_000
+"""So deep, and so many directories, are looked through."""
+
+
+class Links:
+    """Owns where each link led at the last look."""
+
+    def __init__(self, directories: Directories) -> None:
+        self._directories = directories
+        self._led: dict[str, str] = {}
+
+    def load(self, found: Iterable[tuple[str, str]]) -> None:
+        """Where known files lay before the start, by the paths that led there; the newest last."""
+        self._led = dict(found)
+
+    def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
+        """Each one that leads into another directory now, with the places where others may lie;
+        None where nobody knows them."""
+        led = {}
+        for path, found in lay.items():
+            before = self._led.get(path)
+            led[path] = found.real_path
+            if not found.is_linked or before is None:
+                continue
+            if os.path.dirname(before) != os.path.dirname(found.real_path):
+                yield found, self._between(before, found.real_path)
+        self._led.update(led)
+
+    def _between(self, old: str, new: str) -> list[str] | None:
+        above = os.path.commonpath([os.path.dirname(old), os.path.dirname(new)])
+        ways = [os.path.relpath(os.path.dirname(path), above) for path in (old, new)]
+        levels = len(ways[0].split("/"))
+        if "." in ways or levels != len(ways[1].split("/")) or levels > LEVELS:
+            return None
+        directories = [above]
+        for _ in range(levels):
+            directories = [below for each in directories for below in self._below(each)]
+            if len(directories) > PLACES_MAX:
+                return None
+        names = {os.path.basename(old), os.path.basename(new)}
+        places = {os.path.join(each, name) for each in directories for name in names}
+        return sorted(places - {old, new})
+
+    def _below(self, directory: str) -> list[str]:
+        try:
+            names = self._directories.names(directory)
+        except OSError:
+            return []  # it is no directory, or went away
+        return [os.path.join(directory, name) for name, _ in names]
