@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from agent.files.generations import generation
-from agent.files.host import Found
 from agent.files.tracked import TailedSource, TrackedFile
 
 _DIGITS: Final = re.compile(r"\d+")
@@ -38,14 +37,14 @@ class Views:
     links: dict[str, str] = field(default_factory=dict)
     numbered: dict[str, str] = field(default_factory=dict)
 
-    def add_link(self, found: Found) -> None:
-        """A link leads to a file in it."""
-        name = os.path.basename(found.real_path)
+    def add_link(self, path: str, real_path: str) -> None:
+        """A link leads, or led, to a file in it."""
+        name = os.path.basename(real_path)
         said = generation(name)
         for base in (name, *(said.bases if said is not None else ())):
-            self.links.setdefault(base, found.path)
-        if name != os.path.basename(found.path) and shape(name) != name:
-            self.numbered.setdefault(shape(name), found.path)
+            self.links.setdefault(base, path)
+        if name != os.path.basename(path) and shape(name) != name:
+            self.numbered.setdefault(shape(name), path)
 
     def add_directory(self, directory: str) -> None:
         """A pattern knows it by this name."""

@@ -43,6 +43,20 @@ class Links:
                 yield found, self._between(before, found.real_path)
         self._led.update(led)
 
+    def lost(self, lay: Mapping[str, Found]) -> Iterator[tuple[str, str]]:
+        """Paths that lead nowhere now, with where they led; forgotten with the directory there."""
+        for path, real_path in list(self._led.items()):
+            if path in lay or path == real_path:
+                continue
+            try:
+                self._directories.names(os.path.dirname(real_path))
+            except FileNotFoundError:
+                del self._led[path]
+            except OSError:
+                continue
+            else:
+                yield path, real_path
+
     def _between(self, old: str, new: str) -> list[str] | None:
         above = os.path.commonpath([os.path.dirname(old), os.path.dirname(new)])
         ways = [os.path.relpath(os.path.dirname(path), above) for path in (old, new)]

@@ -283,6 +283,11 @@ class Rotations:
             for path, before in {**place.anchors, **place.lay}.items():
                 if path not in lay and is_meant(path, sources):
                     self._add_view(views[directory], directory, before._replace(path=path))
+        for path, real_path in self._links.lost(lay):
+            directory = os.path.dirname(real_path)
+            if is_meant(path, sources):
+                by_directory.setdefault(directory, {})
+                views.setdefault(directory, Views()).add_link(path, real_path)
         for root in {each.root for x in sources for each in x.patterns if not each.is_deep}:
             directory = self._directories.resolve(root)
             by_directory.setdefault(directory, {})
@@ -298,7 +303,7 @@ class Rotations:
         if is_same_name and self._directories.resolve(above) == directory:
             views.add_directory(above)
         else:
-            views.add_link(found)
+            views.add_link(found.path, found.real_path)
 
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError

@@ -248,7 +248,7 @@ class Tracker:
         directory."""
         lay: list[Found] = []
         rotated: list[tuple[str, str, Found]] = []
-        for tracked in self.files.values():
+        for tracked in sorted(self.files.values(), key=_by_birth):
             birth, path, place = tracked.birth, tracked.meant, tracked.location
             if not place or not is_meant(path, self.sources):
                 continue
@@ -654,6 +654,10 @@ def _is_kin(tracked: TrackedFile, sighting: Sighting) -> bool:
     bases = {name, *(() if before is None else before.bases)}.intersection(said.bases)
     # `run2.log` is another run, no generation of `run.log`
     return any(now_name[len(os.path.splitext(base)[0])] in "-_." for base in bases)
+
+
+def _by_birth(tracked: TrackedFile) -> tuple[int, int]:
+    return tracked.birth.born_ns or 0, tracked.birth.serial
 
 
 def _cut(tracked: TrackedFile, size: int) -> str:
