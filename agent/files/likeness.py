@@ -75,6 +75,8 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
     if original is None:
         return not is_short
     try:
+        if identity.fingerprint_of(original.read, print_.length) != print_:
+            return not is_short  # another file has its inode
         return original.read(len(bytes_), at) == bytes_
     finally:
         original.close()

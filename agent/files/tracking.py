@@ -281,7 +281,7 @@ class Tracker:
             return
         if tracked.state is not FileState.OPEN and _is_unchanged(tracked, found):
             return
-        if found.size < 0:
+        if found.size < 0 and self._known.knows(found):
             self._find_out_size(tracked, sighting)
             return
         answer = self._compare(tracked, sighting)

@@ -141,7 +141,8 @@ class Host:
                 line = self.lines[text]
                 line.is_destroyed = True
                 others = self.world.files.by_path.keys() - {self.path, path}
-                is_expected = path != self.path and self.scheme != "any name" and bool(others)
+                is_expected = self.scheme not in ("any name", "glob") and bool(others)
+                is_expected &= path != self.path
                 line.has_trace = tracked is not None or is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
