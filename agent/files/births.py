@@ -139,7 +139,7 @@ class Births:
             promised=begin.position,
             tail=tail,
             verified=True,
-            source=sighting.index,
+            source=sighting.number,
             is_seen=True,
         )
         self._known.add(tracked)

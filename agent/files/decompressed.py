@@ -46,9 +46,12 @@ _FORMATS: Final = {
 }
 
 
+_ENDINGS: Final = tuple(_FORMATS)
+
+
 def is_decompressed(path: str) -> bool:
     """Whether a name says that the file is compressed, in a way that can be read."""
-    return os.path.splitext(path)[1] in _FORMATS
+    return path.endswith(_ENDINGS)
 
 
 def begins_compressed(path: str, head: bytes) -> bool:

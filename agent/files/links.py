@@ -35,10 +35,10 @@ class Links:
         None where nobody knows them."""
         led = {}
         for path, found in lay.items():
-            before = self._led.get(path)
-            led[path] = found.real_path
-            if not found.is_linked or before is None:
+            if not found.is_linked:
                 continue
+            before = self._led.get(path, found.real_path)
+            led[path] = found.real_path
             if os.path.dirname(before) != os.path.dirname(found.real_path):
                 yield found, self._between(before, found.real_path)
         self._led.update(led)

@@ -33,7 +33,7 @@ elsewhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
@@ -276,16 +276,12 @@ class Rotations:
                 by_directory[directory], views[directory] = {}, Views()
             by_directory[directory][found.path] = found
             self._add_view(views[directory], directory, found)
-            before = self._lay.get(found.path)
-            if before is not None and os.path.dirname(before.real_path) == directory:
+        for directory, before in self._led_before(lay, sources):
+            if directory in views:
                 self._add_view(views[directory], directory, before)
-        for directory, place in self._places.items():
-            for path, before in {**place.anchors, **place.lay}.items():
-                if path not in lay and is_meant(path, sources):
-                    self._add_view(views[directory], directory, before._replace(path=path))
         for path, real_path in self._links.lost(lay):
-            directory = os.path.dirname(real_path)
             if is_meant(path, sources):
+                directory = os.path.dirname(real_path)
                 by_directory.setdefault(directory, {})
                 views.setdefault(directory, Views()).add_link(path, real_path)
         for root in {each.root for x in sources for each in x.patterns if not each.is_deep}:
@@ -293,6 +289,19 @@ class Rotations:
             by_directory.setdefault(directory, {})
             views.setdefault(directory, Views()).add_directory(root)
         return views, by_directory
+
+    def _led_before(
+        self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
+    ) -> Iterator[tuple[str, Found]]:
+        """What lay at meant paths that lead to another place now, or nowhere, by directory."""
+        for path, before in self._lay.items():
+            found = lay.get(path)
+            if found is not None and found.real_path != before.real_path:
+                yield os.path.dirname(before.real_path), before
+        for directory, place in self._places.items():
+            for path, before in {**place.anchors, **place.lay}.items():
+                if path not in lay and is_meant(path, sources):
+                    yield directory, before._replace(path=path)
 
     def _add_view(self, views: Views, directory: str, found: Found) -> None:
         above, _, name = found.path.rpartition("/")

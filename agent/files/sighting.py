@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agent.files.host import Found
 from agent.files.tracked import TailedSource
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """A file that a look found. index: of the source whose pattern leads to it; base: the meant
+class Sighting(NamedTuple):
+    """A file that a look found. number: of the source whose pattern leads to it; base: the meant
     path that it was rotated from, if no pattern leads to it; now: s. may_begin: whether a file id
     may begin with it; otherwise it matters only if it is what became of a known file."""
 
     found: Found
-    index: int
+    number: int
     source: TailedSource
     now: float
     base: str | None = None

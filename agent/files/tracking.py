@@ -315,7 +315,7 @@ class Tracker:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
             # What was promised is looked at first: it proves bytes that the marks do not yet.
-            tracked.location, tracked.source = found.real_path, sighting.index
+            tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
             self._see_ended(tracked, sighting)
@@ -333,7 +333,7 @@ class Tracker:
         elif self._known.knows(found) or not self._see_copy(sighting, base):
             self._see(sighting)
         if not found.size and not self._known.knows(found):
-            self._rotations.wait_for(found, sighting.index, base, sighting.now)
+            self._rotations.wait_for(found, sighting.number, base, sighting.now)
 
     def _whole(self, sighting: Sighting) -> Sighting | None:
         """A new file; of a compressed one with its size. None: it is no new one, or is not yet."""
@@ -345,7 +345,7 @@ class Tracker:
             handle = self._births.open(sighting)
         if handle is None:
             return None
-        whole = replace(sighting, found=found._replace(size=handle.status().size))
+        whole = sighting._replace(found=found._replace(size=handle.status().size))
         handle.close()
         if self._compression.adopt(whole, self._now_ms) is Answer.SAME:
             self._see(whole)
@@ -437,7 +437,7 @@ class Tracker:
 
     def _see_open(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, now = sighting.found, sighting.now
-        is_first, tracked.source, tracked.is_seen = not tracked.is_seen, sighting.index, True
+        is_first, tracked.source, tracked.is_seen = not tracked.is_seen, sighting.number, True
         if (tracked.location, tracked.meant) != (found.real_path, sighting.meant):
             tracked.location, tracked.meant = found.real_path, sighting.meant
             self.note(tracked)
