@@ -43,7 +43,7 @@ class Views:
         said = generation(name)
         for base in (name, *(said.bases if said is not None else ())):
             self.links.setdefault(base, path)
-        if name != os.path.basename(path) and shape(name) != name:
+        if os.path.dirname(path) != os.path.dirname(real_path) and shape(name) != name:
             self.numbered.setdefault(shape(name), path)
 
     def add_directory(self, directory: str) -> None:
