@@ -151,8 +151,9 @@ def _compress(path: Path, ending: str, how: Callable[[bytes], bytes]) -> None:
     path.unlink()
 
 
-@pytest.mark.quick
-@pytest.mark.parametrize("by", COMPRESSED_BY)
+@pytest.mark.parametrize(
+    "by", [pytest.param(by, marks=[pytest.mark.quick] * (by == "zstd")) for by in COMPRESSED_BY]
+)
 @pytest.mark.parametrize("pattern", ["app.log", "app.log*"])
 def test_generations_that_were_compressed_while_the_agent_was_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, by: str, pattern: str
