@@ -102,7 +102,7 @@ class KnownFiles:
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
         if path is None:
-            path = self.where(tracked.birth.key) or None
+            path = self.where(tracked.birth.key, tracked.birth.born_ns) or None
         if path is None and not is_held:
             path = self._host.find(directory, tracked.birth.key)
         found = None if path is None else self._host.look(path)
@@ -144,7 +144,7 @@ class KnownFiles:
             path = None  # its directory is named where something there may be unread
         found = None if path is None else self._host.look(path)
         if found is None or _is_reborn(tracked, found):
-            return self.where(tracked.birth.key)
+            return self.where(tracked.birth.key, tracked.birth.born_ns)
         return found.real_path
 
     # --- what rotations asks (rotations.Known) ------------------------------------------------
@@ -156,12 +156,19 @@ class KnownFiles:
             return False
         return tracked.birth.born_ns == found.born_ns
 
-    def where(self, key: FileKey) -> str:
-        """Where a known file lies, though that may be another directory; "" if nobody knows."""
+    def where(self, key: FileKey, born_ns: int | None) -> str:
+        """Where a known file lies, though that may be another directory; "" if nobody knows.
+
+        Of one that was compressed since also by what it was before.
+        """
+        is_moved = key in self._moved_to
         key = self._moved_to.get(key, key)
         tracked = self._by_key.get(key)
         if tracked is None or tracked.is_deleted:
             return ""
+        births = (born_ns, tracked.birth.born_ns)
+        if not is_moved and None not in births and births[0] != births[1]:
+            return ""  # another one has its inode
         handle = self._handles.held(tracked.file)
         path = tracked.location if handle is None else handle.where()
         found = self._host.look(path) if path else None

@@ -110,7 +110,7 @@ class Known(Protocol):
         """Whether it is a copy that has more of the bytes that were truncated at a path."""
         ...
 
-    def where(self, key: FileKey) -> str:
+    def where(self, key: FileKey, born_ns: int | None) -> str:
         """Where a known file lies, though that may be another directory; "" if nobody knows."""
         ...
 
@@ -366,7 +366,7 @@ class Rotations:
 
     def _may_lie_somewhere(self, look: _Look, path: str, before: Found) -> bool:
         """Whether what lay at a path lies under another name, or may have been compressed."""
-        if path in look.unresolved or self._known.where(before.key):
+        if path in look.unresolved or self._known.where(before.key, before.born_ns):
             return True
         return self._directories.name_of(look.directory, before.key.inode) is not None
 
@@ -620,7 +620,7 @@ class Rotations:
 
     def _is_there(self, look: _Look, before: Found, names: Mapping[str, Member]) -> bool:
         """Whether the file that the last look found is still somewhere, in any shape."""
-        if self._name_of(look, before) is not None or self._known.where(before.key):
+        if self._name_of(look, before) is not None or self._known.where(before.key, before.born_ns):
             return True
         times = {before.changed_ns, *self._known.changed_times(look.directory)}
         for name, member in names.items():

@@ -286,6 +286,20 @@ def test_one_that_is_being_compressed_is_read(world: World) -> None:
     assert losses(world) == []
 
 
+def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_inode(
+    world: World,
+) -> None:
+    """The kernel gave the deleted file's inode to the newest one: that is not the known one."""
+    inode = world.files.by_path[APP].inode
+    world.kill()
+    generations(world, 5, keep=2)
+    world.files.by_path[APP].inode = inode
+    world.start()
+    world.settle()
+    reasons = [loss.reason for loss in losses(world)]
+    assert any("rotated more often than it was looked at" in reason for reason in reasons)
+
+
 def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
     """The path seems to lead to the same file; what lay there in between is found all the same."""
     inode = world.files.by_path[APP].inode
