@@ -63,10 +63,17 @@ class Copies:
         original, answer = self.original_of(found, base)
         if original is None or answer is not Answer.SAME:
             return False
-        if original.length is not None and found.size > original.length:
+        if found.size > self._bytes_there(original, base):
             return False
         self._left_alone[found.key] = _content_of(found)
         return True
+
+    def _bytes_there(self, original: TrackedFile, base: str) -> int:
+        """How many bytes of it were read, or lie at the path to be read."""
+        if original.length is not None:
+            return original.length
+        there = self._host.look(base)
+        return 0 if there is None else there.size
 
     def is_rest(self, found: Found, base: str) -> bool:
         """Whether it is a copy that has more of the bytes that were truncated at a path."""
@@ -106,7 +113,7 @@ class Copies:
             )
             if answer is Answer.OTHER and _may_be_compressed(found, each):
                 answer = Answer.UNKNOWN
-            if answer is Answer.SAME and each.is_unproven:
+            if answer is Answer.SAME and each.is_unproven and not _is_short(each):
                 answer = Answer.UNKNOWN
             if answer is not Answer.OTHER and self._is_alike(handle, found, each):
                 return each, answer
@@ -141,6 +148,11 @@ def origins(tracked: TrackedFile) -> set[str]:
     """The paths at which it may have been written, as text."""
     path = tracked.birth.path
     return {path, shown(tracked.meant), *copied_from(path)}
+
+
+def _is_short(original: TrackedFile) -> bool:
+    """Whether its first bytes are all that was read of it."""
+    return original.promised <= original.birth.fingerprint.length
 
 
 def _may_be_compressed(found: Found, original: TrackedFile) -> bool:

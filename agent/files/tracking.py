@@ -367,9 +367,25 @@ class Tracker:
         original, answer = self._known.copies.original_of(found, base)
         if original is None:
             return False
-        if answer is Answer.SAME and not self._known.has_copy(original):
+        if original.length is None and self._is_put_off(sighting, original):
+            return True
+        is_ended = original.length is not None
+        if answer is Answer.SAME and is_ended and not self._known.has_copy(original):
             return self._births.go_on(sighting, original) is not None
         return self._births.begin(sighting, original, may_double=found.size) is not None
+
+    def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
+        """A copy with more bytes than its original has now: that was cut, which is to be seen
+        first, since what was read of it says where the copy's unread bytes begin."""
+        found, source = sighting.found, sighting.source
+        is_undecided = original.is_replaying or original.is_unproven
+        if self._unopened.has(found.key) and not is_undecided:
+            return False
+        reason = "it is a copy of a file that is being looked at"
+        self._unreadable.add(source.topic, found.path, reason)
+        base, may_begin = sighting.base, sighting.may_begin
+        self._unopened.add(UnopenedFile(source.topic, source.topic_id, base, found, may_begin))
+        return True
 
     def _look_at_unopened(self, file: UnopenedFile, now: float) -> None:
         """No pattern leads to it: it was rotated, or is gone."""

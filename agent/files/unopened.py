@@ -53,6 +53,10 @@ class Unopened:
             self._files[file.found.key] = file
             self._is_changed = True
 
+    def has(self, key: FileKey) -> bool:
+        """Whether a file is among them."""
+        return key in self._files
+
     def remove(self, key: FileKey) -> None:
         """It was opened, or is gone."""
         if self._files.pop(key, None) is not None:
