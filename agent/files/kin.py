@@ -63,7 +63,9 @@ class Views:
                 return kin._replace(inode=inode)
         said = generation(name) if self.links else None
         for base in (name, *(() if said is None else said.bases)):
-            link = self.links.get(base) or self.numbered.get(shape(base))
+            link = self.numbered.get(shape(base))
+            if base != name:
+                link = self.links.get(base, link)
             index = None if link is None else index_of(link, sources)
             if link is None or index is None:
                 continue
