@@ -12,8 +12,9 @@ import os
 from typing import Final
 
 from agent.files.births import Births
-from agent.files.copies import copied_from, origins
+from agent.files.copies import origins
 from agent.files.decompressed import is_decompressed
+from agent.files.generations import copied_from
 from agent.files.host import DAMAGED, UNMEASURED, Found, Host, shown
 from agent.files.known import KnownFiles
 from agent.files.likeness import has_bytes_of
@@ -45,7 +46,7 @@ class Compression:
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):
             return Answer.OTHER
-        gone = {each.file: each for base in _bases(sighting) for each in self._known.gone(base)}
+        gone = {each.file: each for base in sighting.bases for each in self._known.gone(base)}
         if not gone:
             return Answer.OTHER
         handle = self._births.open(sighting)
@@ -86,9 +87,3 @@ def may_hold(file: UnopenedFile, gone: TrackedFile) -> bool:
         return False
     plain = {file.meant, os.path.splitext(path)[0], *copied_from(file.found.path)}
     return not origins(gone).isdisjoint(map(shown, plain))
-
-
-def _bases(sighting: Sighting) -> list[str]:
-    if sighting.base is not None:
-        return [sighting.base]
-    return list(copied_from(sighting.found.path))

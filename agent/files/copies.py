@@ -8,12 +8,9 @@ since, the rest is read.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-
 from agent import identity
 from agent.files.decompressed import is_decompressed
-from agent.files.generations import generation
+from agent.files.generations import copied_from
 from agent.files.host import FileKey, Found, Handle, Host, shown
 from agent.files.likeness import is_beginning_of
 from agent.files.same_file import Answer, copied
@@ -130,18 +127,6 @@ class Copies:
 
     def _is_known(self, found: Found) -> bool:
         return self._left_alone.get(found.key) == _content_of(found)
-
-
-def copied_from(path: str) -> Iterator[str]:
-    """The paths of which a name says that it was copied from there: it begins with theirs.
-
-    `app.log.1` of `app.log`; where a pattern means both, `app-1.log` is another worker's log.
-    """
-    above, name = os.path.split(path)
-    said = generation(name)
-    for base in () if said is None else said.bases:
-        if name.startswith(base):
-            yield os.path.join(above, base)
 
 
 def origins(tracked: TrackedFile) -> set[str]:

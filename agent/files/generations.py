@@ -15,6 +15,7 @@ times at which it was made and changed decide (rotations).
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -54,6 +55,18 @@ def generation(name: str) -> Generation | None:
     if not bases:
         return None
     return Generation(tuple(bases), None if compressed is None else plain)
+
+
+def copied_from(path: str) -> Iterator[str]:
+    """The paths of which a name says that it was copied from there: it begins with theirs.
+
+    `app.log.1` of `app.log`; where a pattern means both, `app-1.log` is another worker's log.
+    """
+    above, name = os.path.split(path)
+    said = generation(name)
+    for base in () if said is None else said.bases:
+        if name.startswith(base):
+            yield os.path.join(above, base)
 
 
 def _bases(plain: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from agent.files.generations import copied_from
 from agent.files.host import Found
 from agent.files.tracked import TailedSource
 
@@ -24,3 +25,8 @@ class Sighting(NamedTuple):
     def meant(self) -> str:
         """The path by which a pattern leads to it, or that it was rotated from."""
         return self.base or self.found.path
+
+    @property
+    def bases(self) -> list[str]:
+        """The paths that it may be a copy of, or was rotated from."""
+        return [self.base] if self.base is not None else list(copied_from(self.found.path))

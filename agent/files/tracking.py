@@ -27,7 +27,6 @@ from dataclasses import replace
 from agent import identity
 from agent.files.births import Births
 from agent.files.compression import Compression, is_hopeless, may_hold
-from agent.files.copies import copied_from
 from agent.files.decompressed import is_decompressed
 from agent.files.directories import Directories
 from agent.files.endings import Endings
@@ -306,10 +305,8 @@ class Tracker:
     def _see_new(self, sighting: Sighting, old: TrackedFile | None = None) -> None:
         """old: the file that had its inode before."""
         new = self._whole(sighting) if sighting.found.size else None
-        if new is not None:
-            bases = [new.base] if new.base is not None else copied_from(new.found.path)
-            if not any(self._see_copy(new, each) for each in bases):
-                self._births.begin(new, old)
+        if new is not None and not any(self._see_copy(new, base) for base in new.bases):
+            self._births.begin(new, old)
 
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
@@ -328,9 +325,9 @@ class Tracker:
     def _see_generation(self, sighting: Sighting) -> None:
         """One that no pattern leads to; it may be a copy."""
         found, base = sighting.found, sighting.meant
-        if self._known.at(found.key) is None:
-            self._see_new(sighting)
-        elif self._known.knows(found) or not self._see_copy(sighting, base):
+        old = self._known.at(found.key)
+        is_told = old is None or None not in (found.born_ns, old.birth.born_ns)
+        if is_told or self._known.knows(found) or not self._see_copy(sighting, base):
             self._see(sighting)
         if not found.size and not self._known.knows(found):
             self._rotations.wait_for(found, sighting.number, base, sighting.now)

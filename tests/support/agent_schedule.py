@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Set
 from typing import Any
 
@@ -43,7 +44,7 @@ def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSet
     )
 
 
-class Schedule:
+class Schedule(ABC):
     """One random run. `faults`: which of the rarer events may happen."""
 
     steps = 0
@@ -71,17 +72,17 @@ class Schedule:
             self.check_ledger()
         self.finish()
 
+    @abstractmethod
     def actions(self) -> Iterator[tuple[Any, float]]:
         """What may happen now, and how often."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self) -> None:
         """Until nothing is on its way any more, and what must hold then."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read_message(self, message: Any) -> None:
         """What the audit is told."""
-        raise NotImplementedError
 
     def say(self, what: str) -> None:
         """For whoever looks into a failure."""

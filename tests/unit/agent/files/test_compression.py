@@ -153,3 +153,25 @@ def test_promises_are_kept_from_the_compressed_file() -> None:
     world.settle()
     assert sorted(world.values()) == sorted([LONG.decode()[:-1], "on its way", "unread"])
     assert losses(world) == []
+
+
+def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> None:
+    """Two known generations, compressed while the agent is down: each goes on in its own."""
+    world = made(first=LONG)
+    world.files.rename(APP, f"{APP}.1")
+    world.files.append(APP, b"second" + LONG)
+    world.settle()
+    world.kill()
+    world.files.rename(f"{APP}.1", f"{APP}.2")
+    world.files.append(APP, b"unread\n")
+    world.files.rename(APP, f"{APP}.1")
+    for name in (f"{APP}.1", f"{APP}.2"):
+        world.files.compress(name, keeps_time=False)
+    first, second = (world.files.by_path[f"{APP}.{number}.gz"] for number in (1, 2))
+    first.inode, second.inode = 1, 2
+    world.files.append(APP, b"next\n")
+    world.start()
+    world.settle()
+    line = LONG.decode()[:-1]
+    assert sorted(world.values()) == sorted([line, "second" + line, "unread", "next"])
+    assert losses(world) == []

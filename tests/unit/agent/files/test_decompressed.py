@@ -7,8 +7,8 @@ import gzip
 import lzma
 import os
 import random
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ import zstandard
 
 from agent.files.host import DAMAGED, UNMEASURED, Handle
 from agent.files.operating_system import OperatingSystem
+from support.processes import eventually
 
 PLAIN = random.Random(1).randbytes(300_000) + b"line\n" * 700_000
 
@@ -30,13 +31,16 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 
 def opened(host: OperatingSystem, path: Path) -> Handle:
     """As the agent does: it asks again until the size is known."""
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            return host.open(str(path))
-        except BlockingIOError:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+
+    handles: list[Handle] = []
+
+    def attempt() -> list[Handle]:
+        with suppress(BlockingIOError):
+            handles.append(host.open(str(path)))
+        return handles
+
+    eventually(attempt, every_s=0.01)
+    return handles[0]
 
 
 @pytest.mark.parametrize("ending", COMPRESS)
