@@ -147,19 +147,19 @@ PROCESSES ?= 2
 COMPUTING := -n auto
 DEALT := -n $(PROCESSES) --dist loadgroup
 
-# One suite, whole.
+# One suite, whole; as a part of test-all without what `test` has run.
 unit model: install-dev
-	@$(call PYTEST,$@,$(COMPUTING) -m 'not foreign' tests/$@)
+	@$(call PYTEST,$@,$(COMPUTING) -m 'not foreign$(if $(IS_BEHIND_TEST), and (random or slow))' tests/$@)
 
 crash conformance e2e: install-dev peers
-	@$(call PYTEST,$@,$(DEALT) -m 'not foreign' tests/$@)
+	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(if $(IS_BEHIND_TEST), and not quick)' tests/$@)
 
 # Python, make and PyPI suffice: random tests in short, and of the others those marked `quick`.
 test: check
 	@$(call PYTEST,test-computing,$(COMPUTING) --short -m 'not slow and not foreign' tests/unit tests/model)
 	@$(call PYTEST,test-programs,$(DEALT) -m quick tests/crash tests/conformance tests/e2e)
 
-test-deep: check $(SUITES)
+test-deep: $(if $(TESTED),,check) $(SUITES)
 
 # Tests that need Node, Go, Debian packages or root carry the mark `foreign`. What they need is
 # installed where that may be done.
@@ -179,6 +179,7 @@ test-operations: install-dev $(VENV)/.installed-deploy peers
 	@$(call PYTEST,$@,-x -m operations --durations=0 --durations-min=1 tests/deploy)
 
 # TESTED=yes: `make test` was just done.
+test-all: IS_BEHIND_TEST := yes
 test-all: $(if $(TESTED),,test) test-deep foreign lint-ansible test-deploy
 
 # Random tests with new seeds; what fails is printed with the line that replays it.
