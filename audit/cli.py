@@ -12,6 +12,7 @@ from audit.ledger_evidence import FOREVER
 from audit.output import open_output
 from audit.reconcile import verdicts
 from audit.settings import TIERS, AuditSettings, CounterSettings
+from audit.standing import standing
 from audit.verdict import BucketVerdict, Policy
 from skidway import service
 from skidway.cli.moments import parse_since
@@ -124,14 +125,14 @@ def _report(args: argparse.Namespace) -> int:
     settings = asking.settings_of(args)
     policy = asking.policy_of(args, settings)
     found = _verdicts(args, settings, policy)
-    summary = report.summarize(found)
+    judged = standing(found, judged_ms=SystemClock().time_ms())
     if args.json:
-        print_json(report.document(found))
+        print_json(report.document(judged, found))
     else:
         rows = report.table(found, policy.tiers, each=args.each_bucket)
         table(rows, report.columns(policy.tiers))
-        print(summary.sentence)
-    return summary.exit_status(everything=args.all)
+        print(report.sentence(judged))
+    return report.exit_status(judged, everything=args.all)
 
 
 def _recount(args: argparse.Namespace) -> int:

@@ -10,22 +10,20 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import uvicorn
 from prometheus_client import Gauge
 
-from audit import reasons
+from audit import reasons, report
 from audit.collection import Collection
 from audit.database import failures
 from audit.hosts import HostStatus, survey
 from audit.ledger import DATABASE, Ledger
-from audit.ledger_evidence import NO_BUCKETS
-from audit.reconcile import verdicts
 from audit.roster_file import RosterFile
 from audit.settings import AuditSettings
+from audit.standing import NOTHING_JUDGED, judged
 from audit.verdict import Status
 from audit.web import Dashboard
 from skidway import log, ports, systemd
@@ -39,9 +37,8 @@ from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer, host_and_port
 
 TURN_MS = 500
-MEASURE_EVERY_S = 15.0
-MEASURED_BUCKETS = 60
-MEASURE_SHARE = 20  # measuring takes at most a twentieth of the time
+JUDGE_EVERY_S = 1.0
+JUDGE_SHARE = 20  # judging takes at most a twentieth of the time
 RETRY_S = 1.0
 UNHEALTHY_AFTER_S = 60.0
 STOP_WITHIN_S = 5
@@ -51,11 +48,13 @@ BACKLOG = 128
 _log = log.get(__name__)
 
 _BUCKETS = Gauge(
-    "skidway_audit_buckets",
-    f"Of the newest {MEASURED_BUCKETS} buckets with records, per verdict.",
-    ["verdict"],
+    "skidway_audit_buckets", "All buckets in which anything was counted, per verdict.", ["verdict"]
 )
 _OVERDUE = Gauge("skidway_audit_overdue_buckets", "Of these, how many are due and not complete.")
+_WARNED = Gauge(
+    "skidway_audit_warned_buckets",
+    "Of these, how many are complete with more rejects than rejects.share.max.",
+)
 _UNREAD = Gauge(
     "skidway_audit_unread_messages",
     "Messages of a schema that this version does not have; while there are any, every bucket is"
@@ -82,7 +81,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         telemetry = TelemetryServer(settings.metrics_listener, lambda: loop.health)
         telemetry.start()
         stack.callback(telemetry.stop)
-        dashboard = Dashboard(reader, lambda: expectation.policy, clock)
+        dashboard = Dashboard(reader, lambda: expectation.policy, lambda: loop.standing, clock)
         stack.enter_context(_serving(dashboard, settings.listener))
         _log.info("collector_started", dashboard=settings.listener, store=str(path))
         systemd.ready(f"dashboard on {settings.listener}")
@@ -122,10 +121,12 @@ class _Loop:
         self._expected = expected
         self._ledger = ledger
         self._clock = clock
-        self._measure_at = clock.monotonic()
+        self._judge_at = clock.monotonic()
         self._good_at = clock.monotonic()
         self._partitions = 0
+        self.standing = NOTHING_JUDGED
         self.health = Health(True)
+        self._judge()
 
     def until(self, shutdown: Shutdown) -> None:
         while not shutdown.requested:
@@ -147,11 +148,8 @@ class _Loop:
             collection.turn(TURN_MS, shutdown.fileno())
             self._good_at = self._clock.monotonic()
             self._partitions = collection.partitions
-            if self._clock.monotonic() >= self._measure_at:
-                began = self._clock.monotonic()
-                self._measure()
-                taken_s = self._clock.monotonic() - began
-                self._measure_at = began + max(MEASURE_EVERY_S, MEASURE_SHARE * taken_s)
+            if self._clock.monotonic() >= self._judge_at:
+                self._judge()
             self._examine()
 
     def _examine(self) -> None:
@@ -163,6 +161,7 @@ class _Loop:
             "messages_refused": self._ledger.refused_count,
             "messages_unread": sum(unread.values()),
             "seconds_since_read": round(silent_s, 1),
+            "verdict": report.sentence(self.standing),
         }
         self._expected.look()
         if self._expected.problem is not None:
@@ -172,20 +171,22 @@ class _Loop:
         is_well = self._expected.problem is None and not unread
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
-    def _measure(self) -> None:
-        starts = self._ledger.newest_buckets(MEASURED_BUCKETS)
-        window = (starts[-1], starts[0] + 1) if starts else NO_BUCKETS
-        evidence = self._ledger.evidence(window)
+    def _judge(self) -> None:
+        """Every bucket anew; the newest judgement is what page, metrics and /health speak from."""
+        began = self._clock.monotonic()
+        evidence = self._ledger.evidence()
         policy, now_ms = self._expected.policy, self._clock.time_ms()
-        found = verdicts(evidence, policy, now_ms)
-        by_status = Counter(verdict.status for verdict in found)
+        self.standing = found = judged(evidence, policy, now_ms)
         for status in Status:
-            _BUCKETS.labels(status.word).set(by_status[status])
-        _OVERDUE.set(sum(1 for x in found if x.due and x.status is not Status.COMPLETE))
+            _BUCKETS.labels(status.word).set(found.by_status.get(status, 0))
+        _OVERDUE.set(sum(found.overdue.values()))
+        _WARNED.set(found.warned)
         expected = [x for x in survey(evidence, policy, now_ms) if x.expected]
         _EXPECTED.set(len(expected))
         _SILENT.set(sum(1 for x in expected if x.status is HostStatus.SILENT))
         _NEVER_HEARD.set(sum(1 for x in expected if x.status is HostStatus.NEVER_HEARD))
+        taken_s = self._clock.monotonic() - began
+        self._judge_at = began + max(JUDGE_EVERY_S, JUDGE_SHARE * taken_s)
 
 
 class _Server(uvicorn.Server):

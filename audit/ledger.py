@@ -502,12 +502,15 @@ class Ledger:
         )
         return [Source(*row) for row in rows]
 
-    def newest_buckets(self, count: int, until: int | None = None) -> list[int]:
-        """Starts of the newest buckets in which anything was counted, newest first; with `until`
-        those that begin below it."""
+    def newest_buckets(
+        self, count: int, until: int | None = None, topic: str | None = None
+    ) -> list[int]:
+        """Starts of the newest buckets in which anything was counted (of a topic, by its name in
+        the source cluster), newest first; with `until` those that begin below it."""
         rows = self._connection.execute(
-            "SELECT DISTINCT bucket FROM tallies WHERE bucket < ? ORDER BY bucket DESC LIMIT ?",
-            (FOREVER[1] if until is None else until, count),
+            "SELECT DISTINCT bucket FROM tallies WHERE bucket < ?1 AND (?3 IS NULL OR source IN"
+            " (SELECT id FROM sources WHERE topic = ?3)) ORDER BY bucket DESC LIMIT ?2",
+            (FOREVER[1] if until is None else until, count, topic),
         )
         return [bucket for (bucket,) in rows]
 

@@ -82,6 +82,11 @@ def of_loss(note: LossNote) -> str:
     return f"bytes {loss.first} to {loss.end} of file {loss.file} are {fate}: {loss.reason}"
 
 
+def of_rejects(rejects: int, records: int, who: str) -> str:
+    """A share of rejects that somebody should look at."""
+    return f"{rejects:,} of {records:,} records were rejected by {who}"
+
+
 def of_time(time_ms: int) -> str:
     """A time in ms, for people."""
     try:

@@ -24,6 +24,7 @@ never sealed is not idle. Doubts only ever make a verdict worse.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -33,6 +34,7 @@ from audit.counting_places import counting_places
 from audit.counts import NO_AGENT, Sums
 from audit.doublings import Doublings
 from audit.evidence import (
+    REJECTED_SUFFIX,
     BucketId,
     Evidence,
     Fold,
@@ -40,6 +42,7 @@ from audit.evidence import (
     SealNote,
     SenderKey,
     Tally,
+    TopicEvidence,
     agent_named,
 )
 from audit.expectation import Expectation, usable_seals
@@ -102,7 +105,7 @@ class TopicJudgement:
         ]
         findings = [*self._unread_findings(), *self._unheard_findings(bucket)]
         statuses = [x.status for x in agents] + [x.status for x in findings]
-        return BucketVerdict(
+        found = BucketVerdict(
             self._source,
             start,
             size,
@@ -111,6 +114,30 @@ class TopicJudgement:
             due=self._now_ms >= self._due(bucket),
             agents=tuple(agents),
         )
+        return replace(found, warnings=tuple(self._warnings(found)))
+
+    def _warnings(self, found: BucketVerdict) -> Iterator[str]:
+        """What arrived and is no row where people look for it."""
+        share = self._policy.rejects_share
+        for place, sums in found.places().items():
+            if sums is not None and sums.rejects > share * sums.count:
+                yield reasons.of_rejects(sums.rejects, sums.count, reasons.of_place(place))
+        if self._source.topic.endswith(REJECTED_SUFFIX):
+            lines = found.records + sum(
+                self._delivered(found, parent) for parent in self._related[1:]
+            )
+            if found.records > share * lines:
+                yield reasons.of_rejects(found.records, lines, "the agents")
+
+    def _delivered(self, found: BucketVerdict, parent: TopicEvidence) -> int:
+        """Lines in the same bucket that were not rejected."""
+        by_sender: Counter[SenderKey] = Counter()
+        for tallies in parent.tallies.get((found.bucket, found.bucket_ms), {}).values():
+            by_sender.update({key: tally.sums.count for key, tally in tallies.items()})
+        by_tier: Counter[Tier] = Counter()
+        for key, count in by_sender.items():
+            by_tier[key.tier] += count
+        return max(by_tier.values(), default=0)
 
     def _replaced(self, start: int) -> set[int]:
         """Agents that a newer one replaced: what they had unread may be of this bucket."""

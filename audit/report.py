@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
 from audit.counts import Sums
+from audit.evidence import REJECTED_SUFFIX
 from audit.messages import Tier
+from audit.standing import Standing, TopicStanding
 from audit.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.kafka.source import Source
 
@@ -18,28 +18,18 @@ REASONS_SHOWN = 3
 """In a line of the table; JSON and the pages have all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What all shown buckets together say. due: the old enough ones that are not complete."""
-
-    shown: int
-    by_status: dict[Status, int]
-    overdue: int
-    sentence: str
-
-    def exit_status(self, *, everything: bool) -> int:
-        """0 when every bucket that is due (with `everything`: every bucket) is complete."""
-        if self.shown == 0:
-            return 1
-        complete = self.by_status.get(Status.COMPLETE, 0)
-        return int(complete < self.shown if everything else self.overdue > 0)
+def exit_status(found: Standing, *, everything: bool) -> int:
+    """0 when every bucket that is due (with `everything`: every bucket) is complete, and none has
+    a warning."""
+    buckets = sum(found.by_status.values())
+    complete = found.by_status.get(Status.COMPLETE, 0)
+    short = complete < buckets if everything else bool(found.overdue)
+    return int(buckets == 0 or short or found.warned > 0)
 
 
-def summarize(verdicts: Sequence[BucketVerdict]) -> Summary:
-    """The verdict sentence, and what it is made of."""
-    by_status = dict(Counter(verdict.status for verdict in verdicts))
-    overdue = sum(1 for x in verdicts if x.due and x.status is not Status.COMPLETE)
-    return Summary(len(verdicts), by_status, overdue, _sentence(verdicts, by_status, overdue))
+def sentence(found: Standing) -> str:
+    """The verdict on all buckets, and what did not become rows on the way."""
+    return "; ".join([_completeness(found), *_remarks(found)]) + "."
 
 
 def table(
@@ -50,7 +40,8 @@ def table(
 
     def alike(verdict: BucketVerdict) -> tuple[object, ...]:
         reported = tuple(verdict.count(tier) is not None for tier in tiers)
-        return verdict.source, verdict.status, verdict.due, verdict.reasons, reported
+        why = verdict.reasons, verdict.warnings
+        return verdict.source, verdict.status, verdict.due, why, reported
 
     runs = ([one] for one in verdicts) if each else (list(x) for _, x in groupby(verdicts, alike))
     return [_row(run, tiers) for run in runs]
@@ -67,7 +58,8 @@ def _row(run: Sequence[BucketVerdict], tiers: Sequence[Tier]) -> dict[str, Any]:
     for tier in tiers:
         counts = [count for verdict in run if (count := verdict.count(tier)) is not None]
         row[tier.value.lower()] = sum(counts) if counts else None
-    return row | {"verdict": first.status.word, "why": reasons_text(first.reasons)}
+    why = reasons_text((*first.reasons, *first.warnings))
+    return row | {"verdict": first.status.word, "why": why}
 
 
 def columns(tiers: Sequence[Tier]) -> list[str]:
@@ -75,15 +67,39 @@ def columns(tiers: Sequence[Tier]) -> list[str]:
     return ["topic", "buckets", *(tier.value.lower() for tier in tiers), "verdict", "why"]
 
 
-def document(verdicts: Sequence[BucketVerdict]) -> dict[str, Any]:
-    """All of it, for programs."""
-    summary = summarize(verdicts)
+def document(found: Standing, shown: Sequence[BucketVerdict]) -> dict[str, Any]:
+    """All of it, for programs: the standing, and the buckets that are shown one by one."""
     return {
-        "sentence": summary.sentence,
-        "buckets_shown": summary.shown,
-        "buckets_overdue": summary.overdue,
-        "by_verdict": {status.word: summary.by_status.get(status, 0) for status in Status},
-        "buckets": [bucket_document(verdict) for verdict in verdicts],
+        "sentence": sentence(found),
+        **_numbers(found),
+        "topics": [_topic(topic) for topic in found.topics],
+        "buckets_shown": len(shown),
+        "buckets": [bucket_document(verdict) for verdict in shown],
+    }
+
+
+def _numbers(found: Standing | TopicStanding) -> dict[str, Any]:
+    return {
+        "buckets_judged": sum(found.by_status.values()),
+        "buckets_overdue": sum(found.overdue.values()),
+        "buckets_warned": found.warned,
+        "by_verdict": {status.word: found.by_status.get(status, 0) for status in Status},
+    }
+
+
+def _topic(found: TopicStanding) -> dict[str, Any]:
+    source = found.source
+    return {
+        "topic": source.topic,
+        "cluster": source.cluster,
+        "cluster_id": source.cluster_id,
+        "topic_id": source.topic_id,
+        **_numbers(found),
+        "complete_until": found.complete_until,
+        "oldest_overdue": found.oldest_overdue,
+        "records": found.records,
+        "rejects": found.rejects,
+        "repeats": found.repeats,
     }
 
 
@@ -101,6 +117,7 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
         "verdict": verdict.status.word,
         "due": verdict.due,
         "reasons": list(verdict.reasons),
+        "warnings": list(verdict.warnings),
         "places": _places(verdict.places()),
         "agents": [_agent(agent) for agent in verdict.agents],
     }
@@ -127,24 +144,44 @@ def time_text(time_ms: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _sentence(verdicts: Sequence[BucketVerdict], by_status: dict[Status, int], overdue: int) -> str:
-    if not verdicts:
-        return "Nothing was counted: there is no bucket to judge."
-    topics = len({verdict.source for verdict in verdicts})
-    complete = by_status.get(Status.COMPLETE, 0)
-    young = sum(1 for x in verdicts if not x.due and x.status is not Status.COMPLETE)
+def _completeness(found: Standing) -> str:
+    buckets, by_status = sum(found.by_status.values()), found.by_status
+    if not buckets:
+        return "Nothing was counted: there is no bucket to judge"
+    topics, complete = len(found.counted), by_status.get(Status.COMPLETE, 0)
+    overdue = sum(found.overdue.values())
     of_topics = f"of {topics} topic{'s' if topics != 1 else ''}"
-    if complete == len(verdicts):
+    if complete == buckets:
         what = "The bucket" if complete == 1 else f"All {complete} buckets"
-        return f"{what} {of_topics} {'is' if complete == 1 else 'are'} complete."
-    parts = [f"{complete} of {len(verdicts)} buckets {of_topics} are complete"]
+        return f"{what} {of_topics} {'is' if complete == 1 else 'are'} complete"
+    parts = [f"{complete} of {buckets} buckets {of_topics} are complete"]
     if overdue:
-        bad = Counter(x.status for x in verdicts if x.due and x.status is not Status.COMPLETE)
-        words = ", ".join(f"{n} {status.word}" for status, n in sorted(bad.items(), reverse=True))
+        bad = sorted(found.overdue.items(), reverse=True)
+        words = ", ".join(f"{count} {status.word}" for status, count in bad)
         parts.append(f"{overdue} should be and {'is' if overdue == 1 else 'are'} not ({words})")
+    young = buckets - complete - overdue
     if young:
         parts.append(f"{young} {'is' if young == 1 else 'are'} too young to say")
-    return "; ".join(parts) + "."
+    return "; ".join(parts)
+
+
+def _remarks(found: Standing) -> Iterator[str]:
+    topics = [topic for topic in found.topics if not topic.source.topic.endswith(REJECTED_SUFFIX)]
+    by_agents = sum(topic.records for topic in found.topics) - sum(x.records for x in topics)
+    by_loader = sum(topic.rejects for topic in found.topics)
+    repeats = sum(topic.repeats for topic in found.topics)
+    if by_agents:
+        yield f"agents rejected {_counted(by_agents, 'line')}"
+    if by_loader:
+        yield f"the loader rejected {_counted(by_loader, 'record')}"
+    if repeats:
+        yield f"{_counted(repeats, 'repeat')} {'was' if repeats == 1 else 'were'} left out"
+    if found.warned:
+        yield f"{_counted(found.warned, 'bucket')} with more rejects than allowed"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _agent(verdict: AgentVerdict) -> dict[str, Any]:

@@ -10,7 +10,13 @@ from audit import topics
 from audit.bucket import DEFAULT_BUCKET_MS
 from audit.messages import Tier
 from audit.roster import Entry, Roster
-from audit.verdict import DEFAULT_LATENESS_MS, DEFAULT_SILENCE_MS, Exemption, Policy
+from audit.verdict import (
+    DEFAULT_LATENESS_MS,
+    DEFAULT_REJECTS_SHARE,
+    DEFAULT_SILENCE_MS,
+    Exemption,
+    Policy,
+)
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
@@ -141,6 +147,14 @@ class AuditSettings:
         help="An agent that was not heard of for so long is taken for dead.",
         at_least=1_000,
     )
+    rejects_share: float = setting(
+        "rejects.share.max",
+        DEFAULT_REJECTS_SHARE,
+        help="The greatest share of a bucket's records, from 0 to 1, that agents or the loader may"
+        " reject without a warning; 1: never warn.",
+        at_least=0,
+        at_most=1,
+    )
     bucket_ms: int = setting(
         "bucket.ms",
         DEFAULT_BUCKET_MS,
@@ -183,6 +197,7 @@ class AuditSettings:
             silence_ms=self.silence_ms,
             roster=Roster([*listed, *self._entries()], self.retired),
             exemptions=self._exemptions(),
+            rejects_share=self.rejects_share,
         )
 
     def _exemptions(self) -> tuple[Exemption, ...]:

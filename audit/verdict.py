@@ -11,7 +11,7 @@ A bucket gets the gravest of its findings, and every finding's reason in words.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -23,6 +23,7 @@ from skidway.kafka.source import Source
 
 DEFAULT_LATENESS_MS = 120_000
 DEFAULT_SILENCE_MS = 180_000
+DEFAULT_REJECTS_SHARE = 0.01
 AHEAD_MS = 3_600_000
 """Event times further ahead of the reading time than this are not expected: the agents replace
 them, and say from where on. Where one says more, that holds."""
@@ -62,7 +63,8 @@ class Policy:
     tiers: where each record must be counted, but for the exemptions. roster: the hosts whose agents
     must seal, and those that nobody waits for any more. silence_ms: an agent unheard for so long is
     dead. lateness_ms, ahead_ms: how late lines come, and how far ahead their times are; where an
-    agent says more of its own, that holds.
+    agent says more of its own, that holds. rejects_share: the greatest share of a bucket's records
+    that may be rejects without a warning.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
@@ -71,6 +73,7 @@ class Policy:
     ahead_ms: int = AHEAD_MS
     roster: Roster = field(default_factory=Roster)
     exemptions: tuple[Exemption, ...] = ()
+    rejects_share: float = DEFAULT_REJECTS_SHARE
 
     def tiers_of(self, source: Source) -> tuple[Tier, ...]:
         """Where the records of this source topic must be counted."""
@@ -115,7 +118,8 @@ class AgentVerdict:
 
 @dataclass(frozen=True, slots=True)
 class BucketVerdict:
-    """Of one (source topic, bucket): the gravest of its agents'. due: old enough to be complete."""
+    """Of one (source topic, bucket): the gravest of its agents'. due: old enough to be complete.
+    warnings: what an operator should know of it though it may be complete."""
 
     source: Source
     bucket: int
@@ -124,6 +128,7 @@ class BucketVerdict:
     reasons: tuple[str, ...]
     due: bool
     agents: tuple[AgentVerdict, ...] = field(default=())
+    warnings: tuple[str, ...] = ()
 
     def places(self) -> dict[Place, Sums | None]:
         """The sums of all agents together, per place."""
@@ -133,6 +138,24 @@ class BucketVerdict:
                 known = total.get(place)
                 total[place] = known if sums is None else (known or Sums()) + sums
         return total
+
+    @property
+    def records(self) -> int:
+        """As many as the place has that counted most."""
+        return self._most(lambda sums: sums.count)
+
+    @property
+    def rejects(self) -> int:
+        """How many of the records are the loader's rejects."""
+        return self._most(lambda sums: sums.rejects)
+
+    @property
+    def repeats(self) -> int:
+        """How often a record came again, where that happened most often."""
+        return self._most(lambda sums: sums.repeats)
+
+    def _most(self, number: Callable[[Sums], int]) -> int:
+        return max((number(x) for x in self.places().values() if x is not None), default=0)
 
     def count(self, tier: Tier) -> int | None:
         """Records at a tier: the least of its places, None where it never reported."""

@@ -1,6 +1,6 @@
 """The dashboard: verdicts as pages and as JSON. Reads the ledger, never writes.
 
-    /                 the sentence, and topics x newest buckets
+    /                 the standing: the sentence on every bucket, and topics x newest buckets
     /buckets          buckets with every tier's count and the reasons; ?topic= ?until= ?bucket=
     /agents           the hosts: expected, silent, retired; who counts, and when it was last heard
     /index.json, /buckets.json, /agents.json    the same for programs
@@ -14,8 +14,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import zlib
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -34,18 +33,24 @@ from audit.hosts import HostState, survey
 from audit.ledger import Ledger
 from audit.ledger_evidence import NO_BUCKETS, Window
 from audit.reconcile import verdicts
+from audit.standing import Standing, TopicStanding
 from audit.verdict import BucketVerdict, Policy, Status
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 
-GRID_BUCKETS = 24
 PAGE_BUCKETS = 60
 HOSTS_SHOWN = 500
 """On the page, those that are missed first; the JSON has all of them."""
 
-GLYPHS = {"complete": "✓", "open": "…", "incomplete": "✗", "unknown": "?", "lost": "!"}
+WARNED = "warned"
+"""As a status: complete, with a warning."""
+
+GLYPHS = {
+    "complete": "✓", WARNED: "△", "open": "…", "incomplete": "✗", "unknown": "?", "lost": "!"
+}  # fmt: skip
 MEANINGS = {
     "complete": "every line arrived, in every tier, once",
+    WARNED: "complete, but more of it was rejected than is allowed",
     "open": "too young to say, or an agent has not vouched for it yet",
     "incomplete": "a tier is short, or has other records",
     "unknown": "something that is needed to say is missing",
@@ -54,7 +59,7 @@ MEANINGS = {
 
 _STYLE = resources.files("audit").joinpath("pages/style.css").read_text("utf-8")
 _KEY = {
-    "statuses": list(Status),
+    "statuses": list(MEANINGS),
     "glyphs": GLYPHS,
     "meanings": MEANINGS,
     "style": f"/style.css?{zlib.crc32(_STYLE.encode()):08x}",  # another one is asked for anew
@@ -75,18 +80,26 @@ HEADERS = {
 class Shown:
     """The buckets of a page. older: where the next page begins, None on the last one."""
 
-    evidence: Evidence
     verdicts: list[BucketVerdict]
-    starts: list[int]
     older: int | None
 
 
 class Dashboard:
-    """Answers requests from one ledger; one at a time, because SQLite connections are."""
+    """Answers requests from one ledger; one at a time, because SQLite connections are.
 
-    def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:
+    policy: what is expected now. standing: the newest judgement over every bucket.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        policy: Callable[[], Policy],
+        standing: Callable[[], Standing],
+        clock: Clock,
+    ) -> None:
         self._ledger = ledger
         self._policy_now = policy
+        self._standing = standing
         self._clock = clock
         self._lock = threading.Lock()
         self._pages = _environment()
@@ -119,21 +132,11 @@ class Dashboard:
     # What the pages show.
 
     def _overview(self, request: Request) -> dict[str, Any]:
-        shown = self._shown(None, None, GRID_BUCKETS)
-        grid = [
-            {
-                "topic": found[0].source.topic,
-                "name": report.topic_name(found[0].source),
-                "words": _words(found),
-                "complete_until": _complete_until(found),
-                "cells": [_cell(found, start) for start in shown.starts],
-            }
-            for found in _by_topic(shown.verdicts)
-        ]
-        states = self._survey(shown.evidence)
-        return self._frame(shown.verdicts) | {
-            "grid": grid,
-            "starts": shown.starts,
+        found = self._standing()
+        states = self._survey(self._ledger.evidence(NO_BUCKETS))
+        return _frame(found) | {
+            "grid": [_row(topic, found.starts) for topic in found.topics],
+            "starts": found.starts,
             "missed": host_report.sentence(states) if any(x.is_missed for x in states) else "",
             "json": "/index.json",
         }
@@ -144,7 +147,7 @@ class Dashboard:
         older = None
         if shown.older is not None:
             older = "/buckets?" + urlencode(query | {"until": str(shown.older)})
-        return self._frame(shown.verdicts) | {
+        return _frame(self._standing_of(topic)) | {
             "topic": topic,
             "tiers": [tier.value.lower() for tier in self._policy.tiers],
             "verdicts": [self._line(verdict) for verdict in reversed(shown.verdicts)],
@@ -154,13 +157,19 @@ class Dashboard:
         }
 
     def _overview_json(self, request: Request) -> dict[str, Any]:
-        shown = self._shown(None, None, GRID_BUCKETS)
-        hosts = host_report.summary(self._survey(shown.evidence))
-        return report.document(shown.verdicts) | {"hosts": hosts}
+        found = self._standing()
+        newest = [verdict for topic in found.topics for verdict in topic.newest.values()]
+        hosts = host_report.summary(self._survey(self._ledger.evidence(NO_BUCKETS)))
+        return report.document(found, newest) | {"hosts": hosts}
 
     def _buckets_json(self, request: Request) -> dict[str, Any]:
-        _, shown = self._asked(request)
-        return report.document(shown.verdicts) | {"older_until": shown.older}
+        topic, shown = self._asked(request)
+        document = report.document(self._standing_of(topic), shown.verdicts)
+        return document | {"older_until": shown.older}
+
+    def _standing_of(self, topic: str | None) -> Standing:
+        found = self._standing()
+        return found if topic is None else found.of([topic])
 
     def _agents(self, request: Request) -> dict[str, Any]:
         evidence = self._ledger.evidence(NO_BUCKETS)
@@ -211,14 +220,10 @@ class Dashboard:
             "topic": verdict.source.topic,
             "bucket": verdict.bucket,
             "counts": [verdict.count(tier) for tier in self._policy.tiers],
-            "status": verdict.status,
-            "reasons": verdict.reasons,
+            "status": _word(verdict),
+            "reasons": (*verdict.reasons, *verdict.warnings),
             "agents": verdict.agents,
         }
-
-    def _frame(self, found: Sequence[BucketVerdict]) -> dict[str, Any]:
-        worst = max((x.status for x in found if x.due), default=Status.OPEN)
-        return {"summary": report.summarize(found), "worst": worst.word}
 
     # Which buckets.
 
@@ -226,22 +231,19 @@ class Dashboard:
         topic = request.query_params.get("topic")
         bucket = _number(request, "bucket")
         if bucket is not None:
-            return topic, self._judged((bucket, bucket + 1), topic, [bucket], None)
+            return topic, Shown(self._judged((bucket, bucket + 1), topic), None)
         return topic, self._shown(topic, _number(request, "until"), PAGE_BUCKETS)
 
     def _shown(self, topic: str | None, until: int | None, count: int) -> Shown:
-        starts = self._ledger.newest_buckets(count + 1, until)
+        starts = self._ledger.newest_buckets(count + 1, until, topic)
         older = starts[count - 1] if len(starts) > count else None
         starts = starts[:count]
         window = (starts[-1], starts[0] + 1) if starts else NO_BUCKETS
-        return self._judged(window, topic, starts, older)
+        return Shown(self._judged(window, topic), older)
 
-    def _judged(
-        self, window: Window, topic: str | None, starts: list[int], older: int | None
-    ) -> Shown:
+    def _judged(self, window: Window, topic: str | None) -> list[BucketVerdict]:
         evidence = self._ledger.evidence(window, None if topic is None else [topic])
-        found = verdicts(evidence, self._policy, self._clock.time_ms())
-        return Shown(evidence, found, starts, older)
+        return verdicts(evidence, self._policy, self._clock.time_ms())
 
     # Answers.
 
@@ -252,8 +254,8 @@ class Dashboard:
             with self._lock:
                 found = {"json": request.url.path + ".json"} | content(request)
                 taken = _moment(self._ledger.taken_ms)
-            page = self._pages.get_template(template)
-            html = page.render(found, taken=taken, **_KEY)
+            page, judged_ms = self._pages.get_template(template), self._standing().judged_ms
+            html = page.render(found, taken=taken, judged=judged_ms, **_KEY)
             return HTMLResponse(html, headers=HEADERS)
 
         return answer
@@ -308,26 +310,42 @@ def _number(request: Request, name: str) -> int | None:
     return number
 
 
-def _by_topic(found: Sequence[BucketVerdict]) -> list[list[BucketVerdict]]:
-    topics: dict[Any, list[BucketVerdict]] = {}
-    for verdict in found:
-        topics.setdefault(verdict.source, []).append(verdict)
-    return list(topics.values())
+def _frame(found: Standing) -> dict[str, Any]:
+    """The sentence, and the worst of what is due."""
+    worst = max(found.overdue, default=Status.COMPLETE).word
+    if not found.overdue:
+        is_complete = found.by_status.get(Status.COMPLETE, 0) > 0
+        worst = WARNED if found.warned else worst if is_complete else Status.OPEN.word
+    return {"sentence": report.sentence(found), "worst": worst}
 
 
-def _cell(found: Sequence[BucketVerdict], start: int) -> dict[str, Any] | None:
-    """What stands for a bucket in the grid; with several sizes at one start the gravest."""
-    here = [verdict for verdict in found if verdict.bucket == start]
-    if not here:
-        return None
-    verdict = max(here, key=lambda x: x.status)
-    counts = [sums.count for sums in verdict.places().values() if sums is not None]
+def _row(found: TopicStanding, starts: tuple[int, ...]) -> dict[str, Any]:
+    """A topic in the grid."""
     return {
-        "bucket": start,
-        "status": verdict.status,
-        "records": max(counts, default=0),
-        "why": report.reasons_text(verdict.reasons),
+        "topic": found.source.topic,
+        "name": report.topic_name(found.source),
+        "words": _words(found.by_status),
+        "complete_until": found.complete_until,
+        "oldest_overdue": found.oldest_overdue,
+        "cells": [_cell(found.newest.get(start)) for start in starts],
     }
+
+
+def _cell(verdict: BucketVerdict | None) -> dict[str, Any] | None:
+    """What stands for a bucket in the grid."""
+    if verdict is None:
+        return None
+    return {
+        "bucket": verdict.bucket,
+        "status": _word(verdict),
+        "records": verdict.records,
+        "why": report.reasons_text((*verdict.reasons, *verdict.warnings)),
+    }
+
+
+def _word(verdict: BucketVerdict) -> str:
+    is_warned = verdict.status is Status.COMPLETE and bool(verdict.warnings)
+    return WARNED if is_warned else verdict.status.word
 
 
 def _moment(time_ms: int) -> str:
@@ -335,20 +353,10 @@ def _moment(time_ms: int) -> str:
     return report.time_text(time_ms).removesuffix("Z").replace("T", " ")
 
 
-def _words(found: Sequence[BucketVerdict]) -> str:
+def _words(by_status: Mapping[Status, int]) -> str:
     """How many buckets have which verdict, gravest first."""
-    counts = Counter(verdict.status for verdict in found)
-    return ", ".join(f"{counts[status]} {status.word}" for status in sorted(counts, reverse=True))
-
-
-def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
-    """The end of the shown buckets that are complete without interruption from the oldest on."""
-    end = None
-    for verdict in sorted(found, key=lambda x: x.bucket):
-        if verdict.status is not Status.COMPLETE:
-            break
-        end = verdict.bucket + verdict.bucket_ms
-    return end
+    ordered = sorted(by_status.items(), reverse=True)
+    return ", ".join(f"{count} {status.word}" for status, count in ordered) or "nothing counted yet"
 
 
 def _sender_state(numbers: Any, silent_ms: int, policy: Policy) -> tuple[str, str]:

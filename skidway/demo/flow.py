@@ -240,8 +240,9 @@ class Demo:
         deadline = time.monotonic() + WITHIN_S
         while True:
             done = self._audit("report", "--all")
-            self.outcome.report = json.loads(done.stdout)
-            self.outcome.books_balance = done.returncode == 0
+            self.outcome.report = report = json.loads(done.stdout)
+            complete = report["by_verdict"]["complete"]
+            self.outcome.books_balance = 0 < complete == report["buckets_judged"]
             if self.outcome.books_balance or time.monotonic() > deadline:
                 break
             self.supervisor.check()

@@ -7,6 +7,7 @@ import pytest
 from audit import report
 from audit.counts import Sums
 from audit.messages import Tier
+from audit.standing import standing
 from audit.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.kafka.source import Source
 
@@ -14,10 +15,12 @@ LOGS = Source("dc1", "cid", "logs", "tid")
 TIERS = [Tier.AGENT, Tier.BROKER, Tier.MIRROR]
 
 
-def _verdict(status: Status, *, due: bool = True, bucket: int = 0) -> BucketVerdict:
+def _verdict(
+    status: Status, *, due: bool = True, bucket: int = 0, repeats: int = 0
+) -> BucketVerdict:
     sums = {
         Place(Tier.AGENT, ""): Sums(5, 50, 1),
-        Place(Tier.BROKER, "dc1"): Sums(4, 40, 1, repeats=2),
+        Place(Tier.BROKER, "dc1"): Sums(4, 40, 1, repeats=repeats),
         Place(Tier.MIRROR, ""): None,
     }
     reasons = () if status is Status.COMPLETE else ("one", "two", "three", "four")
@@ -50,10 +53,35 @@ def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
     """Young buckets are no fault unless everything is asked for; nothing at all is one."""
-    summary = report.summarize(verdicts)
-    assert summary.sentence == sentence
-    assert summary.exit_status(everything=False) == status
-    assert summary.exit_status(everything=True) == strict
+    found = standing(verdicts)
+    assert report.sentence(found) == sentence
+    assert report.exit_status(found, everything=False) == status
+    assert report.exit_status(found, everything=True) == strict
+
+
+REJECTS = Source("dc1", "cid", "logs.rejected", "rid")
+
+
+def _complete(source: Source, counted: Sums, *warnings: str) -> BucketVerdict:
+    agent = AgentVerdict(7, "web1", Status.COMPLETE, (), {Place(Tier.HDFS, "/data"): counted})
+    return BucketVerdict(source, 0, 60_000, Status.COMPLETE, (), True, (agent,), warnings)
+
+
+def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:
+    """Complete says that every record arrived; how many are no rows is said beside it."""
+    found = standing(
+        [
+            _complete(LOGS, Sums(55, 500, 1, rejects=55, repeats=1), "too many rejects"),
+            _complete(REJECTS, Sums(3, 30, 2)),
+        ]
+    )
+    assert report.sentence(found) == (
+        "All 2 buckets of 2 topics are complete; agents rejected 3 lines; the loader rejected 55"
+        " records; 1 repeat was left out; 1 bucket with more rejects than allowed."
+    )
+    assert report.exit_status(found, everything=False) == 1
+    [row, _] = report.table([x for topic in found.topics for x in topic.newest.values()], TIERS)
+    assert (row["verdict"], row["why"]) == ("complete", "too many rejects")
 
 
 def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
@@ -81,7 +109,7 @@ def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
 
 def test_the_document_has_everything() -> None:
     """Programs get all reasons and sums, per agent too."""
-    document = report.document([SHORT])
+    document = report.document(standing([SHORT]), [_verdict(Status.INCOMPLETE, repeats=2)])
     [bucket] = document["buckets"]
     assert bucket["reasons"] == ["one", "two", "three", "four"]
     assert document["by_verdict"]["incomplete"] == 1

@@ -14,6 +14,7 @@ from audit import messages
 from audit.ledger import Ledger, ledger_of
 from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
 from audit.roster import Entry, Roster
+from audit.standing import Standing, judged
 from audit.verdict import Policy
 from audit.web import HOSTS_SHOWN, Dashboard
 from skidway.kafka.source import Source
@@ -21,6 +22,7 @@ from support.clock import ManualClock
 
 HOSTILE = "<script>alert(1)</script>"
 LOGS = Source("dc1", "cid", "logs", "tid")
+OTHER = Source("dc1", "cid", "other", "oid")
 NASTY = Source("dc1", "cid", HOSTILE, "tid")
 AGENT = Sender(Tier.AGENT, "dc1", "7", HOSTILE, 1)
 BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
@@ -45,7 +47,12 @@ def _get(
     ledger: Ledger, path: str, method: str = "GET", policy: Policy = POLICY
 ) -> tuple[int, dict[str, str], str]:
     """Status, headers and body of a request to the application itself."""
-    application = Dashboard(ledger, lambda: policy, ManualClock()).application()
+    clock = ManualClock()
+
+    def found() -> Standing:
+        return judged(ledger.evidence(), policy, clock.time_ms())
+
+    application = Dashboard(ledger, lambda: policy, found, clock).application()
     path, _, query = path.partition("?")
     sent: list[dict[str, Any]] = []
     scope = {
@@ -187,6 +194,30 @@ def test_a_retired_host_with_data_is_named_as_retired() -> None:
     _, _, body = _get(_ledger(records=3), "/buckets?topic=logs&bucket=0", policy=gone)
     assert "(retired): broker dc1 is short by 2 of 5" in body
     assert "(retired)<small>7</small>" in body
+
+
+def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
+    """However many newer buckets are complete; the row leads to it."""
+    ledger = _ledger(buckets=70)
+    short = Count(OTHER, 7, 0, 60_000, 5, 50, 9)
+    said = [Delta(AGENT, 3, 6, counts=(short,)), Seal(AGENT, 4, 10**9, _sealed(3))]
+    ledger.take(messages.encode(message) for message in said)
+    _, _, body = _get(ledger, "/")
+    assert "70 of 71 buckets of 2 topics are complete; 1 should be and is not" in body
+    assert "dc1.other" in body
+    assert "/buckets?topic=other&amp;bucket=0" in body
+    _, _, body = _get(ledger, "/buckets?topic=other")
+    assert "0 of 1 buckets of 1 topic are complete" in body
+    assert "tier broker never reported this topic" in body
+    document = json.loads(_get(ledger, "/index.json")[2])
+    assert document["buckets_overdue"] == 1
+    assert {topic["topic"]: topic["buckets_judged"] for topic in document["topics"]} == {
+        "logs": 70, "other": 1,
+    }  # fmt: skip
+
+
+def _sealed(at: int) -> tuple[SealedTopic, ...]:
+    return tuple(SealedTopic(source, 10**9, at) for source in (LOGS, OTHER))
 
 
 def test_older_buckets_are_on_the_next_page() -> None:

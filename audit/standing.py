@@ -1,0 +1,142 @@
+"""The standing: what one judgement over every bucket says, topic by topic. Pure.
+
+Report, pages, metrics, /health and JSON speak from it, so none says what another does not; and
+since it is of every bucket, nothing bad is forgotten because it is old.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from audit.evidence import REJECTED_SUFFIX, Evidence
+from audit.reconcile import verdicts
+from audit.verdict import BucketVerdict, Policy, Status
+from skidway.kafka.source import Source
+
+NEWEST_BUCKETS = 24
+"""Of the newest buckets in which any topic counted anything, the verdicts themselves are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicStanding:
+    """All buckets of one source topic together.
+
+    overdue: those that are old enough and not complete, by their status. warned: complete ones with
+    a warning. complete_until: end of the last bucket that is complete with all before it (ms; None:
+    the oldest is not). oldest_overdue: its start. records, rejects, repeats: as counted in whatever
+    place has most of them; rejects are the loader's. newest: verdicts by start, see NEWEST_BUCKETS.
+    """
+
+    source: Source
+    by_status: Mapping[Status, int]
+    overdue: Mapping[Status, int]
+    warned: int
+    complete_until: int | None
+    oldest_overdue: int | None
+    records: int
+    rejects: int
+    repeats: int
+    newest: Mapping[int, BucketVerdict]
+
+    @property
+    def buckets(self) -> int:
+        """In how many something was counted."""
+        return sum(self.by_status.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Of all topics. starts: of the newest buckets, newest first. judged_ms: our clock."""
+
+    topics: tuple[TopicStanding, ...]
+    starts: tuple[int, ...]
+    judged_ms: int
+
+    @property
+    def by_status(self) -> Mapping[Status, int]:
+        """How many buckets have which verdict."""
+        return _added(topic.by_status for topic in self.topics)
+
+    @property
+    def overdue(self) -> Mapping[Status, int]:
+        """How many buckets are old enough and not complete, by their verdict."""
+        return _added(topic.overdue for topic in self.topics)
+
+    @property
+    def warned(self) -> int:
+        """How many complete buckets have a warning."""
+        return sum(topic.warned for topic in self.topics)
+
+    @property
+    def counted(self) -> tuple[TopicStanding, ...]:
+        """The topics in which anything was counted."""
+        return tuple(topic for topic in self.topics if topic.buckets)
+
+    def of(self, names: Iterable[str]) -> Standing:
+        """The same for some topics alone, by their names in the source cluster."""
+        wanted = set(names)
+        topics = tuple(topic for topic in self.topics if topic.source.topic in wanted)
+        return Standing(topics, self.starts, self.judged_ms)
+
+
+NOTHING_JUDGED = Standing((), (), 0)
+
+
+def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
+    """Of every bucket that the evidence has."""
+    return standing(verdicts(evidence, policy, now_ms), evidence.topics, now_ms)
+
+
+def standing(
+    found: Sequence[BucketVerdict], sources: Iterable[Source] = (), judged_ms: int = 0
+) -> Standing:
+    """Of all these verdicts. sources: topics that were spoken of; they are there without counts,
+    too, but for rejects that nobody had."""
+    by_source: dict[Source, list[BucketVerdict]] = {
+        source: [] for source in sources if not source.topic.endswith(REJECTED_SUFFIX)
+    }
+    for verdict in found:
+        by_source.setdefault(verdict.source, []).append(verdict)
+    starts = sorted({verdict.bucket for verdict in found}, reverse=True)[:NEWEST_BUCKETS]
+    ordered = sorted(by_source, key=lambda x: (x.cluster, x.topic, x.topic_id))
+    topics = (_topic(source, by_source[source], set(starts)) for source in ordered)
+    return Standing(tuple(topics), tuple(starts), judged_ms)
+
+
+def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> TopicStanding:
+    overdue = [x for x in found if x.due and x.status is not Status.COMPLETE]
+    newest: dict[int, BucketVerdict] = {}
+    for verdict in found:  # with several sizes at one start the gravest
+        known = newest.get(verdict.bucket)
+        if verdict.bucket in starts and (known is None or known.status < verdict.status):
+            newest[verdict.bucket] = verdict
+    return TopicStanding(
+        source,
+        Counter(x.status for x in found),
+        Counter(x.status for x in overdue),
+        sum(1 for x in found if x.status is Status.COMPLETE and x.warnings),
+        _complete_until(found),
+        min((x.bucket for x in overdue), default=None),
+        sum(x.records for x in found),
+        sum(x.rejects for x in found),
+        sum(x.repeats for x in found),
+        newest,
+    )
+
+
+def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
+    end = None
+    for verdict in sorted(found, key=lambda x: x.bucket):
+        if verdict.status is not Status.COMPLETE:
+            break
+        end = verdict.bucket + verdict.bucket_ms
+    return end
+
+
+def _added(parts: Iterable[Mapping[Status, int]]) -> Mapping[Status, int]:
+    total: Counter[Status] = Counter()
+    for part in parts:
+        total.update(part)
+    return total

@@ -1,0 +1,104 @@
+"""The standing: one judgement over every bucket, old and new."""
+
+from __future__ import annotations
+
+from audit.evidence import Fold
+from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
+from audit.standing import NEWEST_BUCKETS, Standing, judged
+from audit.verdict import Policy, Status
+from skidway.kafka.source import Source
+
+LOGS = Source("dc1", "cid", "logs", "tid")
+OTHER = Source("dc1", "cid", "other", "oid")
+REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
+SIZE = 60_000
+NOW = 10**9
+AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
+BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+LOADER = Sender(Tier.HDFS, "dc1", "/data/dc1.logs", "l1", 1)
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
+
+
+def _count(source: Source, index: int, count: int, rejects: int = 0) -> Count:
+    return Count(source, 7, index * SIZE, SIZE, count, 10 * count, 9, rejects)
+
+
+def _judged(
+    agent: list[Count],
+    broker: list[Count],
+    hdfs: list[Count] | None = None,
+    policy: Policy = POLICY,
+) -> Standing:
+    sources = {count.source for count in agent}
+    said = [
+        Delta(AGENT, 1, 5, counts=tuple(agent)),
+        Delta(BROKER, 1, 5, tuple(Range(x, 0, 0, 5) for x in sources), tuple(broker)),
+        Seal(AGENT, 2, NOW, tuple(SealedTopic(x, NOW, 1) for x in {LOGS, OTHER, REJECTED})),
+    ]
+    if hdfs is not None:
+        ranges = tuple(Range(x, 0, 0, 5) for x in sources)
+        said.append(Delta(LOADER, 1, 5, ranges, tuple(hdfs)))
+    return judged(Fold(said).evidence(), policy, NOW)
+
+
+def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
+    """A hundred newer buckets that are complete do not make the first one so."""
+    counts = [_count(LOGS, index, 5) for index in range(100)]
+    found = _judged(counts, [_count(LOGS, 0, 4), *counts[1:]])
+    assert (found.by_status[Status.COMPLETE], found.overdue) == (99, {Status.INCOMPLETE: 1})
+    [topic] = [x for x in found.topics if x.source == LOGS]
+    assert (topic.oldest_overdue, topic.complete_until) == (0, None)
+    assert len(found.starts) == len(topic.newest) == NEWEST_BUCKETS
+
+
+def test_no_topic_vanishes() -> None:
+    """Neither one whose buckets are all older than those that are shown, nor one without any."""
+    newer = [_count(LOGS, index, 5) for index in range(50, 90)]
+    old = [_count(OTHER, 0, 5)]
+    found = _judged(newer + old, newer)
+    by_topic = {topic.source.topic: topic for topic in found.topics}
+    assert by_topic["other"].overdue == {Status.INCOMPLETE: 1}
+    assert by_topic["other"].newest == {}
+    assert {"logs", "other"} == set(by_topic), "and no line for rejects that nobody had"
+    assert {x.source.topic for x in _judged(newer, newer).topics} == {"logs", "other"}
+
+
+def test_complete_until_is_the_end_of_what_is_complete_from_the_oldest_on() -> None:
+    """Not the newest complete bucket."""
+    counts = [_count(LOGS, index, 5) for index in range(5)]
+    found = _judged(counts, [*counts[:3], _count(LOGS, 3, 4), counts[4]])
+    [topic] = [x for x in found.topics if x.source == LOGS]
+    assert topic.complete_until == 3 * SIZE
+
+
+LOADED = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0)
+
+
+def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
+    """55 arrived, 55 rejected, 0 rows: nothing was lost, and nobody finds a row."""
+    sent = [_count(LOGS, 0, 55)]
+    found = _judged(sent, sent, [_count(LOGS, 0, 55, rejects=55)], LOADED)
+    [topic] = [x for x in found.topics if x.source == LOGS]
+    assert (found.warned, topic.rejects) == (1, 55)
+    assert topic.newest[0].status is Status.COMPLETE
+    assert topic.newest[0].warnings == ("55 of 55 records were rejected by hdfs /data/dc1.logs",)
+
+
+def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
+    """One percent, if nothing is said."""
+    sent = [_count(LOGS, 0, 100)]
+    assert _judged(sent, sent, [_count(LOGS, 0, 100, rejects=1)], LOADED).warned == 0
+    assert _judged(sent, sent, [_count(LOGS, 0, 100, rejects=2)], LOADED).warned == 1
+    patient = Policy(tiers=LOADED.tiers, lateness_ms=0, rejects_share=1)
+    assert _judged(sent, sent, [_count(LOGS, 0, 100, rejects=100)], patient).warned == 0
+
+
+def test_lines_that_agents_reject_are_held_against_those_that_they_deliver() -> None:
+    """They are a topic of their own, and complete there."""
+    few = [_count(LOGS, 0, 990), _count(REJECTED, 0, 10)]
+    assert _judged(few, few).warned == 0
+    many = [_count(LOGS, 0, 45), _count(REJECTED, 0, 55)]
+    found = _judged(many, many)
+    [topic] = [x for x in found.topics if x.source == REJECTED]
+    assert found.warned == 1
+    assert topic.newest[0].warnings == ("55 of 100 records were rejected by the agents",)
