@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.dataset as ds
@@ -34,13 +36,13 @@ def run_demo(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedP
 
 
 @contextmanager
-def begun(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def begun(folder: Path, *arguments: str, **env: str) -> Iterator[subprocess.Popen[str]]:
     """A demo that runs; killed behind the block. What it says goes to files in the folder."""
     folder.mkdir(exist_ok=True)
     with (folder / "said").open("w") as out, (folder / "errors").open("w") as err:
         demo = subprocess.Popen(
-            [*DEMO, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-            text=True, start_new_session=True,
+            [*DEMO, *arguments], cwd=folder, env={**os.environ, **env}, stdin=subprocess.DEVNULL,
+            stdout=out, stderr=err, text=True, start_new_session=True,
         )  # fmt: skip
     try:
         yield demo
@@ -83,36 +85,72 @@ def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -
     assert not processes_in(tmp_path)
 
 
-def test_the_quick_demo_is_complete_and_goes_on_without_duplicates(tmp_path: Path) -> None:
-    """On Java from pip and on logs of other systems it ends complete; so does a second run."""
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    lines = 0
+@dataclass(frozen=True)
+class Two:
+    """Two quick demos that were begun at the same moment, and what they said: one on Java from pip
+    and on logs of other systems, one into a real HDFS."""
+
+    logs: Path
+    into_hdfs: Path
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        return "--quick", "--logs", str(self.logs / "logs" / "*.log")
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs) -> Two:
+    found = Two(tmp_path_factory.mktemp("logs"), tmp_path_factory.mktemp("hdfs"))
+    (found.logs / "logs").mkdir()
     for source in (LOGS / "hadoop.log", LOGS / "openssh.log"):
-        content = source.read_bytes()
-        (logs / source.name).write_bytes(content)
-        lines += len(content.splitlines())
-    given = ("--quick", "--logs", str(logs / "*.log"))
-    done = run_demo(tmp_path, *given, SKIDWAY_JAVA="bundled")
-    expect_complete(done.stdout + done.stderr, done.returncode)
-    with (logs / "hadoop.log").open("a") as out:
+        shutil.copyfile(source, found.logs / "logs" / source.name)
+    output = f"{hdfs.url}/demo-{os.getpid()}"
+    with (
+        begun(found.logs, *found.given, SKIDWAY_JAVA="bundled") as first,
+        begun(found.into_hdfs, "--quick", "--hdfs", output) as second,
+    ):
+        first.wait(WITHIN_S)
+        second.wait(WITHIN_S)
+    for folder, demo in ((found.logs, first), (found.into_hdfs, second)):
+        expect_complete(said(folder), demo.returncode)
+    return found
+
+
+def test_two_demos_at_once_share_no_port(two: Two) -> None:
+    """Begun at the same moment, both end complete."""
+    taken = [
+        config["metrics.listener"]
+        for folder in (two.logs, two.into_hdfs)
+        for path in (folder / "skidway-demo" / "etc").glob("*.yml")
+        if "metrics.listener" in (config := yaml.safe_load(path.read_text()))
+    ]
+    assert len(set(taken)) == len(taken) > 0
+
+
+def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
+    """With --hdfs the rows, the manifests and the recount are in HDFS."""
+    assert not (two.into_hdfs / "skidway-demo" / "hdfs").exists()
+
+
+def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
+    """A second run reads what was written since the first, and ends complete as well."""
+    with (two.logs / "logs" / "hadoop.log").open("a") as out:
         out.write("\n081111 101954 26 INFO dfs.FSNamesystem: written between the runs\n")
-    lines = sum(len(path.read_bytes().splitlines()) for path in logs.iterdir())
-    done = run_demo(tmp_path, *given)
+    lines = sum(len(path.read_bytes().splitlines()) for path in (two.logs / "logs").iterdir())
+    done = run_demo(two.logs, *two.given)
     expect_complete(done.stdout + done.stderr, done.returncode)
-    rows = ds.dataset(tmp_path / "skidway-demo" / "hdfs" / "dc1.app-logs")
+    rows = ds.dataset(two.logs / "skidway-demo" / "hdfs" / "dc1.app-logs")
     spot = rows.to_table(columns=["_file_id", "_offset"]).to_pylist()
     places = {(each["_file_id"], each["_offset"]) for each in spot}
     assert len(places) == len(spot), "a line is in the rows twice"
     assert lines <= len(spot) <= lines + 2, "an unterminated last line may come in two parts"
-    assert not processes_in(tmp_path)
+    assert not processes_in(two.logs)
 
 
 @pytest.mark.parametrize(
     ("number", "moment"),
     [
         (signal.SIGINT, "starting"),
-        (signal.SIGINT, "a writer begins"),
         (signal.SIGINT, "kill -9"),
         (signal.SIGTERM, "agent is back"),
     ],
@@ -146,26 +184,3 @@ def test_a_program_that_ends_ends_the_demo(tmp_path: Path) -> None:
         assert demo.wait(240) == 1
     assert "broker-offline ended with status -9" in said(tmp_path)
     assert not processes_in(tmp_path)
-
-
-def test_two_demos_at_once_share_no_port(tmp_path: Path) -> None:
-    """Begun at the same moment, both end complete."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    with begun(one, "--quick") as first, begun(two, "--quick") as second:
-        assert (first.wait(WITHIN_S), second.wait(WITHIN_S)) == (0, 0), said(one) + said(two)
-    taken = [
-        config["metrics.listener"]
-        for folder in (one, two)
-        for path in (folder / "skidway-demo" / "etc").glob("*.yml")
-        if "metrics.listener" in (config := yaml.safe_load(path.read_text()))
-    ]
-    assert len(set(taken)) == len(taken)
-    for folder in (one, two):
-        expect_complete(said(folder), 0)
-
-
-def test_the_demo_loads_into_a_real_hdfs(tmp_path: Path, hdfs: Hdfs) -> None:
-    """With --hdfs the rows, the manifests and the recount are in HDFS."""
-    done = run_demo(tmp_path, "--quick", "--hdfs", f"{hdfs.url}/demo-{os.getpid()}")
-    expect_complete(done.stdout + done.stderr, done.returncode)
-    assert not (tmp_path / "skidway-demo" / "hdfs").exists()

@@ -128,8 +128,9 @@ def apart(process: AgentProcess, fate: str) -> int:
     return sum(file[fate] for file in process.ledger())
 
 
-@pytest.mark.quick
-@pytest.mark.parametrize("fate", ["never arrived", "arrive late", "arrived"])
+@pytest.mark.parametrize(
+    "fate", ["never arrived", pytest.param("arrive late", marks=pytest.mark.quick), "arrived"]
+)
 def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path, fate: str
 ) -> None:

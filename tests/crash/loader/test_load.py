@@ -49,8 +49,9 @@ def test_load_by_load(loading: Loading) -> None:
     assert sum(count.repeats for each in deltas for count in each.counts) == 1000
 
 
-@pytest.mark.quick
-@pytest.mark.parametrize("moment", ["staging/*/rows-*", "*.json"])
+@pytest.mark.parametrize(
+    "moment", ["staging/*/rows-*", pytest.param("*.json", marks=pytest.mark.quick)]
+)
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
     """A driver killed while tasks write, or as soon as it has committed, loses and doubles
     nothing: the next run leaves every row once and tidies up."""
