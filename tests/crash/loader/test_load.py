@@ -319,7 +319,7 @@ def test_into_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
     fill(on_hdfs, 0, 2000)
     program = on_hdfs.start()
     staging = f"_skidway/{loading.topic}/staging"
-    eventually(lambda: store.files(staging) or not program.running)
+    eventually(lambda: any(store.files(staging)) or not program.running)
     program.kill()
     on_hdfs.loaded()
     fill(on_hdfs, 1900, 200)
