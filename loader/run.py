@@ -32,7 +32,7 @@ from skidway.kafka.source import Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
 
 RACES_MAX: Final = 5
-"""Loads of one topic that a run may lose to another loader before it gives up."""
+"""Loads of one topic that a run may lose to another loader; then it gives up what is left."""
 
 ATTEMPTS_MAX: Final = 20
 """Loads of one topic in one run: races lost, and announcements that came while it waited."""
@@ -237,15 +237,17 @@ class _Run:
             whole = attempt.plan()
             outcome.problems = [SkidwayError(each.refused) for each in whole if each.refused]
             if not any(_moves(each) for each in whole):
+                if lost_races and not outcome.problems:
+                    outcome.notes.append(_done_by_another(topic))
                 return
             planned = plan.limit(whole, self._parts.settings.max_offsets_per_load)
+            if lost_races == RACES_MAX:
+                raise LostRace(_never_won(topic))
             try:
                 manifest, results = attempt.run(planned, self._progress(topic.name))
             except LostRace as lost:
                 _log.warning("race_lost", topic=topic.name, reason=str(lost))
                 attempts, lost_races = attempts + 1, lost_races + 1
-                if lost_races == RACES_MAX:
-                    raise
                 newest = self._begin(topic)
                 continue
             note(outcome, manifest, results)
@@ -351,6 +353,20 @@ def _moves(planned: Planned) -> bool:
     return planned.first < planned.end or planned.gap is not None
 
 
+def _done_by_another(topic: Topic) -> str:
+    return (
+        f"{topic.name}: another loader was faster and has loaded what was left up to the "
+        "watermarks of this run's start"
+    )
+
+
+def _never_won(topic: Topic) -> str:
+    return (
+        f"{topic.name}: another loader was faster {RACES_MAX} times, and there is more to load; "
+        "the next run goes on"
+    )
+
+
 def _lowest(manifests: Iterable[Manifest | None]) -> dict[str, int]:
     """Where the audit topics have to be read from, so that no topic misses anything."""
     known = list(manifests)
@@ -381,4 +397,5 @@ def _document(outcome: Outcome) -> dict[str, Any]:
         ],
         "waiting": [stop.sentence for stop in outcome.waiting],
         "problems": [str(problem) for problem in outcome.problems],
+        "notes": outcome.notes,
     }

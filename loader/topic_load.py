@@ -82,7 +82,8 @@ class Topic:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a topic in this run. problems: sentences, each with its exit status."""
+    """What became of a topic in this run. problems: sentences, each with its exit status. notes:
+    what else there is to say."""
 
     topic: str
     loads: list[int] = field(default_factory=list)
@@ -93,6 +94,7 @@ class Outcome:
     reasons: Counter[str] = field(default_factory=Counter)
     waiting: list[Stop] = field(default_factory=list)
     problems: list[SkidwayError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     ranges: list[PartitionRange] = field(default_factory=list)
 
 
