@@ -293,21 +293,29 @@ class _Run:
         """
         if newest is None:
             return None
-        known = self._parts.feed.number(newest.producer, newest.epoch)
-        if known > delta.last_number(newest):
+        if self._heard(newest) > delta.last_key(newest):
             newer = self._begin(topic)  # another loader may have committed it just now
-            if newer is None or known > delta.last_number(newer):
+            if newer is None or self._heard(newer) > delta.last_key(newer):
+                epoch, number = self._heard(newest)
                 raise StateRefused(
-                    f"{newest.producer}: the audit topic has message {known} of this output, the "
-                    f"newest manifest ends with {delta.last_number(newest)}: the output is an "
-                    "older copy; restore it, or load into another one"
+                    f"{newest.producer}: the audit topic has message {number} of epoch {epoch} of "
+                    f"this output, the newest manifest ends with message "
+                    f"{delta.last_number(newest)} of epoch {newest.epoch}: the output is an older "
+                    "copy; restore it, or load into another one"
                 )
             newest = newer
+        known = self._parts.feed.number(newest.producer, newest.epoch)
         missing = [each for each in delta.messages(newest) if each.number > known]
         publish(self._parts.client, missing, self._parts.clock)
         for message in missing:
             self._parts.feed.take(message)
         return newest
+
+    def _heard(self, newest: Manifest) -> tuple[int, int]:
+        """The newest message of this output on the audit topic, by epoch and number."""
+        feed = self._parts.feed
+        epoch = feed.epoch(newest.producer)
+        return epoch, feed.number(newest.producer, epoch)
 
     def _awaited(self, topic: Topic, outcome: Outcome) -> bool:
         """Whether announcements that ranges ended at have come meanwhile."""

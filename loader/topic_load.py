@@ -277,7 +277,7 @@ class TopicLoad:
         now = parts.clock.time_ms()
         # an output that is reached by another name keeps the name under which it numbers
         producer = newest.producer if newest else f"{parts.store.url}/{topic.name}"
-        epoch = newest.epoch if newest else now
+        epoch = newest.epoch if newest else parts.feed.next_epoch(producer)
         host = socket.gethostname()
         used = [each for result in results for each in result.results]
         numbered, audit = delta.make(
