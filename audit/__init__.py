@@ -24,7 +24,8 @@ newest_agents, expectation, doublings, reasons, counting_places, reconcile, stan
 from it, pure); hosts, waiting (the same, host by host, pure); ledger, ledger_evidence (the same
 kept in SQLite); topic, publisher (how it travels); continuity, counter_state, counter,
 counter_program (a tier's counter); collection, roster_file, collector, web, report, host_report
-(who reads it); output, recount (the second way to the verdict; recount_report is what it says),
-settings, database (SQLite as used here), and the command line: cli and commands. Everything that
-decides is free of I/O. Agent and loader import this package, never the other way around.
+(who reads it); output (the loader's, to be read), manifests, faults, row_files, listing, recount
+(the second way to the verdict; recount_report is what it says), settings, database (SQLite as used
+here), and the command line: cli and commands. Everything that decides is free of I/O. Agent and
+loader import this package, never the other way around.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from audit import recount, recount_report, report
+from audit import manifests, recount, recount_report, report
 from audit.commands import asking
 from audit.commands import hosts as host_commands
 from audit.ledger_evidence import FOREVER
@@ -73,7 +73,9 @@ def _register_report(verbs: Any) -> None:
 
 def _register_recount(verbs: Any) -> None:
     parser = verbs.add_parser(
-        "recount", help="count the rows again and compare with what was counted; 1 if they differ"
+        "recount",
+        help="check the files, count their rows again, compare with what was counted; 1 if they"
+        " differ",
     )
     add_config_options(parser)
     add_json_option(parser)
@@ -143,8 +145,9 @@ def _recount(args: argparse.Namespace) -> int:
     try:
         recounts = []
         for topic in recount.topics(output):
-            found = recount.committed(output, topic)
-            if args.topic is None or {topic, found.source.topic} & set(args.topic):
+            found = manifests.head(output, topic)
+            names = {topic} if found.source is None else {topic, found.source.topic}
+            if args.topic is None or names & set(args.topic):
                 recounts.append(recount.recount(output, found))
         evidence = ledger.evidence(FOREVER)
     finally:
@@ -155,6 +158,8 @@ def _recount(args: argparse.Namespace) -> int:
         print_json(recount_report.document(compared))
     else:
         table(recount_report.table(compared), recount_report.COLUMNS)
+        for line in recount_report.faults(compared):
+            print(line)
         print(recount_report.sentence(compared))
     return 0 if recount_report.is_good(compared) else 1
 

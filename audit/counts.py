@@ -35,7 +35,7 @@ _RUNS_MAX = 256
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What was counted of one key. Signed: records taken out count negative.
+    """What was counted of one key. Signed: what is taken out counts negative.
 
     count: unique records, rejects among them. bytes: their origin lengths. checksum: of their
     origins. rejects: how many of count are the loader's rejects. repeats: seen again, not in count.
@@ -114,13 +114,6 @@ class Counts:
             self._add_runs(source, timestamps[chosen], origins.agent[chosen], {"repeats": ones})
         if sums is not None:
             self._add_runs(source, *sums)
-
-    def merge(self, other: Counts) -> None:
-        """Adds what another one counted, with the same bucket size."""
-        if other.bucket_ms != self.bucket_ms:
-            raise ValueError("counts of different bucket sizes cannot be merged")
-        for key, sums in other.items():
-            self.put(key, sums)
 
     def put(self, key: BucketKey, sums: Sums) -> None:
         """Adds sums that were worked out elsewhere."""

@@ -142,9 +142,10 @@ class TopicEvidence:
 
 @dataclass(slots=True)
 class Evidence:
-    """hosts: by agent. last_seen: the greatest clock of any message of (tier, producer). began: the
-    least clock of any message of an agent. bounds: by agent, the widest that it ever said. unread:
-    how many messages have a schema that this version does not have, by its fingerprint."""
+    """senders: in the order in which they were first heard. hosts: by agent. last_seen: the
+    greatest clock of any message of (tier, producer). began: the least clock of any message of an
+    agent. bounds: by agent, the widest that it ever said. unread: how many messages have a schema
+    that this version does not have, by its fingerprint."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)

@@ -19,7 +19,7 @@ Origins here are sound (counts.identify): positions >= 0, lengths >= 1, end belo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,9 +30,6 @@ Bools = npt.NDArray[np.bool_]
 
 FileKey = tuple[int, int]
 """Agent id and file id."""
-
-PartitionKey = tuple[str, str, str, str, int]
-"""Source cluster, cluster id, topic, topic id, and partition."""
 
 NO_MARK = -1
 
@@ -116,26 +113,6 @@ def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
             again[index] = known
         advance(current, part.highest)
     return Joined(again, current)
-
-
-class Marks:
-    """The marks of many partitions. One owner; saved and loaded by that owner as rows."""
-
-    def __init__(self) -> None:
-        self._partitions: dict[PartitionKey, dict[FileKey, int]] = {}
-
-    def of(self, partition: PartitionKey) -> dict[FileKey, int]:
-        """The marks of one partition, to look at and to advance."""
-        return self._partitions.setdefault(partition, {})
-
-    def rows(self) -> Iterator[tuple[PartitionKey, FileKey, int]]:
-        """Every mark: partition, (agent, file), highest end byte."""
-        for partition, marks in self._partitions.items():
-            for key, end in marks.items():
-                yield partition, key, end
-
-    def __len__(self) -> int:
-        return sum(len(marks) for marks in self._partitions.values())
 
 
 def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

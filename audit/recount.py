@@ -1,66 +1,32 @@
-"""Recount: the second way to the verdict, from the rows themselves.
+"""Recount: the second way to the verdict, from the files and the rows themselves.
 
-Every committed row carries its origin and event time. Counting the columns `_agent`, `_file_id`,
-`_offset`, `_length`, `_timestamp` of the files that manifests name, rejects included, must give
-what the loader said it committed (hdfs tier) and what the agents said they sent (agent tier), in
-count, bytes and checksum. Nothing else of the loader is trusted: of a manifest only which files
-belong to the output, and how many rows with which checksum each must hold.
+    files   the directories hold every file that a manifest names, and no other that readers take
+    bytes   each has the length and the CRC-32C that were committed
+    rows    every column of every row can be read; `_agent`, `_file_id`, `_offset`, `_length` and
+            `_timestamp` of rows and rejects give what the loader said it committed (hdfs tier) and
+            what the agents said they sent (agent tier), in count, bytes and checksum
 
-    <root>/_skidway/<topic>/<load as 20 digits>.json    a manifest: one committed load
-    files[].path, .staged    where the file is, or still is if the loader stopped before moving it
-    removed[]                files of earlier loads that this one replaces
+A loader may be at work meanwhile. It makes a manifest before it moves the first file of a load into
+place, so directories are listed first, and whatever nobody has named by then is looked up in the
+manifests that have come since. A file that is not in its place is looked for where it was staged,
+and then in its place again. Staging directories are nobody's rows, and are not listed.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from audit import checksum
+from audit import listing, manifests, row_files
 from audit.counts import BucketKey, Counts, Sums
 from audit.evidence import BucketId, Evidence, SenderKey
+from audit.faults import Fault, Faults, Kind, by_manifest
+from audit.manifests import COUNTED, STATE, Committed, NamedFile, NamedFiles
 from audit.messages import Tier
-from audit.output import Output, OutputUnreadable
-from skidway.kafka.columns import Origins
+from audit.output import Output, StoreFailed
 from skidway.kafka.source import Source
-
-FORMAT = 1
-STATE = "_skidway"
-ROWS, REJECTS = "rows", "rejects"
-
-_MANIFEST = re.compile(r"\d{20}\.json")
-_ORIGIN = ("_agent", "_file_id", "_offset", "_length")
-
-
-@dataclass(frozen=True, slots=True)
-class CommittedFile:
-    """A file of rows or rejects that a manifest names, with what it must hold."""
-
-    kind: str
-    path: str
-    staged: str
-    rows: int
-    checksum: int
-    bucket_ms: int
-
-
-@dataclass(slots=True)
-class Committed:
-    """What the manifests of one topic leave committed. problems: sentences."""
-
-    topic: str
-    source: Source
-    producer: str
-    loads: int = 0
-    files: dict[str, CommittedFile] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -68,9 +34,11 @@ class Recounted:
     """A topic, counted again: sums per (source, agent, bucket), per size of bucket."""
 
     committed: Committed
+    loads: int = 0
+    files: int = 0
     rows: int = 0
     sums: dict[tuple[BucketKey, int], Sums] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    faults: Faults = field(default_factory=Faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,47 +65,36 @@ class Difference:
 
 
 def topics(output: Output) -> list[str]:
-    """The topics that have at least one manifest."""
-    names = output.names(STATE)
-    return [x for x in names if any(_MANIFEST.fullmatch(y) for y in output.names(f"{STATE}/{x}"))]
+    """The topics that have a manifest, or rows of a loader without one."""
+    known = set(output.names(STATE))
+    beside = (name for name in output.names("") if name not in known and name != STATE)
+    rows = [name for name in beside if listing.has_rows(output, name)]
+    return sorted([*(name for name in known if _has_any(output, name)), *rows])
 
 
-def committed(output: Output, topic: str) -> Committed:
-    """Reads all manifests of a topic. Raises OutputUnreadable for one that cannot be understood."""
-    folder = f"{STATE}/{topic}"
-    names = [name for name in output.names(folder) if _MANIFEST.fullmatch(name)]
-    found: Committed | None = None
-    for number, name in enumerate(names, start=1):
-        manifest = _manifest(output, f"{folder}/{name}")
-        if found is None:
-            source = Source(**{x: manifest["source"][x] for x in Source.__slots__})
-            found = Committed(topic, source, manifest["producer"])
-        if manifest["number"] != found.loads + 1:
-            found.problems.append(f"manifest {number} of {topic} is missing")
-        found.loads = manifest["number"]
-        _take(found, manifest)
-    assert found is not None  # topics() names none without a manifest
-    return found
-
-
-def recount(output: Output, found: Committed) -> Recounted:
-    """Counts every committed file of a topic."""
-    result = Recounted(found, problems=list(found.problems))
-    counts: dict[int, Counts] = {}
-    for file in found.files.values():
-        counted = counts.setdefault(file.bucket_ms, Counts(file.bucket_ms))
-        try:
-            result.rows += _count_file(output, found.source, file, counted, result.problems)
-        except (OutputUnreadable, pa.ArrowException, OSError) as error:
-            result.problems.append(f"{file.path} cannot be read: {error}")
-    for bucket_ms, counted in counts.items():
-        result.sums.update({(key, bucket_ms): sums for key, sums in counted.items()})
+def recount(output: Output, committed: Committed) -> Recounted:
+    """Counts every committed file of a topic. Raises ManifestUnreadable for a manifest that cannot
+    be understood, and StoreUnreachable."""
+    if committed.source is None:
+        committed = manifests.head(output, committed.topic)  # its first load may have come
+    result = Recounted(committed)
+    with closing(NamedFiles()) as named:
+        _read_manifests(output, result, named)
+        listing.look(output, committed.topic, named)
+        listing.explain(output, committed.topic, named, result.loads)
+        for fault in listing.faults(output, named):
+            result.faults.add(fault)
+        if committed.source is not None:
+            _count(output, committed.source, result, named)
+        result.files = named.count()
     return result
 
 
 def compare(result: Recounted, evidence: Evidence, tiers: Iterable[Tier]) -> list[Difference]:
     """Where the rows are not what hdfs or the agents counted, of the tiers that are expected."""
     source = result.committed.source
+    if source is None:
+        return []
     found = []
     for tier in (Tier.HDFS, Tier.AGENT):
         if tier in tiers:
@@ -146,63 +103,93 @@ def compare(result: Recounted, evidence: Evidence, tiers: Iterable[Tier]) -> lis
     return sorted(found, key=lambda x: (x.bucket, x.agent, x.tier))
 
 
-def _take(found: Committed, manifest: Mapping[str, Any]) -> None:
-    for path in manifest["removed"]:
-        if found.files.pop(path, None) is None:
-            found.problems.append(f"load {found.loads} removed {path}, which no load had added")
-    bucket_ms = manifest["audit"]["bucket_ms"]
-    for file in manifest["files"]:
-        if file["kind"] in (ROWS, REJECTS):
-            found.files[file["path"]] = CommittedFile(
-                file["kind"],
-                file["path"],
-                file["staged"],
-                file["rows"],
-                file["checksum"],
-                bucket_ms,
-            )
+def _has_any(output: Output, topic: str) -> bool:
+    return bool(manifests.loads(output, topic)) or listing.has_rows(output, topic)
 
 
-def _manifest(output: Output, path: str) -> Mapping[str, Any]:
+def _read_manifests(output: Output, result: Recounted, named: NamedFiles) -> None:
+    topic = result.committed.topic
+    known = manifests.loads(output, topic)
+    if not known:
+        words = f"{topic} has rows, but no manifest is there that commits them"
+        result.faults.add(Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}", words))
+    for load in known:
+        for missing in range(result.loads + 1, load):
+            words = f"manifest {missing} of {topic} is missing"
+            result.faults.add(Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}/{missing:020}.json", words))
+        result.loads = load
+        files = manifests.files_of(manifests.read(output, topic, load))
+        for file, other in named.add(files):
+            words = f"{file.path} is named by load {other} and by load {load}"
+            result.faults.add(Fault(Kind.TWICE, file.path, words))
+
+
+def _count(output: Output, source: Source, result: Recounted, named: NamedFiles) -> None:
+    counts: dict[int, Counts] = {}
+    for file in named.all():
+        counted = counts.setdefault(file.bucket_ms, Counts(file.bucket_ms))
+        rows, found = _check(output, source, file, counted)
+        result.rows += rows
+        if found is not None:
+            kind, words = found
+            manifest = manifests.read(output, result.committed.topic, file.load)
+            result.faults.add(Fault(kind, file.path, words, by_manifest(file.path, manifest)))
+    for bucket_ms, counted in counts.items():
+        result.sums.update({(key, bucket_ms): sums for key, sums in counted.items()})
+
+
+def _check(
+    output: Output, source: Source, file: NamedFile, counts: Counts
+) -> tuple[int, tuple[Kind, str] | None]:
+    """How many rows a file has, and what is wrong with it."""
     try:
-        manifest = json.loads(output.read(path))
-        if not isinstance(manifest, dict) or manifest["format"] != FORMAT:
-            raise OutputUnreadable(f"{path} is no manifest of format {FORMAT}")
-        missing = {"number", "source", "producer", "files", "removed", "audit"} - set(manifest)
-    except (ValueError, KeyError) as error:
-        raise OutputUnreadable(f"{path} is no manifest: {error!r}") from error
-    if missing:
-        raise OutputUnreadable(f"{path} lacks {', '.join(sorted(missing))}")
-    return manifest
+        opened = _open(output, file)
+        if opened is None:
+            words = f"{file.path} is gone, with {file.rows} rows of load {file.load}"
+            return 0, (Kind.GONE, words)
+        with opened:
+            return _check_opened(opened, source, file, counts)
+    except StoreFailed as error:
+        return 0, (Kind.UNREADABLE, str(error))
 
 
-def _count_file(
-    output: Output, source: Source, file: CommittedFile, counts: Counts, problems: list[str]
-) -> int:
-    """Adds a file's rows to the counts; returns how many there are."""
-    path = file.path if output.exists(file.path) else file.staged
-    time_column = "timestamp_ms" if file.kind == REJECTS else "_timestamp"
-    rows, total = 0, 0
-    with output.open(path) as opened:
-        parquet = pq.ParquetFile(opened)
-        for batch in parquet.iter_batches(columns=[*_ORIGIN, time_column]):
-            origins = Origins(*(_int64(batch.column(name)) for name in _ORIGIN))
-            times = _int64(batch.column(time_column))
-            rejected = np.full(len(times), file.kind == REJECTS)
-            counts.add(source, times, origins, rejected=rejected)
-            hashes = checksum.record_hash(
-                origins.agent, origins.file, origins.first, origins.length
-            )
-            total = checksum.add(total, checksum.total(hashes))
-            rows += len(times)
-    if (rows, total) != (file.rows, file.checksum):
-        problems.append(f"{path} has {rows} rows, and not the {file.rows} that were committed")
-    return rows
+def _check_opened(
+    opened: IO[bytes], source: Source, file: NamedFile, counts: Counts
+) -> tuple[int, tuple[Kind, str] | None]:
+    found = _other_bytes(file, row_files.measure(opened))
+    if file.kind not in COUNTED:
+        return 0, found
+    opened.seek(0)
+    try:
+        rows, total = row_files.count(opened, file, source, counts)
+    except row_files.UNREADABLE as error:
+        return 0, found or (Kind.UNREADABLE, f"{file.path} cannot be read: {error}")
+    if found is None and (rows, total) != (file.rows, file.checksum):
+        words = f"{file.path} has {rows} rows, and not the {file.rows} that were committed"
+        found = Kind.OTHER_ROWS, words
+    return rows, found
 
 
-def _int64(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
-    found = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return np.asarray(found, np.int64)
+def _other_bytes(file: NamedFile, has: row_files.Bytes) -> tuple[Kind, str] | None:
+    if has.length != file.length:
+        words = f"{file.path} has {has.length} bytes instead of {file.length}"
+    elif has.crc32c != file.crc32c:
+        words = (
+            f"{file.path} has other bytes than those that were committed (CRC-32C "
+            f"{has.crc32c:08x} instead of {file.crc32c:08x})"
+        )
+    else:
+        return None
+    return Kind.DAMAGED, f"{words}; it had {file.rows} rows of load {file.load}"
+
+
+def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
+    """The file in its place, or where it was staged; it may be moved while we look."""
+    for path in (file.path, file.staged, file.path):
+        opened = output.open(path)
+        if opened is not None:
+            return opened
+    return None
 
 
 def _counted(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from audit.faults import Fault
 from audit.recount import Difference, Recounted
 from audit.report import reasons_text, time_text
 
@@ -23,8 +24,8 @@ def table(compared: Compared) -> list[dict[str, Any]]:
     return [
         {
             "topic": found.committed.topic,
-            "loads": found.committed.loads,
-            "files": len(found.committed.files),
+            "loads": found.loads,
+            "files": found.files,
             "rows": found.rows,
             "verdict": "differs" if _differs(found, differences) else "agrees",
             "why": reasons_text(_reasons(found, differences)),
@@ -40,9 +41,17 @@ def sentence(compared: Compared) -> str:
     rows = sum(found.rows for found, _ in compared)
     bad = sum(1 for each in compared if _differs(*each))
     if bad:
-        return f"{bad} of {len(compared)} recounted topics differ from what was counted."
+        return (
+            f"{bad} of {len(compared)} recounted topics differ from what was committed and counted."
+        )
     topics = "1 topic" if len(compared) == 1 else f"{len(compared)} topics"
     return f"The {rows} rows of {topics} are what every tier counted."
+
+
+def faults(compared: Compared) -> Iterator[str]:
+    """A line for each file with which something is wrong."""
+    for found, _ in compared:
+        yield from found.faults.sentences()
 
 
 def document(compared: Compared) -> dict[str, Any]:
@@ -52,6 +61,8 @@ def document(compared: Compared) -> dict[str, Any]:
         | {
             "why": _reasons(found, differences),
             "differences": [_difference(x) for x in differences],
+            "faults": [_fault(x) for x in found.faults.kept],
+            "more_faults": found.faults.more,
         }
         for row, (found, differences) in zip(table(compared), compared, strict=True)
     ]
@@ -59,12 +70,12 @@ def document(compared: Compared) -> dict[str, Any]:
 
 
 def _differs(found: Recounted, differences: Sequence[Difference]) -> bool:
-    return bool(found.problems or differences)
+    return bool(found.faults or differences)
 
 
 def _reasons(found: Recounted, differences: Sequence[Difference]) -> list[str]:
     texts = [f"{time_text(x.bucket[0])}, agent {x.agent}: {x.reason}" for x in differences]
-    return [*found.problems, *texts]
+    return [*found.faults.sentences(), *texts]
 
 
 def _difference(difference: Difference) -> dict[str, Any]:
@@ -76,4 +87,18 @@ def _difference(difference: Difference) -> dict[str, Any]:
         "rows": difference.recounted.count,
         "counted": difference.counted.count,
         "reason": difference.reason,
+    }
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    place = fault.place
+    return {
+        "kind": fault.kind.value,
+        "path": fault.path,
+        "hour": place.hour or None,
+        "agents": list(place.agents),
+        "partition": place.partition,
+        "first": place.first,
+        "end": place.end,
+        "reason": fault.sentence,
     }

@@ -79,7 +79,7 @@ def _run(args: argparse.Namespace) -> int:
         rows = [{**each, "loads": each["loads"] or None} for each in document["topics"]]
         print_rows(rows, ("topic", "loads", "rows", "rejects", "repeats", "files"), as_json=False)
     for outcome in document["topics"]:
-        for sentence in (*outcome["problems"], *outcome["waiting"]):
+        for sentence in (*outcome["problems"], *outcome["waiting"], *outcome["notes"]):
             sys.stderr.write(f"skidway load: {sentence}\n")
     return report.exit_code
 

@@ -12,7 +12,9 @@ them between any two operations and loses answers, over a store in memory.
 
 Why begin need not look at every manifest: whoever committed n + 1 had finished the moves of all up
 to n before it began, and a staging directory is deleted only behind the last move of its load. So
-unfinished moves exist only where a staging directory stands, or in the newest load.
+unfinished moves exist only where a staging directory stands, or in the newest load. A file of an
+older load that somebody deleted is no unfinished move: a recount names it (audit/recount.py),
+because a look at every file of every load would cost each start more than the one before.
 
 A move is looked at source first: a file moved meanwhile is then seen at its target, whereas target
 first could miss it on both sides. What a later load took out again may be gone from both.
@@ -103,12 +105,11 @@ Steps = Generator[Operation, Any, T]
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A file of a committed load on its way: into place, or out of it."""
+    """A file of a committed load on its way into place. length: bytes that it must have."""
 
     source: str
     target: str
-    length: int | None
-    """Bytes the file must have; None where an earlier manifest knows them."""
+    length: int
 
 
 class Settle(Enum):
@@ -240,19 +241,17 @@ def finish(manifest: Manifest) -> Steps[None]:
 
 
 def moves(manifest: Manifest) -> list[Move]:
-    """Moves of a load, in their order: out first, so that a listing never shows a row twice."""
-    topic, number = manifest.topic, manifest.number
-    out = [Move(path, layout.trash(topic, number, path), None) for path in manifest.removed]
-    return out + [Move(file.staged, file.path, file.length) for file in manifest.files]
+    """Moves of a load, in their order."""
+    return [Move(file.staged, file.path, file.length) for file in manifest.files]
 
 
 def settle(move: Move, source: int | None, target: int | None) -> Settle:
     """What to do about a move, from the lengths seen at both ends (None: not there)."""
     if source is None and target is None:
-        return Settle.DONE if move.length is None else Settle.BOTH_GONE
+        return Settle.BOTH_GONE
     if source is None:
-        return Settle.DONE if move.length in (None, target) else Settle.STOP
-    if move.length not in (None, source):
+        return Settle.DONE if target == move.length else Settle.STOP
+    if source != move.length:
         return Settle.STOP
     if target is None:
         return Settle.RENAME
@@ -308,8 +307,6 @@ def _finish_move(manifest: Manifest, move: Move) -> Steps[None]:
                 yield Delete(move.source)
                 return
             case Settle.BOTH_GONE:
-                if (yield from _taken_out_later(manifest, move.target)):
-                    return
                 raise StateRefused(
                     f"load {manifest.number} committed {move.target}, and it is neither there nor "
                     f"in {move.source}; rows are missing: restore the file before loading on"
@@ -320,14 +317,3 @@ def _finish_move(manifest: Manifest, move: Move) -> Steps[None]:
                     f"found {target} there and {source} in {move.source}"
                 )
     raise StateRefused(f"{move.source} could not be moved to {move.target}")
-
-
-def _taken_out_later(manifest: Manifest, path: str) -> Steps[bool]:
-    number = manifest.number + 1
-    while True:
-        data: bytes | None = yield Read(layout.manifest(manifest.topic, number))
-        if data is None:
-            return False
-        if path in Manifest.from_json(data, path).removed:
-            return True
-        number += 1

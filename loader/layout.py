@@ -6,7 +6,6 @@ _skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into
 _skidway/<topic>/marks|names|buckets/<load as 20 digits>.parquet                 side files
 _skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
 _skidway/<topic>/waiting/<agent>-<file>        since when an announcement is missed, ms
-_skidway/<topic>/trash/<load>/...              files that a later load took out
 """
 
 from __future__ import annotations
@@ -84,8 +83,3 @@ def side(topic: str, table: str, load: int) -> str:
 def waiting(topic: str, agent: int, file: int) -> str:
     """Path of the note since when the announcement of a file is missed."""
     return f"{state(topic)}/waiting/{agent}-{file}"
-
-
-def trash(topic: str, load: int, path: str) -> str:
-    """Where a file goes that load `load` took out."""
-    return f"{state(topic)}/trash/{load}/{path.removeprefix(topic + '/')}"

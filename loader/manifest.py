@@ -5,7 +5,7 @@
     {
       "format": 1,
       "number": 7, "uuid": "32 hex digits", "created": ms since the epoch, "program": "0.1.0",
-      "producer": "<root>/<topic>", "epoch": 1767225600000,
+      "producer": "<root>/<topic>", "epoch": 1,
       "cluster": "offline", "cluster_id": "...", "topic": "dc1.hdfs-logs", "topic_id": "32 hex",
       "source": {"cluster": "dc1", "cluster_id": "...", "topic": "hdfs-logs", "topic_id": "32 hex"},
       "partitions": [{"partition": 0, "first": 1000, "end": 2000,
@@ -14,7 +14,6 @@
       "files": [{"kind": "rows", "path": "dc1.hdfs-logs/dt=.../hour=.../part-7-0-1000.parquet",
                  "staged": "_skidway/dc1.hdfs-logs/staging/7-.../...", "length": bytes,
                  "rows": 900, "checksum": signed 64 bits, "crc32c": of the file's bytes}],
-      "removed": ["path", ...],
       "schema": {"subject": "hdfs-logs-value", "version": 3, "id": 12},
       "schema_ids": {"12": 900},
       "side": {"marks": ["path", ...], "names": [...], "buckets": [...]},
@@ -30,8 +29,8 @@
 - `side` names, oldest first, the side files that together are the state after this load: a
   snapshot and the deltas behind it; later ones win.
 - `audit` is the hdfs tier's delta with the key (HDFS, producer, epoch, number). It is published
-  after the commit and can be published again from here at any time.
-- `removed` are files of earlier loads whose rows this one replaces; their counts are negative.
+  after the commit and can be published again from here at any time. The first load of an output
+  takes an epoch above all that were heard of its producer (loader/feed.py); later ones keep it.
 
 Whoever recounts reads this file as plain JSON. A file with another `format` is refused.
 """
@@ -126,7 +125,6 @@ class Manifest:
     partitions: tuple[PartitionRange, ...]
     files: tuple[DataFile, ...]
     schema: SchemaChoice | None
-    removed: tuple[str, ...] = ()
     schema_ids: Mapping[int, int] = field(default_factory=dict)
     side: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     audit_positions: Mapping[str, int] = field(default_factory=dict)
@@ -169,13 +167,14 @@ class Manifest:
 
 
 def _manifest(content: dict[str, Any]) -> Manifest:
+    if content.pop("removed", ()):  # early builds wrote it, and never with anything in it
+        raise ValueError("it takes files of other loads out")
     schema = content["schema"]
     changed = {
         "source": Source(**content["source"]),
         "partitions": tuple(_partition(each) for each in content["partitions"]),
         "files": tuple(DataFile(**each) for each in content["files"]),
         "schema": SchemaChoice(**schema) if schema else None,
-        "removed": tuple(content["removed"]),
         "schema_ids": {int(key): value for key, value in content["schema_ids"].items()},
         "side": {table: tuple(paths) for table, paths in content["side"].items()},
     }

@@ -32,7 +32,7 @@ from skidway.kafka.source import Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
 
 RACES_MAX: Final = 5
-"""Loads of one topic that a run may lose to another loader before it gives up."""
+"""Loads of one topic that a run may lose to another loader; then it gives up what is left."""
 
 ATTEMPTS_MAX: Final = 20
 """Loads of one topic in one run: races lost, and announcements that came while it waited."""
@@ -237,15 +237,17 @@ class _Run:
             whole = attempt.plan()
             outcome.problems = [SkidwayError(each.refused) for each in whole if each.refused]
             if not any(_moves(each) for each in whole):
+                if lost_races and not outcome.problems:
+                    outcome.notes.append(_done_by_another(topic))
                 return
             planned = plan.limit(whole, self._parts.settings.max_offsets_per_load)
+            if lost_races == RACES_MAX:
+                raise LostRace(_never_won(topic))
             try:
                 manifest, results = attempt.run(planned, self._progress(topic.name))
             except LostRace as lost:
                 _log.warning("race_lost", topic=topic.name, reason=str(lost))
                 attempts, lost_races = attempts + 1, lost_races + 1
-                if lost_races == RACES_MAX:
-                    raise
                 newest = self._begin(topic)
                 continue
             note(outcome, manifest, results)
@@ -291,21 +293,29 @@ class _Run:
         """
         if newest is None:
             return None
-        known = self._parts.feed.number(newest.producer, newest.epoch)
-        if known > delta.last_number(newest):
+        if self._heard(newest) > delta.last_key(newest):
             newer = self._begin(topic)  # another loader may have committed it just now
-            if newer is None or known > delta.last_number(newer):
+            if newer is None or self._heard(newer) > delta.last_key(newer):
+                epoch, number = self._heard(newest)
                 raise StateRefused(
-                    f"{newest.producer}: the audit topic has message {known} of this output, the "
-                    f"newest manifest ends with {delta.last_number(newest)}: the output is an "
-                    "older copy; restore it, or load into another one"
+                    f"{newest.producer}: the audit topic has message {number} of epoch {epoch} of "
+                    f"this output, the newest manifest ends with message "
+                    f"{delta.last_number(newest)} of epoch {newest.epoch}: the output is an older "
+                    "copy; restore it, or load into another one"
                 )
             newest = newer
+        known = self._parts.feed.number(newest.producer, newest.epoch)
         missing = [each for each in delta.messages(newest) if each.number > known]
         publish(self._parts.client, missing, self._parts.clock)
         for message in missing:
             self._parts.feed.take(message)
         return newest
+
+    def _heard(self, newest: Manifest) -> tuple[int, int]:
+        """The newest message of this output on the audit topic, by epoch and number."""
+        feed = self._parts.feed
+        epoch = feed.epoch(newest.producer)
+        return epoch, feed.number(newest.producer, epoch)
 
     def _awaited(self, topic: Topic, outcome: Outcome) -> bool:
         """Whether announcements that ranges ended at have come meanwhile."""
@@ -351,6 +361,20 @@ def _moves(planned: Planned) -> bool:
     return planned.first < planned.end or planned.gap is not None
 
 
+def _done_by_another(topic: Topic) -> str:
+    return (
+        f"{topic.name}: another loader was faster and has loaded what was left up to the "
+        "watermarks of this run's start"
+    )
+
+
+def _never_won(topic: Topic) -> str:
+    return (
+        f"{topic.name}: another loader was faster {RACES_MAX} times, and there is more to load; "
+        "the next run goes on"
+    )
+
+
 def _lowest(manifests: Iterable[Manifest | None]) -> dict[str, int]:
     """Where the audit topics have to be read from, so that no topic misses anything."""
     known = list(manifests)
@@ -381,4 +405,5 @@ def _document(outcome: Outcome) -> dict[str, Any]:
         ],
         "waiting": [stop.sentence for stop in outcome.waiting],
         "problems": [str(problem) for problem in outcome.problems],
+        "notes": outcome.notes,
     }

@@ -82,7 +82,8 @@ class Topic:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a topic in this run. problems: sentences, each with its exit status."""
+    """What became of a topic in this run. problems: sentences, each with its exit status. notes:
+    what else there is to say."""
 
     topic: str
     loads: list[int] = field(default_factory=list)
@@ -93,6 +94,7 @@ class Outcome:
     reasons: Counter[str] = field(default_factory=Counter)
     waiting: list[Stop] = field(default_factory=list)
     problems: list[SkidwayError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     ranges: list[PartitionRange] = field(default_factory=list)
 
 
@@ -275,7 +277,7 @@ class TopicLoad:
         now = parts.clock.time_ms()
         # an output that is reached by another name keeps the name under which it numbers
         producer = newest.producer if newest else f"{parts.store.url}/{topic.name}"
-        epoch = newest.epoch if newest else now
+        epoch = newest.epoch if newest else parts.feed.next_epoch(producer)
         host = socket.gethostname()
         used = [each for result in results for each in result.results]
         numbered, audit = delta.make(

@@ -4,42 +4,26 @@
     local        LocalStore, a directory of this machine (link(2), fsync)
     hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite, hsync)
 
-Paths are relative to the store's root, parts joined by `/`. All errors of the world are raised as
-`StoreFailed` with one sentence; `OutcomeUnclear` says that a change may or may not have happened
-and has to be looked at again. Other kinds of URL are refused by `open_store`: a commit is only
-sound where a name can be taken once (docs/delivery.md, 5).
+Reading is that of every output (audit/output), which the audit's recount shares; paths and errors
+are described there. `OutcomeUnclear` says that a change may or may not have happened and has to be
+looked at again. Other kinds of URL are refused by `open_store`: a commit is only sound where a name
+can be taken once (docs/delivery.md, 5).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
-from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
+from audit.output import Output
+from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
 """Names with this end are files in the making; readers and listings of ours pass over them."""
 
 
-class StoreFailed(SkidwayError):
-    """The output refused an operation; the sentence says which and why."""
-
-
-class StoreUnreachable(Unreachable):
-    """The output's server did not answer."""
-
-
 class OutcomeUnclear(SkidwayError):
     """A change was asked for and its answer was lost: it may have happened or not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A file: its path below the root and its length in bytes."""
-
-    path: str
-    length: int
 
 
 class StoreWriter(Protocol):
@@ -55,12 +39,8 @@ class StoreWriter(Protocol):
         """Closes without any promise, after a failure."""
 
 
-class Store(Protocol):
-    """Operations on one file tree."""
-
-    @property
-    def url(self) -> str:
-        """The root, in a form that names it for good: absolute, without a trailing slash."""
+class Store(Output, Protocol):
+    """An output that is written, too."""
 
     def create(self, path: str) -> StoreWriter:
         """A new file with its directories; a leftover of that name is overwritten."""
@@ -75,18 +55,6 @@ class Store(Protocol):
     def rename(self, source: str, target: str) -> bool:
         """Moves a file, durably, making directories. False when the target exists or the source
         does not: the caller looks again."""
-
-    def length(self, path: str) -> int | None:
-        """Bytes of a file; None when it is not there."""
-
-    def read(self, path: str) -> bytes | None:
-        """A whole file; None when it is not there."""
-
-    def files(self, path: str) -> list[Entry]:
-        """Every file below a directory, in order of path; none when it is not there."""
-
-    def names(self, path: str) -> list[str]:
-        """Names directly in a directory, in order; none when it is not there."""
 
     def delete(self, path: str) -> None:
         """Removes a file or a whole directory; not being there is fine."""

@@ -1,4 +1,4 @@
-"""A directory of this machine as a store.
+"""A directory of this machine as a store; reading is audit.output.local's.
 
 A name is taken once by link(2), which fails when the target exists; a move is link, sync of the
 target's directory, unlink: a crash in between leaves both names on one file, which recovery knows.
@@ -9,35 +9,30 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from loader.store import PARTIAL_SUFFIX, Entry, StoreFailed, StoreWriter
+from audit.output.local import LocalOutput, failures
+from loader.store import PARTIAL_SUFFIX, StoreWriter
 from skidway.files import fsync_directory
 
 REMOVALS_MAX: Final = 10
 """Each further one needs another process to have made a file meanwhile."""
 
 
-class LocalStore:
+class LocalStore(LocalOutput):
     """Files below one directory. The directory is made when first written to."""
 
     def __init__(self, directory: str) -> None:
-        self._root = Path(directory).absolute()
+        super().__init__(directory)
         self._made: set[Path] = set()
-
-    @property
-    def url(self) -> str:
-        """The absolute path of the root."""
-        return str(self._root)
 
     def create(self, path: str) -> StoreWriter:
         """See Store."""
         target = self._root / path
-        with _failures("write", target):
+        with failures("write", target):
             self._make(target.parent)
             return LocalWriter(target)
 
@@ -45,7 +40,7 @@ class LocalStore:
         """See Store. Never unclear: the kernel answers."""
         target = self._root / path
         staged = self._root / scratch / f"{target.name}.{uuid4().hex}{PARTIAL_SUFFIX}"
-        with _failures("write", target):
+        with failures("write", target):
             self._make(staged.parent)
             self._make(target.parent)
             writer = LocalWriter(staged)
@@ -63,7 +58,7 @@ class LocalStore:
     def rename(self, source: str, target: str) -> bool:
         """See Store."""
         old, new = self._root / source, self._root / target
-        with _failures("rename", old):
+        with failures("rename", old):
             self._make(new.parent)
             try:
                 os.link(old, new)
@@ -73,47 +68,10 @@ class LocalStore:
             old.unlink(missing_ok=True)  # another loader may have finished this move meanwhile
         return True
 
-    def length(self, path: str) -> int | None:
-        """See Store."""
-        with _failures("look at", self._root / path):
-            try:
-                return (self._root / path).stat().st_size
-            except (FileNotFoundError, NotADirectoryError):
-                return None
-
-    def read(self, path: str) -> bytes | None:
-        """See Store."""
-        with _failures("read", self._root / path):
-            try:
-                return (self._root / path).read_bytes()
-            except (FileNotFoundError, NotADirectoryError):
-                return None
-
-    def files(self, path: str) -> list[Entry]:
-        """See Store."""
-        found = []
-        with _failures("list", self._root / path):
-            for folder, _, names in os.walk(self._root / path):
-                for name in names:
-                    file = Path(folder, name)
-                    try:
-                        found.append(Entry(str(file.relative_to(self._root)), file.stat().st_size))
-                    except FileNotFoundError:
-                        continue  # moved while we looked
-        return sorted(found, key=lambda entry: entry.path)
-
-    def names(self, path: str) -> list[str]:
-        """See Store."""
-        with _failures("list", self._root / path):
-            try:
-                return sorted(os.listdir(self._root / path))
-            except (FileNotFoundError, NotADirectoryError):
-                return []
-
     def delete(self, path: str) -> None:
         """See Store."""
         target = self._root / path
-        with _failures("delete", target):
+        with failures("delete", target):
             try:
                 if target.is_dir():
                     _remove_tree(target)
@@ -125,7 +83,7 @@ class LocalStore:
     def sync(self, paths: Sequence[str]) -> None:
         """See Store."""
         for path in paths:
-            with _failures("sync", self._root / path):
+            with failures("sync", self._root / path):
                 if (self._root / path).is_dir():
                     fsync_directory(self._root / path)
 
@@ -165,7 +123,7 @@ class LocalWriter:
 
     def write(self, data: bytes | memoryview, /) -> int:
         """See StoreWriter."""
-        with _failures("write", self._path):
+        with failures("write", self._path):
             view = memoryview(data).cast("B")
             while view:
                 view = view[self._file.write(view) :]
@@ -173,18 +131,10 @@ class LocalWriter:
 
     def close(self) -> None:
         """See StoreWriter."""
-        with _failures("write", self._path):
+        with failures("write", self._path):
             os.fsync(self._file.fileno())
             self._file.close()
 
     def abandon(self) -> None:
         """See StoreWriter."""
         self._file.close()
-
-
-@contextmanager
-def _failures(verb: str, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreFailed(f"cannot {verb} {path}: {error.strerror or error}") from error

@@ -1,5 +1,5 @@
 """The real commit code, searched to exhaustion: two loaders, a crash between any two operations,
-answers that get lost, and a compaction (whose manifests the format already has room for).
+and answers that get lost.
 
 A loader is the generator that production runs (`loader.commit`); the search performs one operation
 of one loader at a time on a store in memory, and goes on from every state once. A loader's own
@@ -25,7 +25,6 @@ from support.memory_store import MemoryStore, Snapshot
 
 TOPIC = "t"
 SOURCE = Source("c", "id", TOPIC, "topic")
-LOAD, COMPACT = "load", "compact"
 
 pytestmark = pytest.mark.model
 
@@ -38,24 +37,16 @@ class Put:
     files: tuple[tuple[str, bytes], ...]
 
 
-def session(uuid: str, kind: str, offsets: int) -> Generator[Any, Any, None]:
+def session(uuid: str, offsets: int) -> Generator[Any, Any, None]:
     """One run of a loader, from its start to its end; a load writes two files, each with one half
     of every offset that it takes."""
     newest = yield from commit.begin(TOPIC)
     number = newest.number + 1 if newest else 1
     offset = newest.partitions[0].end if newest else 0
-    if kind == LOAD:
-        end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # watermarks differ between runs
-        if offset >= end:
-            return
-        rows, removed = [[(at, half) for at in range(offset, end)] for half in (0, 1)], ()
-    else:
-        live = yield from _live_files(number - 1)
-        old = [file for file in live if ROW_OF_FIRST_HALF in json.loads(content_of(file))]
-        if not old:
-            return
-        removed, end = tuple(file.path for file in old), offset
-        rows = [sorted((at, half) for file in old for at, half in rows_of_path(file))]
+    end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # watermarks differ between runs
+    if offset >= end:
+        return
+    rows = [[(at, half) for at in range(offset, end)] for half in (0, 1)]
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
         path = f"{TOPIC}/part-{number}-{index}-{json.dumps(content)}"
@@ -78,12 +69,8 @@ def session(uuid: str, kind: str, offsets: int) -> Generator[Any, Any, None]:
             partitions=(PartitionRange(0, offset, end),),
             files=tuple(files),
             schema=None,
-            removed=removed,
         )
     )
-
-
-ROW_OF_FIRST_HALF = [0, 0]
 
 
 def content_of(file: DataFile) -> str:
@@ -94,19 +81,10 @@ def rows_of_path(file: DataFile) -> list[list[int]]:
     return list(json.loads(content_of(file)))
 
 
-def _live_files(newest: int) -> Generator[Any, Any, list[DataFile]]:
-    manifests = []
-    for number in range(1, newest + 1):
-        manifests.append((yield from commit.read(TOPIC, number)))
-    gone = {path for manifest in manifests for path in manifest.removed}
-    return [file for each in manifests for file in each.files if file.path not in gone]
-
-
 @dataclass(frozen=True)
 class Loader:
-    """kind "" is idle. history: interned answers. linked: a local rename between its two steps."""
+    """uuid "" is idle. history: interned answers. linked: a local rename between its two steps."""
 
-    kind: str = ""
     uuid: str = ""
     history: int = 0
     linked: str = ""
@@ -118,7 +96,6 @@ class World:
     loaders: tuple[Loader, Loader]
     crashes: int
     unclear: int
-    compactions: int
     sessions: int
 
 
@@ -132,16 +109,15 @@ class Search:
         sessions: int,
         crashes: int = 0,
         unclear: int = 0,
-        compactions: int = 0,
         local: bool = False,
     ) -> None:
         """offsets: loads that there is data for. sessions: runs that are started, in all."""
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._answers: list[tuple[Any, ...]] = [()]
         self._interned: dict[tuple[int, Any], int] = {}
-        self._pending: dict[tuple[str, str, int], Any] = {}
+        self._pending: dict[tuple[str, int], Any] = {}
         idle = Loader()
-        self.start = World(frozenset(), (idle, idle), crashes, unclear, compactions, 0)
+        self.start = World(frozenset(), (idle, idle), crashes, unclear, 0)
 
     def run(self, limit: int = 1_000_000) -> int:
         """Number of states. AssertionError with the way to a state that breaks a promise."""
@@ -160,7 +136,7 @@ class Search:
 
     def successors(self, world: World) -> Iterator[tuple[str, World]]:
         for index, loader in enumerate(world.loaders):
-            if not loader.kind:
+            if not loader.uuid:
                 yield from self._starts(world, index)
                 continue
             if world.crashes:
@@ -174,10 +150,7 @@ class Search:
         uuid = f"{world.sessions + 1:032x}"
         begun = replace(world, sessions=world.sessions + 1)
         if world.sessions < self._sessions:
-            yield f"{index} start", self._put(begun, index, Loader(LOAD, uuid))
-            if world.compactions:
-                begun = replace(begun, compactions=world.compactions - 1)
-                yield f"{index} compact", self._put(begun, index, Loader(COMPACT, uuid))
+            yield f"{index} start", self._put(begun, index, Loader(uuid))
 
     def _steps(self, world: World, index: int, loader: Loader) -> Iterator[tuple[str, World]]:
         operation = self._operation(loader)
@@ -235,9 +208,9 @@ class Search:
 
     def _operation(self, loader: Loader) -> Any:
         """What the loader wants done next; None at its end."""
-        key = (loader.kind, loader.uuid, loader.history)
+        key = (loader.uuid, loader.history)
         if key not in self._pending:
-            steps = session(loader.uuid, loader.kind, self._offsets)
+            steps = session(loader.uuid, self._offsets)
             try:
                 operation = next(steps)
                 for answer in self._answers[loader.history]:
@@ -276,15 +249,13 @@ def check(world: World) -> str:
     }
     if not set(visible) <= committed:
         return "a row that is not committed is visible"
-    gone = {path for each in manifests for path in each.removed}
-    live = [file for each in manifests for file in each.files if file.path not in gone]
-    rows = [tuple(row) for file in live for row in rows_of_path(file)]
+    rows = [tuple(row) for each in manifests for file in each.files for row in rows_of_path(file)]
     if len(rows) != len(set(rows)):
         return "who reads manifests sees a row twice"
     end = manifests[-1].partitions[0].end if manifests else 0
     if set(rows) != {(offset, half) for offset in range(end) for half in (0, 1)}:
         return "the manifests' rows are not those of their offsets"
-    if not any(loader.kind for loader in world.loaders):
+    if not any(loader.uuid for loader in world.loaders):
         return _after_another_start(world, rows)
     return ""
 
@@ -341,12 +312,12 @@ def test_three_runs_with_a_crash() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_long_random_schedules(seed: int) -> None:
-    """Long runs with compaction, crashes and lost answers keep the same promises."""
+    """Long runs with crashes and lost answers keep the same promises."""
     print(f"seed {seed}")
     choose = random.Random(seed)
     for _ in range(150):
         local = choose.random() < 0.5
-        search = Search(offsets=4, sessions=9, crashes=3, unclear=2, compactions=2, local=local)
+        search = Search(offsets=4, sessions=9, crashes=3, unclear=2, local=local)
         world = search.start
         for _ in range(400):
             options = list(search.successors(world))

@@ -204,7 +204,7 @@ WHOLE = Manifest(
     files=(
         DataFile(ROWS, "p", "s", 100, 8, -5, 9), DataFile(REJECTS, "q", "r", 50, 2, 6, 1),
     ),
-    schema=SchemaChoice("logs-value", 2, 12), removed=("old",), schema_ids={12: 8},
+    schema=SchemaChoice("logs-value", 2, 12), schema_ids={12: 8},
     side={"marks": ("m1", "m2"), "names": (), "buckets": ("b",)},
     audit_positions={"_skidway_audit/0": 4}, audit={"last": 9, "deltas": []},
 )  # fmt: skip

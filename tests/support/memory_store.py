@@ -5,9 +5,12 @@ Its whole content is one value (`snapshot`), so that a search can keep and compa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Iterator, Sequence
+from typing import IO
 
-from loader.store import Entry, OutcomeUnclear, StoreFailed, StoreWriter
+from audit.output import Entry, StoreFailed
+from loader.store import OutcomeUnclear, StoreWriter
 
 Snapshot = frozenset[tuple[str, bytes]]
 
@@ -55,13 +58,17 @@ class MemoryStore:
     def read(self, path: str) -> bytes | None:
         return self._files.get(path)
 
-    def files(self, path: str) -> list[Entry]:
+    def open(self, path: str) -> IO[bytes] | None:
+        data = self._files.get(path)
+        return None if data is None else io.BytesIO(data)
+
+    def files(self, path: str) -> Iterator[Entry]:
         below = f"{path}/" if path else ""
         found = [path for path in self._files if path.startswith(below)]
-        return [Entry(path, len(self._files[path])) for path in sorted(found)]
+        return iter([Entry(path, len(self._files[path])) for path in sorted(found)])
 
     def names(self, path: str) -> list[str]:
-        below = f"{path}/"
+        below = f"{path}/" if path else ""
         return sorted(
             {each[len(below) :].split("/")[0] for each in self._files if each.startswith(below)}
         )

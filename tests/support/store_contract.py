@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import threading
 
-from loader.store import Entry, Store
+from audit.output import Entry
+from loader.store import Store
 
 
 def put(store: Store, path: str, data: bytes) -> None:
@@ -35,7 +37,8 @@ class StoreContract:
         """Absence is an answer and no error."""
         assert store.length("no/such") is None
         assert store.read("no/such") is None
-        assert store.files("no") == []
+        assert store.open("no/such") is None
+        assert list(store.files("no")) == []
         assert store.names("no") == []
         store.delete("no/such")
 
@@ -47,6 +50,17 @@ class StoreContract:
             writer.write(piece)
         writer.close()
         assert store.read("large") == b"".join(pieces)
+
+    def test_a_file_is_read_in_pieces(self, store: Store) -> None:
+        """From any position, as Parquet wants it; what is not there is None."""
+        put(store, "d/file", b"0123456789")
+        opened = store.open("d/file")
+        assert opened is not None
+        with opened:
+            assert (opened.read(4), opened.tell()) == (b"0123", 4)
+            assert opened.seek(-3, io.SEEK_END) == 7
+            assert (opened.read(), opened.read()) == (b"789", b"")
+        assert store.open("d/none") is None
 
     def test_writing_again_replaces(self, store: Store) -> None:
         """A leftover of the same name is overwritten, not appended to."""
@@ -104,7 +118,8 @@ class StoreContract:
         put(store, "d/a/1", b"1")
         put(store, "d/0", b"")
         put(store, "elsewhere", b"x")
-        assert store.files("d") == [Entry("d/0", 0), Entry("d/a/1", 1), Entry("d/b/2", 2)]
+        found = sorted(store.files("d"), key=lambda entry: entry.path)
+        assert found == [Entry("d/0", 0), Entry("d/a/1", 1), Entry("d/b/2", 2)]
         assert store.names("d") == ["0", "a", "b"]
 
     def test_deleting_a_directory_takes_all_in_it(self, store: Store) -> None:
@@ -115,7 +130,7 @@ class StoreContract:
         store.delete("d/2")
         assert store.length("d/2") is None
         store.delete("d")
-        assert store.files("d") == []
+        assert list(store.files("d")) == []
         assert store.read("dd") == b"3"
 
     def test_sync_of_a_directory(self, store: Store) -> None:

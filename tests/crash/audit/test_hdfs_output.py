@@ -6,13 +6,15 @@ import io
 import json
 from uuid import uuid4
 
+import google_crc32c
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from audit import recount
+from audit import manifests, recount
 from audit.checksum import record_hash, total
-from audit.output import Output, OutputUnreadable, open_output
+from audit.faults import Kind
+from audit.output import Output, open_output
 from loader.store import Store, open_store
 from skidway.errors import Unreachable
 from support.hdfs import Hdfs
@@ -50,18 +52,21 @@ def _parquet() -> tuple[bytes, int]:
     return buffer.getvalue(), total(record_hash(*origin))
 
 
-def _commit(store: Store, path: str, staged: str, checksum: int) -> None:
-    file = {"kind": "rows", "path": path, "staged": staged, "rows": ROWS, "checksum": checksum}
+def _commit(store: Store, path: str, staged: str, checksum: int, content: bytes = b"") -> None:
+    file = {
+        "kind": "rows", "path": path, "staged": staged, "rows": ROWS, "checksum": checksum,
+        "length": len(content), "crc32c": google_crc32c.value(content),
+    }  # fmt: skip
     manifest = {
         "format": 1, "number": 1, "producer": f"{store.url}/{TOPIC}", "source": SOURCE,
-        "files": [file], "removed": [], "audit": {"bucket_ms": 60_000},
+        "files": [file], "partitions": [], "audit": {"bucket_ms": 60_000, "deltas": []},
     }  # fmt: skip
     _write(store, f"_skidway/{TOPIC}/{1:020}.json", json.dumps(manifest).encode())
 
 
 def _recount(output: Output) -> recount.Recounted:
     [topic] = recount.topics(output)
-    return recount.recount(output, recount.committed(output, topic))
+    return recount.recount(output, manifests.head(output, topic))
 
 
 @pytest.mark.crash
@@ -73,9 +78,9 @@ def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
     content, checksum = _parquet()
     path, staged = f"{TOPIC}/dt=1970-01-01/a.parquet", f"_skidway/{TOPIC}/staging/1-x/a.parquet"
     _write(store, path if moved else staged, content)
-    _commit(store, path, staged, checksum)
+    _commit(store, path, staged, checksum, content)
     found = _recount(open_output(url))
-    assert (found.rows, found.problems) == (ROWS, [])
+    assert (found.rows, found.faults.kept) == (ROWS, [])
     assert sum(sums.count for sums in found.sums.values()) == ROWS
 
 
@@ -87,17 +92,32 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
     _commit(store, "gone.parquet", "staged.parquet", 0)
     found = _recount(open_output(url))
     assert found.rows == 0
-    [problem] = found.problems
-    assert "gone.parquet cannot be read" in problem
-    with pytest.raises(OutputUnreadable, match=r"nothing\.json is not there"):
-        open_output(url).read("nothing.json")
+    [fault] = found.faults.kept
+    assert (fault.kind, fault.path) == (Kind.GONE, "gone.parquet")
+    assert open_output(url).read("nothing.json") is None
     assert recount.topics(open_output(f"{url}-empty")) == []
+
+
+@pytest.mark.crash
+@pytest.mark.java
+def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
+    """As on a local directory: what no manifest names, and what is not what was committed."""
+    store = open_store(url)
+    content, checksum = _parquet()
+    path = f"{TOPIC}/dt=1970-01-01/hour=00/part-1-0-0.parquet"
+    _write(store, path, content)
+    _write(store, f"{path}.copy", content)
+    _commit(store, path, "staged.parquet", checksum, content)
+    assert [x.kind for x in _recount(open_output(url)).faults.kept] == [Kind.TWICE]
+    store.delete(f"{path}.copy")
+    _write(store, path, content[:1000] + bytes([content[1000] ^ 1]) + content[1001:])
+    assert [x.kind for x in _recount(open_output(url)).faults.kept] == [Kind.DAMAGED]
 
 
 @pytest.mark.crash
 def test_a_name_node_that_is_not_there_is_one_sentence() -> None:
     """With the exit status of what is unreachable."""
     output = open_output(f"hdfs://127.0.0.1:{free_port()}/logs")
-    with pytest.raises(Unreachable, match="cannot read") as caught:
+    with pytest.raises(Unreachable, match="cannot list") as caught:
         recount.topics(output)
     assert "\n" not in str(caught.value)

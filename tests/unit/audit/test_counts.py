@@ -71,21 +71,16 @@ def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) ->
 
 
 @given(rows)
-def test_merging_parts_is_counting_the_whole(chosen: list[tuple]) -> None:
+def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
     """Slices counted apart add up."""
     whole, part = Counts(60_000), Counts(60_000)
     whole.add(LOGS, _times(chosen), _origins(chosen))
     for half in (chosen[::2], chosen[1::2]):
         one = Counts(60_000)
         one.add(LOGS, _times(half), _origins(half))
-        part.merge(one)
+        for key, sums in one.items():
+            part.put(key, sums)
     assert dict(part.items()) == dict(whole.items())
-
-
-def test_counts_of_different_buckets_are_never_mixed() -> None:
-    """A tier with another bucket size is a mistake that must not go unnoticed."""
-    with pytest.raises(ValueError, match="bucket sizes"):
-        Counts(60_000).merge(Counts(10_000))
 
 
 def test_straddles_count_without_being_rejects_outside_the_loader() -> None:

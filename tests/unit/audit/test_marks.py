@@ -88,15 +88,3 @@ def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
 def test_records_without_length_stand_for_one_offset_each() -> None:
     """Records without origin (agent 0, first = offset) never take each other for repeats."""
     assert _kinds(_walk([(0, 3, 17, 0), (0, 3, 18, 0)], {(0, 3): 16})) == "kk"
-
-
-def test_marks_keep_partitions_apart_and_come_back_as_rows() -> None:
-    """The same file in two partitions has two marks."""
-    kept = marks.Marks()
-    here = ("dc1", "c", "logs", "t", 0)
-    there = ("dc1", "c", "logs", "t", 1)
-    assert marks.advance(kept.of(here), {(1, 7): 20}) == {(1, 7): 20}
-    assert marks.advance(kept.of(here), {(1, 7): 10}) == {}
-    marks.advance(kept.of(there), {(1, 7): 5})
-    assert list(kept.rows()) == [(here, (1, 7), 20), (there, (1, 7), 5)]
-    assert len(kept) == 2

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import google_crc32c
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from audit import checksum, recount, recount_report
+from audit import checksum, manifests, recount, recount_report
 from audit.counts import Counts
 from audit.deltas import number_deltas
 from audit.evidence import Evidence, Fold
+from audit.faults import Fault, Kind, Whereabouts
+from audit.manifests import ManifestUnreadable
 from audit.messages import Range, Sender, Tier
-from audit.output import LocalOutput, OutputUnreadable, open_output
+from audit.output import Entry, open_output
+from audit.output.local import LocalOutput
 from audit.recount import Recounted
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
@@ -26,6 +33,7 @@ LOGS = Source("dc1", "cid", "logs", "tid")
 TOPIC = "dc1.logs"
 PRODUCER = f"/out/{TOPIC}"
 MINUTE = 60_000
+HOUR = "dt=1970-01-01/hour=00"
 
 
 def _origins(first: int, count: int) -> Origins:
@@ -42,48 +50,48 @@ class Output:
 
     def load(
         self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
-        removed: tuple[str, ...] = (), said: int | None = None,
+        said: int | None = None,
     ) -> str:  # fmt: skip
         """A committed load of one file; `said`: how many records the tiers claim."""
         self.loads += 1
         origins, times = _origins(first, count), np.full(count, 5 * MINUTE + first, np.int64)
-        path = f"{TOPIC}/part-{self.loads}.parquet"
+        folder, name = {
+            "rows": (TOPIC, "part"), "rejects": (f"_skidway/{TOPIC}/rejects", "reject"),
+        }[kind]  # fmt: skip
+        path = f"{folder}/{HOUR}/{name}-{self.loads}-0-{first}.parquet"
         staged = f"_skidway/{TOPIC}/staging/{self.loads}-x/part.parquet"
-        self._write(path if moved else staged, origins, times, kind)
+        data = _parquet(origins, times, kind)
+        self.put(path if moved else staged, data)
         claimed = count if said is None else said
         for counts in (self.agent, self.hdfs):
             counts.add(LOGS, np.full(claimed, times[0]), _origins(first, claimed))
         total = checksum.total(
             checksum.record_hash(origins.agent, origins.file, origins.first, origins.length)
         )
-        file = {"kind": kind, "path": path, "staged": staged, "rows": count, "checksum": total}
-        self.commit(files=[file], removed=list(removed))
+        file = {
+            "kind": kind, "path": path, "staged": staged, "rows": count, "checksum": total,
+            "length": len(data), "crc32c": google_crc32c.value(data),
+        }  # fmt: skip
+        counted = {"agent": 7, "bucket": 5 * MINUTE}
+        self.commit(
+            files=[file],
+            partitions=[{"partition": 0, "first": first, "end": first + count}],
+            audit={"bucket_ms": MINUTE, "deltas": [{"counts": [counted]}]},
+        )
         return path
 
-    def _write(self, path: str, origins: Origins, times: Any, kind: str) -> None:
-        columns = {
-            "message": pa.array(["x"] * len(times)),
-            "_agent": pa.array(origins.agent),
-            "_file_id": pa.array(origins.file),
-            "_offset": pa.array(origins.first),
-            "_length": pa.array(origins.length),
-        }
-        if kind == "rows":
-            columns["_timestamp"] = pa.array(times).cast(pa.timestamp("ms", "UTC"))
-        else:
-            columns["timestamp_ms"] = pa.array(times)
+    def put(self, path: str, data: bytes) -> None:
         (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table(columns), self.root / path)
+        (self.root / path).write_bytes(data)
 
     def commit(self, **parts: Any) -> None:
         manifest = {
-            "format": 1, "number": self.loads, "producer": PRODUCER,
+            "format": 1, "number": self.loads, "producer": PRODUCER, "partitions": [],
             "source": {"cluster": "dc1", "cluster_id": "cid", "topic": "logs", "topic_id": "tid"},
-            "audit": {"bucket_ms": MINUTE},
+            "audit": {"bucket_ms": MINUTE, "deltas": []},
         } | parts  # fmt: skip
-        path = self.root / f"_skidway/{TOPIC}/{self.loads:020}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(manifest))
+        path = f"_skidway/{TOPIC}/{self.loads:020}.json"
+        self.put(path, json.dumps(manifest).encode())
 
     def evidence(self) -> Evidence:
         agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
@@ -94,14 +102,34 @@ class Output:
             [*said, *number_deltas(hdfs, 5, 0, self.hdfs, {}, ranges=covered).deltas]
         ).evidence()
 
-    def recount(self) -> Recounted:
-        output = LocalOutput(self.root)
+    def recount(self, output: Any = None) -> Recounted:
+        output = output or LocalOutput(str(self.root))
         [topic] = recount.topics(output)
-        return recount.recount(output, recount.committed(output, topic))
+        return recount.recount(output, manifests.head(output, topic))
 
     def compared(self) -> recount_report.Compared:
         found = self.recount()
         return [(found, recount.compare(found, self.evidence(), tuple(Tier)))]
+
+
+def _parquet(origins: Origins, times: Any, kind: str = "rows") -> bytes:
+    count = len(times)
+    columns = {
+        "message": pa.array([f"line {x}" for x in origins.first.tolist()]),
+        "_agent": pa.array(origins.agent),
+        "_file_id": pa.array(origins.file),
+        "_offset": pa.array(origins.first),
+        "_length": pa.array(origins.length),
+        "_partition": pa.array(np.zeros(count, np.int32)),
+        "_kafka_offset": pa.array(origins.first // 10),
+    }
+    if kind == "rows":
+        columns["_timestamp"] = pa.array(times).cast(pa.timestamp("ms", "UTC"))
+    else:
+        columns["timestamp_ms"] = pa.array(times)
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer, compression="none", use_dictionary=False)
+    return buffer.getvalue()
 
 
 @pytest.fixture
@@ -129,14 +157,6 @@ def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
     assert recount_report.is_good(output.compared())
 
 
-def test_files_that_a_later_load_took_out_do_not_count(output: Output) -> None:
-    """A backfill replaces a file; only the new one belongs to the output."""
-    old = output.load(0, 10)
-    output.load(0, 10, removed=(old,), said=0)
-    assert recount_report.is_good(output.compared())
-    assert output.recount().rows == 10
-
-
 @pytest.mark.parametrize(
     ("rows", "said", "words"),
     [
@@ -156,22 +176,234 @@ def test_a_row_too_few_or_too_many_is_found(
     assert {x["tier"] for x in topic["differences"]} == {"agent", "hdfs"}
 
 
+def the_fault(found: Recounted) -> Fault:
+    [fault] = found.faults.kept
+    return fault
+
+
+PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
+"""Of the first ten rows."""
+
+
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
-    """Rows and checksum of every file are compared with what was committed."""
+    """As many rows, of other records: the bytes are not those that were committed."""
     path = output.load(0, 10)
-    output._write(path, _origins(5, 10), np.full(10, 5 * MINUTE), "rows")
+    output.put(path, _parquet(_origins(5, 10), np.full(10, 5 * MINUTE)))
+    fault = the_fault(output.recount())
+    assert (fault.kind, fault.path, fault.place) == (Kind.DAMAGED, path, PLACE)
+    assert (
+        "it had 10 rows of load 1 (hour 1970-01-01T00, agent 7, partition 0, offsets 0 to 9)"
+        in fault.sentence
+    )
+
+
+def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
+    """Rows whose origins are untouched and whose text is another one are other rows."""
+    path = output.load(0, 10)
+    data = (output.root / path).read_bytes()
+    output.put(path, data.replace(b"line 50", b"line 5O"))
     found = output.recount()
-    assert "not the 10 that were committed" in found.problems[0]
+    assert (the_fault(found).kind, found.rows) == (Kind.DAMAGED, 10)
+    assert "has other bytes than those that were committed (CRC-32C" in the_fault(found).sentence
+
+
+def test_a_file_of_another_length_is_found(output: Output) -> None:
+    """Bytes behind the end are no Parquet, and too few none either."""
+    path = output.load(0, 10)
+    data = (output.root / path).read_bytes()
+    output.put(path, data[:-1])
+    fault = the_fault(output.recount())
+    assert f"has {len(data) - 1} bytes instead of {len(data)}" in fault.sentence
+
+
+def test_rows_that_the_loader_itself_wrote_wrongly_are_found(output: Output) -> None:
+    """The bytes are those of the manifest, the rows are not."""
+    path = output.load(0, 10)
+    other = _parquet(_origins(5, 10), np.full(10, 5 * MINUTE))
+    manifest = output.root / f"_skidway/{TOPIC}/{1:020}.json"
+    content = json.loads(manifest.read_text())
+    content["files"][0] |= {"length": len(other), "crc32c": google_crc32c.value(other)}
+    manifest.write_text(json.dumps(content))
+    output.put(path, other)
+    assert the_fault(output.recount()).kind is Kind.OTHER_ROWS
+
+
+def test_every_column_is_read(output: Output) -> None:
+    """Bytes that were committed and hold a column that nobody can read are no rows."""
+    path = output.load(0, 10)
+    data = (output.root / path).read_bytes()
+    broken = data.replace(b"\x07\0\0\0line 50", b"\xff\xff\xff\x7fline 50")
+    assert broken != data
+    manifest = output.root / f"_skidway/{TOPIC}/{1:020}.json"
+    content = json.loads(manifest.read_text())
+    content["files"][0]["crc32c"] = google_crc32c.value(broken)
+    manifest.write_text(json.dumps(content))
+    output.put(path, broken)
+    assert the_fault(output.recount()).kind is Kind.UNREADABLE
 
 
 def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
-    """The rest is still recounted."""
+    """Of whichever load it is; the rest is still recounted."""
     gone, broken = output.load(0, 10), output.load(10, 10)
     output.load(20, 10)
     (output.root / gone).unlink()
-    (output.root / broken).write_bytes(b"not parquet")
+    output.put(broken, b"not parquet")
     found = output.recount()
-    assert (len(found.problems), found.rows) == (2, 10)
+    assert [(x.kind, x.path, x.place.hour, x.place.first) for x in found.faults.kept] == [
+        (Kind.GONE, gone, "1970-01-01T00", 0),
+        (Kind.DAMAGED, broken, "1970-01-01T00", 10),
+    ]
+    assert found.rows == 10
+    assert f"{gone} is gone, with 10 rows of load 1 (hour" in found.faults.kept[0].sentence
+
+
+def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
+    """Who reads the directory takes its rows, though nobody committed them."""
+    output.load(0, 10)
+    path = f"{TOPIC}/{HOUR}/other.parquet"
+    output.put(path, _parquet(_origins(30, 5), np.full(5, 5 * MINUTE)))
+    compared = output.compared()
+    assert not recount_report.is_good(compared)
+    [topic] = recount_report.document(compared)["topics"]
+    assert topic["faults"] == [
+        {
+            "kind": "unnamed", "path": path, "hour": "1970-01-01T00", "agents": [7],
+            "partition": 0, "first": 30, "end": 35,
+            "reason": f"{path} is named by no manifest, but who reads the directory takes it "
+            "(hour 1970-01-01T00, agent 7, partition 0, offsets 30 to 34)",
+        }
+    ]  # fmt: skip
+    [line] = recount_report.faults(compared)
+    assert line == topic["faults"][0]["reason"]
+
+
+@pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
+def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folder: str) -> None:
+    """In its own hour or in another one: its rows stand there twice."""
+    path = output.load(0, 10)
+    output.put(f"{folder}/copy.parquet", (output.root / path).read_bytes())
+    fault = the_fault(output.recount())
+    assert (fault.kind, fault.path) == (Kind.TWICE, f"{folder}/copy.parquet")
+    assert f"it is a copy of {path}, whose 10 rows are there twice" in fault.sentence
+
+
+def test_a_copy_among_the_rejects_is_named(output: Output) -> None:
+    """Rejects have arrived as rows have; they are listed alike."""
+    path = output.load(0, 10, kind="rejects")
+    output.put(f"{path}.again", (output.root / path).read_bytes())
+    assert the_fault(output.recount()).kind is Kind.TWICE
+
+
+def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
+    """Then one of them has no rows of its own."""
+    path = output.load(0, 10)
+    [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
+    output.loads += 1
+    output.commit(files=[file])
+    assert the_fault(output.recount()).sentence == f"{path} is named by load 1 and by load 2"
+
+
+@pytest.mark.parametrize("name", ["_SUCCESS", ".part.crc", ".hive-staging/x", "x._COPYING_"])
+def test_what_readers_pass_over_is_no_fault(output: Output, name: str) -> None:
+    """Spark and Hive leave such names alone."""
+    output.load(0, 10)
+    output.put(f"{TOPIC}/{HOUR}/{name}", b"x")
+    assert recount_report.is_good(output.compared())
+
+
+def test_what_a_loader_is_staging_is_no_fault(output: Output) -> None:
+    """Of a load that has no manifest yet, and never may have one."""
+    output.load(0, 10)
+    output.put(f"_skidway/{TOPIC}/staging/2-y/part.parquet", b"half")
+    assert recount_report.is_good(output.compared())
+
+
+class Moving(LocalOutput):
+    """An output in which a loader does something just before a look."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root))
+        self.before_files: Callable[[], object] | None = None
+        self.before_open: Callable[[], object] | None = None
+
+    def files(self, path: str) -> Iterator[Entry]:
+        if path == TOPIC and self.before_files is not None:
+            self.before_files()
+        return super().files(path)
+
+    def open(self, path: str) -> IO[bytes] | None:
+        if "staging" in path and self.before_open is not None:
+            self.before_open()
+        return super().open(path)
+
+
+def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
+    """Its manifest came behind the look at the manifests, and its files before the listing."""
+    output.load(0, 10)
+    moving = Moving(output.root)
+    moving.before_files = lambda: output.load(10, 10)
+    found = output.recount(moving)
+    assert (found.faults.kept, found.loads, found.rows) == ([], 1, 10)
+
+
+def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
+    """Not in its place at the first look, not where it was staged at the second: at the third it
+    is in its place."""
+    path = output.load(0, 10, moved=False)
+
+    def move() -> None:
+        (output.root / path).parent.mkdir(parents=True)
+        (output.root / f"_skidway/{TOPIC}/staging/1-x/part.parquet").rename(output.root / path)
+
+    moving = Moving(output.root)
+    moving.before_open = move
+    found = output.recount(moving)
+    assert (found.faults.kept, found.rows) == ([], 10)
+
+
+def test_side_files_are_checked_like_rows(output: Output) -> None:
+    """Marks that are damaged or gone would drop lines or double them at the next load."""
+    output.load(0, 10)
+    output.loads += 1
+    side = f"_skidway/{TOPIC}/marks/{2:020}.parquet"
+    file = {
+        "kind": "marks", "path": side, "staged": "x", "rows": 1, "checksum": 0, "length": 5,
+        "crc32c": google_crc32c.value(b"marks"),
+    }  # fmt: skip
+    output.commit(files=[file])
+    assert the_fault(output.recount()).kind is Kind.GONE
+    output.put(side, b"marks")
+    assert output.recount().faults.kept == []
+    output.put(side, b"other")
+    assert the_fault(output.recount()).kind is Kind.DAMAGED
+
+
+def test_rows_without_any_manifest_are_named(output: Output) -> None:
+    """A topic whose manifests are gone is not one that has nothing to recount."""
+    path = output.load(0, 10)
+    shutil.rmtree(output.root / "_skidway")
+    found = output.recount()
+    assert [fault.path for fault in found.faults.kept] == [f"_skidway/{TOPIC}", path]
+    assert not recount_report.is_good([(found, recount.compare(found, output.evidence(), []))])
+
+
+def test_other_folders_beside_the_topics_are_left_alone(output: Output) -> None:
+    """They are none of ours, whatever is in them."""
+    output.load(0, 10)
+    output.put("reports/dt=2026-01-01/summary.csv", b"x")
+    assert recount_report.is_good(output.compared())
+
+
+def test_of_very_many_faults_the_first_are_named(
+    output: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others are counted: a recount's memory does not grow with what is wrong."""
+    monkeypatch.setattr("audit.faults.FAULTS_MAX", 3)
+    for first in range(5):
+        (output.root / output.load(first, 1)).unlink()
+    found = output.recount()
+    assert (len(found.faults.kept), found.faults.more) == (3, 2)
+    assert list(found.faults.sentences())[-1] == "2 more faults of this kind or another"
 
 
 def test_a_missing_manifest_is_named(output: Output) -> None:
@@ -179,21 +411,21 @@ def test_a_missing_manifest_is_named(output: Output) -> None:
     output.load(0, 10)
     output.loads += 1
     output.load(10, 10)
-    assert "manifest 2 of dc1.logs is missing" in output.recount().problems
+    assert list(output.recount().faults.sentences()) == ["manifest 2 of dc1.logs is missing"]
 
 
 def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) -> None:
     """Guessing which files belong would be no second way to the verdict."""
-    for parts in ({"format": 2}, {"files": []}):
+    for parts in ({"format": 2}, {"files": None}, {"files": [{}]}, {"source": {}}):
         output.loads = 1
         output.commit(**parts)
-        with pytest.raises(OutputUnreadable):
+        with pytest.raises(ManifestUnreadable):
             output.recount()
 
 
 def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
     """An empty directory proves nothing."""
-    assert recount.topics(LocalOutput(tmp_path)) == []
+    assert recount.topics(LocalOutput(str(tmp_path))) == []
     assert not recount_report.is_good([])
     assert "no committed load" in recount_report.sentence([])
 

@@ -242,6 +242,21 @@ def test_a_damaged_batch_ends_the_range_by_name() -> None:
     assert len(rows_of(store, result)) == 3
 
 
+def test_a_compacted_batch_ends_the_range_by_name() -> None:
+    """Data topics are never compacted: a batch that lacks records is not taken for one that had no
+    more of them; what is before it is loaded."""
+    batches = log(lines(6))
+    raw = bytearray(batches[1])
+    raw[23:27] = (3).to_bytes(4, "big")  # the last of its offsets is 6, and it has three records
+    raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
+    store = MemoryStore()
+    result = Runner(store, {0: [batches[0], memoryview(raw)]}).one(Slice(0, 0, 7))
+    assert result.end == 3
+    assert result.stop is not None
+    assert "has 3 of its 4 records; data topics must not be compacted" in result.stop.sentence
+    assert len(rows_of(store, result)) == 3
+
+
 @pytest.mark.parametrize(
     "error",
     [

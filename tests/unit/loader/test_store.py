@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from loader.store import Store, StoreFailed, StoreUnreachable, hdfs, open_store
+from audit.output import StoreFailed, StoreUnreachable, hdfs
+from loader.store import Store, open_store
+from loader.store.hdfs import HdfsStore
 from loader.store.local import LocalStore
 from skidway.errors import ConfigurationRefused
 from support.memory_store import MemoryStore
@@ -89,6 +91,18 @@ def test_a_file_is_synced_before_it_is_closed(
     assert len(synced) == before + 1
 
 
+def test_the_names_in_a_directory_are_synced_when_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit relies on it for the names of staged files, before it names them itself."""
+    store = LocalStore(str(tmp_path))
+    put(store, "staging/rows", b"rows")
+    synced: list[Path] = []
+    monkeypatch.setattr("loader.store.local.fsync_directory", synced.append)
+    store.sync(["staging", "no/such"])
+    assert synced == [tmp_path / "staging"]
+
+
 def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     """A root below a file fails with the path and the reason."""
     (tmp_path / "file").write_bytes(b"")
@@ -104,7 +118,7 @@ def test_files_that_vanish_while_listing_are_passed_over(
     put(store, "d/a", b"1")
     put(store, "d/b", b"2")
 
-    def walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    def walk(path: Path, onerror: object) -> Iterator[tuple[str, list[str], list[str]]]:
         yield str(path), [], ["a", "b"]
 
     (tmp_path / "d/b").unlink()
@@ -153,4 +167,4 @@ def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.Monke
     """Status 3, with the NameNode's name: it is no fault of the file that was asked for."""
     monkeypatch.setattr(hdfs, "Client", Silent)
     with pytest.raises(StoreUnreachable, match=r"hdfs://namenode:8020/logs/_skidway: failed to"):
-        hdfs.HdfsStore("hdfs://namenode:8020/logs").length("_skidway")
+        HdfsStore("hdfs://namenode:8020/logs").length("_skidway")

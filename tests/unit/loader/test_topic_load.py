@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from audit.output import StoreFailed
 from loader import layout
 from loader.feed import Feed
 from loader.settings import LoaderSettings
-from loader.store import StoreFailed
 from loader.topic_load import LostRace, Parts, Topic, TopicLoad
 from support.clock import ManualClock
 from support.loading import SOURCE, WHOLE
@@ -59,4 +59,4 @@ def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing() -> None:
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
     with pytest.raises(StoreFailed, match="cannot sync"):
         attempt(store).commit(mine)
-    assert store.files(layout.stagings("logs"))
+    assert list(store.files(layout.stagings("logs")))

@@ -1,0 +1,169 @@
+"""HDFS as an output, through hdfs-native: a client in Rust, without a JVM."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, Final, cast
+from urllib.parse import urlsplit
+
+from hdfs_native import Client
+
+from audit.output import HDFS_SCHEME, Entry, StoreFailed, StoreUnreachable
+from skidway.errors import ConfigurationRefused, SkidwayError
+
+RETRIES: Final = {
+    "dfs.client.failover.max.attempts": "8",
+    "dfs.client.failover.sleep.max.millis": "3000",
+}
+"""About 20 s without an answer before an operation fails; the client's own default is 3 minutes."""
+
+
+class HdfsOutput:
+    """Files below one folder of HDFS, to be read."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if not parts.netloc or not parts.path.strip("/"):
+            raise ConfigurationRefused(
+                f"output: {url} must name a NameNode and a folder, as hdfs://host:port/folder"
+            )
+        self._server = HDFS_SCHEME + parts.netloc
+        self._root = "/" + parts.path.strip("/")
+        with failures("connect to", self._server):
+            self._client = Client(self._server, RETRIES)
+
+    @property
+    def url(self) -> str:
+        """NameNode and folder."""
+        return self._server + self._root
+
+    def length(self, path: str) -> int | None:
+        """See Output."""
+        with failures("look at", self._named(path)):
+            try:
+                return int(self._client.get_file_info(self._at(path)).length)
+            except FileNotFoundError:
+                return None
+
+    def read(self, path: str) -> bytes | None:
+        """See Output."""
+        opened = self.open(path)
+        if opened is None:
+            return None
+        with opened:
+            return opened.read()
+
+    def open(self, path: str) -> IO[bytes] | None:
+        """See Output."""
+        with failures("read", self._named(path)):
+            try:
+                return cast(
+                    "IO[bytes]", HdfsReader(self._named(path), self._client.read(self._at(path)))
+                )
+            except FileNotFoundError:
+                return None
+
+    def files(self, path: str) -> Iterator[Entry]:
+        """See Output."""
+        below = len(self._root) + 1
+        with failures("list", self._named(path)):
+            try:
+                for status in self._client.list_status(self._at(path), recursive=True):
+                    if not status.isdir:
+                        yield Entry(urlsplit(status.path).path[below:], int(status.length))
+            except FileNotFoundError:
+                return
+
+    def names(self, path: str) -> list[str]:
+        """See Output."""
+        with failures("list", self._named(path)):
+            try:
+                found = self._client.list_status(self._at(path), recursive=False)
+                return sorted(posixpath.basename(status.path) for status in found)
+            except FileNotFoundError:
+                return []
+
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root
+
+    def _named(self, path: str) -> str:
+        """For people: with the NameNode, since it may be the one that does not answer."""
+        return self._server + self._at(path)
+
+
+class HdfsReader(io.RawIOBase):
+    """An HDFS file that is read; a DataNode that does not answer is no damage of the file."""
+
+    def __init__(self, path: str, file: Any) -> None:
+        super().__init__()
+        self._path, self._file = path, file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """At most as many bytes; all that are left without a number."""
+        with failures("read", self._path):
+            return bytes(self._file.read(-1 if size is None else size))
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Goes to a position."""
+        with failures("read", self._path):
+            self._file.seek(offset, whence)
+        return self.tell()
+
+    def tell(self) -> int:
+        """The position."""
+        return int(self._file.tell())
+
+
+@contextmanager
+def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) -> Iterator[None]:
+    """Turns what the client raises into one sentence; it raises OSError and its kin for all.
+
+    unclear: what is raised where it may have been done, unless it was refused.
+    """
+    try:
+        yield
+    except (StoreFailed, StoreUnreachable):
+        raise
+    except PermissionError as error:
+        raise StoreFailed(f"cannot {verb} {path}: {_sentence(error)}") from error
+    except (OSError, RuntimeError, ValueError) as error:
+        sentence = f"cannot {verb} {path}: {_sentence(error)}"
+        if unclear is not None:
+            raise unclear(sentence) from error
+        if isinstance(error, (ConnectionError, TimeoutError)) or _is_network(error):
+            raise StoreUnreachable(sentence) from error
+        raise StoreFailed(sentence) from error
+
+
+_NETWORK = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
+_NOT_NOW = ("SafeModeException", "StandbyException", "RetriableException")
+"""Java's classes of refusals that end by themselves."""
+
+_REFUSAL = re.compile(r'RPCError\("[\w.$]*?(\w+)", "((?:\\.|[^"\\])*)"\)')
+"""What the NameNode refused, as the client quotes it: Java's class, message and stack."""
+
+
+def _is_network(error: Exception) -> bool:
+    text = str(error)
+    refusal = _REFUSAL.search(text)
+    if refusal is not None:
+        return refusal[1] in _NOT_NOW
+    return any(word in text.lower() for word in _NETWORK)
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    refusal = _REFUSAL.search(text)
+    if refusal is not None:
+        return f"the NameNode refuses it: {refusal[2].partition(chr(92) + 'n')[0]}"
+    return (text.strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,161 @@
+"""Runs of the loader in one process: topic, audit topic, output and Spark are in memory.
+
+Everything in between is what production runs: begin, plan, tasks, join, commit, publish.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+
+from audit import topic as audit_topic
+from audit.messages import TOPIC as AUDIT
+from audit.messages import Announcement, Delta, Message, decode, encode
+from loader.feed import Feed
+from loader.plan import Bounds, Slice
+from loader.run import Session, _Run
+from loader.settings import LoaderSettings
+from loader.slices import Job, SliceResult
+from loader.topic_load import Outcome, Parts, Topic
+from schemas.client import Registered
+from skidway.kafka import columns
+from skidway.kafka.batch import BatchHeader, read_header
+from skidway.kafka.columns import Origins
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+from support.loading import SCHEMA, SCHEMA_ID, SOURCE, START_MS, TOPIC, Runner, datum
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, MemoryProducer
+from support.memory_store import MemoryStore
+
+AGENT, LENGTH = 7, 10
+DATA = TopicPartition(TOPIC, 0)
+PRODUCER = f"memory:/{TOPIC}"
+
+
+class MemoryLoading:
+    """A topic with lines of one file of one agent, and the runs that load it."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.cluster = MemoryCluster()
+        self.store = MemoryStore()
+        self.client = _Client(self.cluster, self.clock)
+        self.cluster.create(TOPIC)
+        self.cluster.create(AUDIT)
+        self.lines = 0
+        self.announce()
+
+    def announce(self) -> None:
+        """Says, or repeats, whose file it is."""
+        self.say(Announcement(0, AGENT, 1, "host", "/log/1", 1, 1, b"", 0, SOURCE))
+
+    def say(self, *messages: Message) -> None:
+        """Puts messages of others on the audit topic."""
+        values = pa.array([encode(message) for message in messages], pa.binary())
+        log = self.cluster.log(TopicPartition(AUDIT, 0))
+        log.append(columns.encode(values, np.zeros(len(messages), np.int64)))
+
+    def said(self) -> list[Message]:
+        """Everything on the audit topic, in order."""
+        log = self.cluster.log(TopicPartition(AUDIT, 0))
+        batches = (memoryview(bytes(batch)) for batch in log.batches)
+        return [decode(value) for raw in batches for _, value in audit_topic.values_of(raw, 0)]
+
+    def deltas(self) -> list[Delta]:
+        """What the output published."""
+        return [
+            each
+            for each in self.said()
+            if isinstance(each, Delta) and each.sender.producer == PRODUCER
+        ]
+
+    def write(self, count: int, batch_records: int = 50) -> None:
+        """Further lines, in batches."""
+        for first in range(self.lines, self.lines + count, batch_records):
+            size = min(batch_records, self.lines + count - first)
+            numbers = np.arange(first, first + size, dtype=np.int64)
+            full = np.ones(size, np.int64)
+            values = pa.array([datum(f"line {number}") for number in numbers], pa.binary())
+            origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)
+            times = np.full(size, START_MS, np.int64)
+            self.cluster.log(DATA).append(columns.encode(values, times, origins=origins))
+        self.lines += count
+
+    def remove_output(self) -> None:
+        """As an operator does it: rows, manifests, marks."""
+        self.store = MemoryStore()
+
+    def run(self, *, until: int | None = None, **settings: Any) -> Outcome:
+        """One run to the watermark of now, or to an earlier one."""
+        return self.run_beside(lambda: None, until=until, **settings)
+
+    def run_beside(
+        self, other: Callable[[], object], *, until: int | None = None, **settings: Any
+    ) -> Outcome:
+        """A run during whose tasks something else happens."""
+        spark = _Spark(self, other)
+        parts = self._parts(spark, settings)
+        missing: Any = None
+        session = Session(
+            parts.settings, missing, missing, "c", [self._topic(until)], [], {}, [AUDIT]
+        )
+        run = _Run(parts, session, lambda _: lambda _done, _total: None, lambda _seconds: None)
+        with ExitStack() as stack:
+            for name, substitute in (
+                ("loader.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)),
+                ("loader.publish.Producer", lambda _: MemoryProducer(self.cluster)),
+                ("loader.topic_load.header_at", self._header_at),
+                ("loader.run.PATIENCE_S", 0.0),
+            ):
+                stack.enter_context(patch(name, substitute))
+            (outcome,) = run.load_all()
+        return outcome
+
+    def _parts(self, spark: _Spark, changes: Mapping[str, Any]) -> Parts:
+        settings = LoaderSettings(
+            bootstrap_servers="x:1", schema_registry_url="http://x", topics=[TOPIC],
+            output="memory:", cluster_name="dc1",
+        )  # fmt: skip
+        given: Any = (replace(settings, **changes), self.client, _Registry(), self.store, spark)
+        return Parts(*given, self.clock, Feed(), "c")
+
+    def _topic(self, until: int | None) -> Topic:
+        log = self.cluster.log(DATA)
+        end = log.end if until is None else until
+        return Topic(TOPIC, SOURCE.topic_id, SOURCE, (Bounds(0, log.start, end),))
+
+    def _header_at(self, _client: object, tp: TopicPartition, offset: int) -> BatchHeader:
+        headers = (read_header(batch) for batch in self.cluster.log(tp).batches)
+        return next(header for header in headers if header.last_offset >= offset)
+
+
+class _Client(MemoryClient):
+    def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Nobody asks for them."""
+
+
+class _Registry:
+    def latest(self, subject: str) -> Registered:
+        return Registered(subject, 1, SCHEMA_ID, SCHEMA)
+
+
+class _Spark:
+    """Runs slices one by one. other: what happens elsewhere while they run."""
+
+    def __init__(self, loading: MemoryLoading, other: Callable[[], object]) -> None:
+        self._loading, self._other = loading, other
+
+    def run(
+        self, job: Job, work: Sequence[tuple[Slice, Any]], _progress: object
+    ) -> Iterator[SliceResult]:
+        self._other()
+        log = self._loading.cluster.log(DATA)
+        batches = [memoryview(bytes(batch)) for batch in log.batches]
+        runner = Runner(self._loading.store, {0: batches}, job)
+        return iter([runner.one(piece, marks) for piece, marks in work])
