@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from audit import recount, recount_report, report
+from audit import clock_report, recount, recount_report, report
+from audit.clocks import Clocks, clocks
 from audit.commands import asking
 from audit.commands import hosts as host_commands
 from audit.ledger_evidence import FOREVER
@@ -123,15 +124,15 @@ def _validate(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     settings = asking.settings_of(args)
     policy = asking.policy_of(args, settings)
-    found = _verdicts(args, settings, policy)
+    found, times = _verdicts(args, settings, policy)
     summary = report.summarize(found)
     if args.json:
-        print_json(report.document(found))
+        print_json(report.document(found) | {"clocks": clock_report.document(times)})
     else:
         rows = report.table(found, policy.tiers, each=args.each_bucket)
         table(rows, report.columns(policy.tiers))
-        print(summary.sentence)
-    return summary.exit_status(everything=args.all)
+        print("\n".join([summary.sentence, *clock_report.sentences(times)]))
+    return max(summary.exit_status(everything=args.all), int(times.is_ours_wrong))
 
 
 def _recount(args: argparse.Namespace) -> int:
@@ -160,7 +161,7 @@ def _recount(args: argparse.Namespace) -> int:
 
 def _verdicts(
     args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
-) -> list[BucketVerdict]:
+) -> tuple[list[BucketVerdict], Clocks]:
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
@@ -170,10 +171,12 @@ def _verdicts(
         evidence = ledger.evidence((since, FOREVER[1]), _topics_named(args.topic))
     finally:
         ledger.close()
-    found = verdicts(evidence, policy, clock.time_ms())
-    if args.topic is None:
-        return found
-    return [x for x in found if {x.source.topic, report.topic_name(x.source)} & set(args.topic)]
+    now_ms = clock.time_ms()
+    found, times = verdicts(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
+    if args.topic is not None:
+        names = set(args.topic)
+        found = [x for x in found if {x.source.topic, report.topic_name(x.source)} & names]
+    return found, times
 
 
 def _topics_named(names: list[str] | None) -> list[str] | None:

@@ -28,7 +28,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from audit import host_report, report
+from audit import clock_report, host_report, report
+from audit.clocks import Clocks, clocks, present_ms
 from audit.evidence import Evidence
 from audit.hosts import HostState, survey
 from audit.ledger import Ledger
@@ -132,6 +133,7 @@ class Dashboard:
         ]
         states = self._survey(shown.evidence)
         return self._frame(shown.verdicts) | {
+            "clocks": self._clock_sentences(shown.evidence),
             "grid": grid,
             "starts": shown.starts,
             "missed": host_report.sentence(states) if any(x.is_missed for x in states) else "",
@@ -156,7 +158,8 @@ class Dashboard:
     def _overview_json(self, request: Request) -> dict[str, Any]:
         shown = self._shown(None, None, GRID_BUCKETS)
         hosts = host_report.summary(self._survey(shown.evidence))
-        return report.document(shown.verdicts) | {"hosts": hosts}
+        times = clock_report.document(self._clocks(shown.evidence))
+        return report.document(shown.verdicts) | {"hosts": hosts, "clocks": times}
 
     def _buckets_json(self, request: Request) -> dict[str, Any]:
         _, shown = self._asked(request)
@@ -167,6 +170,7 @@ class Dashboard:
         states = self._survey(evidence)
         first = sorted(states, key=lambda x: not x.is_missed)[:HOSTS_SHOWN]
         return {
+            "clocks": self._clock_sentences(evidence),
             "sentence": host_report.sentence(states),
             "worst": host_report.status(states).word,
             "hosts": [self._host_line(state) for state in first],
@@ -190,11 +194,17 @@ class Dashboard:
     def _survey(self, evidence: Evidence) -> list[HostState]:
         return survey(evidence, self._policy, self._clock.time_ms())
 
+    def _clocks(self, evidence: Evidence) -> Clocks:
+        return clocks(evidence, self._policy, self._clock.time_ms())
+
+    def _clock_sentences(self, evidence: Evidence) -> list[str]:
+        return clock_report.sentences(self._clocks(evidence))
+
     def _senders(self, evidence: Evidence) -> list[dict[str, Any]]:
-        now_ms = self._clock.time_ms()
+        now_ms = present_ms(evidence, self._policy, self._clock.time_ms())
         senders = []
         for key, numbers in sorted(evidence.senders.items()):
-            last_seen = evidence.last_seen.get(key[:2], 0)
+            last_seen = evidence.heard_ms(key[:2])
             state, status = _sender_state(numbers, now_ms - last_seen, self._policy)
             senders.append(
                 {
@@ -251,7 +261,8 @@ class Dashboard:
         def answer(request: Request) -> Response:
             with self._lock:
                 found = {"json": request.url.path + ".json"} | content(request)
-                taken = _moment(self._ledger.taken_ms)
+                taken_ms = self._ledger.taken_ms
+                taken = f"Read up to {_moment(taken_ms)}" if taken_ms else "Nothing was read yet"
             page = self._pages.get_template(template)
             html = page.render(found, taken=taken, **_KEY)
             return HTMLResponse(html, headers=HEADERS)
