@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from audit import manifests, recount, recount_report, report
+from audit import clock_report, manifests, recount, recount_report, report
+from audit.clocks import Clocks, clocks
 from audit.commands import asking
 from audit.commands import hosts as host_commands
 from audit.ledger_evidence import FOREVER
@@ -126,15 +127,15 @@ def _validate(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     settings = asking.settings_of(args)
     policy = asking.policy_of(args, settings)
-    found = _verdicts(args, settings, policy)
-    judged = standing(found, judged_ms=SystemClock().time_ms())
+    found, times = _verdicts(args, settings, policy)
+    judged = standing(found)
     if args.json:
-        print_json(report.document(judged, found))
+        print_json(report.document(judged, found) | {"clocks": clock_report.document(times)})
     else:
         rows = report.table(found, policy.tiers, each=args.each_bucket)
         table(rows, report.columns(policy.tiers))
-        print(report.sentence(judged))
-    return report.exit_status(judged, everything=args.all)
+        print("\n".join([report.sentence(judged), *clock_report.sentences(times)]))
+    return max(report.exit_status(judged, everything=args.all), int(times.is_ours_wrong))
 
 
 def _recount(args: argparse.Namespace) -> int:
@@ -166,7 +167,7 @@ def _recount(args: argparse.Namespace) -> int:
 
 def _verdicts(
     args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
-) -> list[BucketVerdict]:
+) -> tuple[list[BucketVerdict], Clocks]:
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
@@ -176,10 +177,12 @@ def _verdicts(
         evidence = ledger.evidence((since, FOREVER[1]), _topics_named(args.topic))
     finally:
         ledger.close()
-    found = verdicts(evidence, policy, clock.time_ms())
-    if args.topic is None:
-        return found
-    return [x for x in found if {x.source.topic, report.topic_name(x.source)} & set(args.topic)]
+    now_ms = clock.time_ms()
+    found, times = verdicts(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
+    if args.topic is not None:
+        names = set(args.topic)
+        found = [x for x in found if {x.source.topic, report.topic_name(x.source)} & names]
+    return found, times
 
 
 def _topics_named(names: list[str] | None) -> list[str] | None:

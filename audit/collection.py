@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import Counter as Metric
 
 from audit import topic
+from audit.hearing import Heard
 from audit.ledger import Ledger, Position
 from skidway.clock import Clock
 from skidway.errors import Unreachable
@@ -13,6 +14,8 @@ from skidway.kafka.types import TopicPartition
 
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
+LIVE_WITHIN_S = 5.0
+"""What came so soon after we stood at the end of its log was appended since."""
 
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 
@@ -27,6 +30,7 @@ class Collection:
         self._clock = clock
         self._begins: dict[TopicPartition, int] = {}
         self._topic_ids: dict[str, str] = {}
+        self._at_end: dict[TopicPartition, float] = {}
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
@@ -34,17 +38,28 @@ class Collection:
         if self._clock.monotonic() >= self._refresh_at:
             self._refresh_at = self._clock.monotonic() + REFRESH_S
             self.refresh()
-        read = topic.poll(self._client, self._fetcher, self._begins, timeout_ms, *wake)
-        values = [value for _, _, value in read]
+        read = list(topic.poll(self._client, self._fetcher, self._begins, timeout_ms, *wake))
+        now, now_ms = self._clock.monotonic(), self._clock.time_ms()
         positions = self._fetcher.positions
         if positions != self._begins:
             reached = {
                 tp: Position(at, self._topic_ids.get(tp.topic, "")) for tp, at in positions.items()
             }
-            self._ledger.take(values, reached, self._clock.time_ms())
+            places = [self._heard(each, now, now_ms) for each in read]
+            self._ledger.take((each.value for each in read), reached, now_ms, places)
             self._begins = dict(positions)
-            _MESSAGES.inc(len(values))
-        return len(values)
+            _MESSAGES.inc(len(read))
+        ends = self._fetcher.high_watermarks
+        self._at_end = {tp: now for tp, at in positions.items() if tp in ends and at >= ends[tp]}
+        return len(read)
+
+    def _heard(self, read: topic.Record, now: float, now_ms: int) -> Heard:
+        tp = read.tp
+        is_live = now - self._at_end.get(tp, -LIVE_WITHIN_S) < LIVE_WITHIN_S
+        topic_id = self._topic_ids.get(tp.topic, "")
+        return Heard(
+            tp.topic, topic_id, tp.partition, read.offset, read.sent_ms, now_ms, is_live=is_live
+        )
 
     def refresh(self) -> None:
         """Finds audit topics that are new, such as those of a cluster mirrored from now on, and

@@ -16,7 +16,8 @@ from typing import Any
 import uvicorn
 from prometheus_client import Gauge
 
-from audit import reasons, report
+from audit import clock_report, reasons, report
+from audit.clocks import Clocks, clocks
 from audit.collection import Collection
 from audit.database import failures
 from audit.hosts import HostStatus, survey
@@ -39,6 +40,7 @@ from skidway.telemetry import Health, TelemetryServer, host_and_port
 TURN_MS = 500
 JUDGE_EVERY_S = 1.0
 JUDGE_SHARE = 20  # judging takes at most a twentieth of the time
+CLOCKS_MAX = 50
 RETRY_S = 1.0
 UNHEALTHY_AFTER_S = 60.0
 STOP_WITHIN_S = 5
@@ -63,6 +65,20 @@ _UNREAD = Gauge(
 _EXPECTED = Gauge("skidway_audit_expected_hosts", "Hosts that must report.")
 _SILENT = Gauge("skidway_audit_silent_hosts", "Of these, how many are silent.")
 _NEVER_HEARD = Gauge("skidway_audit_never_heard_hosts", "Of these, how many were never heard.")
+_OWN_CLOCK = Gauge(
+    "skidway_audit_own_clock_ahead_seconds",
+    "How far the clock of this host is ahead of most others, negative: behind; 0 below the bound.",
+)
+_WRONG_CLOCKS = Gauge(
+    "skidway_audit_wrong_clocks",
+    "Programs whose clocks differ by more than clock.difference.max.ms.",
+)
+_CLOCK = Gauge(
+    "skidway_audit_clock_ahead_seconds",
+    f"How far such a program's clock is ahead, negative: behind; of the {CLOCKS_MAX} that differ"
+    " most.",
+    ["tier", "host", "producer"],
+)
 
 
 def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> int:
@@ -125,6 +141,8 @@ class _Loop:
         self._good_at = clock.monotonic()
         self._partitions = 0
         self.standing = NOTHING_JUDGED
+        self._clocks = Clocks()
+        self._has_read = False
         self.health = Health(True)
         self._judge()
 
@@ -146,7 +164,7 @@ class _Loop:
     def _collect(self, collection: Collection, shutdown: Shutdown) -> None:
         while not shutdown.requested:
             collection.turn(TURN_MS, shutdown.fileno())
-            self._good_at = self._clock.monotonic()
+            self._good_at, self._has_read = self._clock.monotonic(), True
             self._partitions = collection.partitions
             if self._clock.monotonic() >= self._judge_at:
                 self._judge()
@@ -160,15 +178,19 @@ class _Loop:
             "partitions": self._partitions,
             "messages_refused": self._ledger.refused_count,
             "messages_unread": sum(unread.values()),
-            "seconds_since_read": round(silent_s, 1),
+            "seconds_since_read": round(silent_s, 1) if self._has_read else None,
             "verdict": report.sentence(self.standing),
         }
+        if not self._has_read:
+            detail["read"] = f"nothing since the start, {silent_s:.0f} s ago"
+        if said := clock_report.sentences(self._clocks):
+            detail["clocks"] = said
         self._expected.look()
         if self._expected.problem is not None:
             detail["roster"] = self._expected.problem
         if unread:
             detail["schemas"] = reasons.of_unread(unread)
-        is_well = self._expected.problem is None and not unread
+        is_well = self._expected.problem is None and not unread and not self._clocks.is_ours_wrong
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
     def _judge(self) -> None:
@@ -181,12 +203,23 @@ class _Loop:
             _BUCKETS.labels(status.word).set(found.by_status.get(status, 0))
         _OVERDUE.set(sum(found.overdue.values()))
         _WARNED.set(found.warned)
+        self._tell_clocks(clocks(evidence, policy, now_ms))
         expected = [x for x in survey(evidence, policy, now_ms) if x.expected]
         _EXPECTED.set(len(expected))
         _SILENT.set(sum(1 for x in expected if x.status is HostStatus.SILENT))
         _NEVER_HEARD.set(sum(1 for x in expected if x.status is HostStatus.NEVER_HEARD))
         taken_s = self._clock.monotonic() - began
         self._judge_at = began + max(JUDGE_EVERY_S, JUDGE_SHARE * taken_s)
+
+    def _tell_clocks(self, found: Clocks) -> None:
+        if found.wrong != self._clocks.wrong:
+            _log.warning("clocks_differ", reasons=clock_report.sentences(found))
+        self._clocks = found
+        _OWN_CLOCK.set(found.ours_ms / 1000)
+        _WRONG_CLOCKS.set(len(found.others))
+        _CLOCK.clear()
+        for x in found.others[:CLOCKS_MAX]:
+            _CLOCK.labels(x.tier.value.lower(), x.host, x.producer).set(x.ahead_ms / 1000)
 
 
 class _Server(uvicorn.Server):

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from audit import checksum
 from audit.counts import NO_AGENT, Sums
 from audit.file_notes import FileNotes
+from audit.hearing import Heard, Hearings, Log, Offsets, Reading, SenderName
 from audit.messages import (
     NOTHING_SAID,
     Announcement,
@@ -145,7 +146,9 @@ class Evidence:
     """senders: in the order in which they were first heard. hosts: by agent. last_seen: the
     greatest clock of any message of (tier, producer). began: the least clock of any message of an
     agent. bounds: by agent, the widest that it ever said. unread: how many messages have a schema
-    that this version does not have, by its fingerprint."""
+    that this version does not have, by its fingerprint. heard, readings, offsets (by agent): what
+    does not rest on the senders' clocks alone, see audit.hearing. taken_ms: our clock when
+    something was taken last; 0 for never."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
@@ -154,6 +157,10 @@ class Evidence:
     began: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
+    heard: dict[SenderName, int] = field(default_factory=dict)
+    readings: dict[SenderName, Reading] = field(default_factory=dict)
+    offsets: dict[int, dict[Log, Offsets]] = field(default_factory=dict)
+    taken_ms: int = 0
 
     def topic(self, source: Source) -> TopicEvidence:
         """The evidence of a source topic, empty where nothing was said."""
@@ -162,6 +169,10 @@ class Evidence:
     def last_heard(self, agent: int) -> int:
         """The greatest clock of any message of an agent, ms; 0 for none."""
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
+
+    def heard_ms(self, sender: SenderName) -> int:
+        """When a sender was heard last, by a clock that was not ahead of ours then; 0 for never."""
+        return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:
         """The least clock of any message of an agent, ms; None where its first message is not
@@ -233,6 +244,27 @@ def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
+def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
+    """Takes what a message says of its sender by where and when it was taken.
+
+    Where the broker writes its own clock into records, the sender's is read from what is sent as
+    soon as it is made: seals and heartbeats. A delta may have waited, a loader's for a day.
+    """
+    if isinstance(message, Announcement):
+        name = Tier.AGENT, str(message.agent)
+    else:
+        name = message.sender.tier, message.sender.producer
+        hearings.take(name, message.time_ms, where)
+    if where is None:
+        return
+    if name[0] is Tier.AGENT:
+        hearings.place(agent_named(name[1]), where)
+    if where.sent_ms is not None:
+        hearings.read(name, where.sent_ms, where)
+    elif isinstance(message, Seal | Heartbeat):
+        hearings.read(name, message.time_ms, where)
+
+
 class Fold:
     """Messages to evidence, in memory. For tests and models, and as the definition of the fold."""
 
@@ -245,11 +277,15 @@ class Fold:
         self._began: dict[int, int] = {}
         self._bounds: dict[int, Bounds] = {}
         self._evidence = Evidence()
+        self._hearings = Hearings()
         for message in messages:
             self.apply(message)
 
-    def apply(self, message: Message) -> None:
-        """Takes one message, again or for the first time."""
+    def apply(self, message: Message, where: Heard | None = None) -> None:
+        """Takes one message, again or for the first time. where: it lies, where that is known."""
+        hear(self._hearings, message, where)
+        if where is not None:
+            self._evidence.taken_ms = where.taken_ms
         if isinstance(message, Announcement):
             self._announced(message)
             return
@@ -278,7 +314,12 @@ class Fold:
             last_seen=dict(self._evidence.last_seen),
             began=dict(self._began),
             bounds=dict(self._bounds),
+            heard=dict(self._hearings.heard),
+            readings=dict(self._hearings.readings),
+            taken_ms=self._evidence.taken_ms,
         )
+        for (agent, log), offsets in self._hearings.offsets.items():
+            found.offsets.setdefault(agent, {})[log] = offsets
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents
         for key in self._messages:

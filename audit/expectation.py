@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from audit.evidence import REJECTED_SUFFIX, Evidence, SealNote, SenderKey, TopicEvidence
 from audit.messages import Tier
-from audit.newest_agents import heard, newest_agents
+from audit.newest_agents import newest_agents, unread_until
 from audit.verdict import Policy
 from skidway.kafka.source import Source
 
@@ -17,8 +17,8 @@ class Expectation:
     topics: what was said of the topic and, for a topic of rejects, of the one whose lines were
     rejected. known: every agent that announced, sealed or sent. agents: those that must have
     sealed, also where they sent nothing; of a host that the roster names its newest
-    (newest_agents). replaced: the others of such a host, each with the clock (ms) at which a newer
-    agent began: what it had unread was written before that.
+    (newest_agents). replaced: the others of such a host, each with the clock (ms) up to which what
+    it had unread was written.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
@@ -29,7 +29,8 @@ class Expectation:
         self.topics = [evidence.topic(each) for each in _related(evidence, source)]
         self.known = {agent for topic in self.topics for agent in topic.agents}
         waited = {agent for agent in self.known if not self.is_retired(agent)}
-        self._newest = self._newest_of_hosts(waited, policy.silence_ms, now_ms)
+        self._silence_ms = policy.silence_ms
+        self._newest = self._newest_of_hosts(waited, now_ms)
         is_told = Tier.AGENT in policy.tiers
         self.agents = self._expected(waited) if is_told else set()
         self.replaced = self._replaced(waited - self.agents) if is_told else {}
@@ -63,23 +64,22 @@ class Expectation:
     def _replaced(self, others: set[int]) -> dict[int, int]:
         found = {}
         for agent in others:
-            host, heard_ms = self._host(agent), heard(self._evidence, agent)
+            host = self._host(agent)
             if self._roster.expects(self._cluster, self._name, host):
-                began = [self._evidence.began.get(each, 0) for each in self._of_host(host)]
-                found[agent] = min((ms for ms in began if ms > heard_ms), default=0)
+                found[agent] = unread_until(
+                    self._evidence, agent, self._of_host(host), self._silence_ms
+                )
         return found
 
     def _of_host(self, host: str) -> list[int]:
         return [agent for agent in self.known if self._host(agent) == host]
 
-    def _newest_of_hosts(
-        self, waited: set[int], silence_ms: int, now_ms: int
-    ) -> dict[str, list[int]]:
+    def _newest_of_hosts(self, waited: set[int], now_ms: int) -> dict[str, list[int]]:
         by_host: dict[str, set[int]] = {}
         for agent in waited:
             by_host.setdefault(self._host(agent), set()).add(agent)
         return {
-            host: newest_agents(self._evidence, agents, silence_ms, now_ms)
+            host: newest_agents(self._evidence, agents, self._silence_ms, now_ms)
             for host, agents in by_host.items()
         }
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from audit.clocks import present_ms
 from audit.counts import NO_AGENT
 from audit.evidence import REJECTED_SUFFIX, Evidence, agent_named
 from audit.expectation import usable_seals
@@ -46,7 +47,8 @@ class HostState:
 
     agents: the newest ones, the one heard last first; none if none was heard of. topics: those of
     all of them, or of the roster; until when (ms) each is sealed by all that have it, None for
-    never. expected: somebody waits for it. last_heard_ms: by its own clock; 0 for never.
+    never. expected: somebody waits for it. last_heard_ms: by a clock that was not ahead of ours; 0
+    for never.
     """
 
     cluster: str | None
@@ -79,7 +81,7 @@ class _Survey:
     def __init__(self, evidence: Evidence, policy: Policy, now_ms: int) -> None:
         self._evidence = evidence
         self._policy = policy
-        self._now_ms = now_ms
+        self._now_ms = present_ms(evidence, policy, now_ms)
         self._speaks_of: dict[int, list[Source]] = {}
         self._agents: dict[HostKey, set[int]] = {}
         self._unplaced: dict[str, set[int]] = {}
@@ -122,7 +124,7 @@ class _Survey:
         newest = newest_agents(
             self._evidence, waited or found, self._policy.silence_ms, self._now_ms
         )
-        heard_ms = max(map(self._evidence.last_heard, newest), default=0)
+        heard_ms = max((self._evidence.heard_ms((Tier.AGENT, str(x))) for x in newest), default=0)
         is_retired = roster.is_retired(cluster, host) or (bool(found) and not waited)
         agents = tuple(AgentState(x, self._topics(cluster, host, x)) for x in newest)
         return HostState(

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,9 +30,11 @@ from audit.evidence import (
     SenderKey,
     agent_of,
     agents_in,
+    hear,
     links_of,
     sums_of,
 )
+from audit.hearing import Heard, Hearings, Reading, then
 from audit.ledger_evidence import FOREVER, Window
 from audit.messages import (
     Announcement,
@@ -82,11 +85,29 @@ CREATE TABLE IF NOT EXISTS unread_from (
     PRIMARY KEY (topic, partition)
 ) WITHOUT ROWID
 """,
+    """
+CREATE TABLE IF NOT EXISTS heard (
+    tier TEXT, producer TEXT, time INTEGER, PRIMARY KEY (tier, producer)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS readings (
+    tier TEXT, producer TEXT, window INTEGER, least INTEGER, earlier INTEGER, earliest INTEGER,
+    PRIMARY KEY (tier, producer)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS offsets (
+    agent INTEGER, topic TEXT, topic_id TEXT, partition INTEGER, first INTEGER, last INTEGER,
+    PRIMARY KEY (agent, topic, topic_id, partition)
+) WITHOUT ROWID
+""",
 )
 """Which seals are last words; when agents were heard first; what they take event times to be; when
 the inodes of announced files were made, and whose content lay there before (see file_notes);
 messages of schemas that this version does not have, and from where the topics are to be read again
-by one that has them. Tables that a program without them does not miss: it opens the store all the
+by one that has them; when senders were heard, their clocks, and where agents' messages lie (see
+audit.hearing). Tables that a program without them does not miss: it opens the store all the
 same, so an upgrade of the collector can go back; so they make no new format."""
 
 _FINGERPRINTS_MAX = 64
@@ -210,12 +231,18 @@ class Ledger:
         values: Iterable[bytes],
         positions: Mapping[TopicPartition, Position] | None = None,
         now_ms: int = 0,
+        places: Iterable[Heard] = (),
     ) -> None:
-        """Takes records of the audit topics, and how far these were read, in one transaction."""
-        reached = positions or {}
+        """Takes records of the audit topics, and how far these were read, in one transaction.
+        places: where each of them lies, or nothing."""
+        reached, hearings = positions or {}, Hearings()
         try:
             with transaction(self._connection):
-                readable = [self._take(value) for value in values]
+                readable = [
+                    self._take(value, where, hearings)
+                    for value, where in zip_longest(values, places)
+                ]
+                self._take_hearings(hearings)
                 if not all(readable):
                     self._connection.executemany(
                         "INSERT OR IGNORE INTO unread_from VALUES (?1, ?2, coalesce((SELECT"
@@ -265,7 +292,7 @@ class Ledger:
         """When something was taken last, by the clock of who took it; 0 for never."""
         return int(self._connection.execute("SELECT taken FROM meta").fetchone()[0])
 
-    def _take(self, value: bytes) -> bool:
+    def _take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
         """False for a message that a newer version can read."""
         try:
             message = messages.decode(value)
@@ -276,6 +303,7 @@ class Ledger:
             _log.warning("message_refused", reason=str(error))
             self._connection.execute("UPDATE meta SET refused = refused + 1")
             return True
+        hear(hearings, message, where)
         if isinstance(message, Announcement):
             self._take_announcement(message)
         elif isinstance(message, Heartbeat):
@@ -454,6 +482,29 @@ class Ledger:
             " lateness = max(lateness, excluded.lateness), ahead = max(ahead, excluded.ahead)"
             " WHERE excluded.lateness > lateness OR excluded.ahead > ahead",
             (agent, max(bounds.lateness_ms, 0), max(bounds.ahead_ms, 0)),
+        )
+
+    def _take_hearings(self, found: Hearings) -> None:
+        self._connection.executemany(
+            "INSERT INTO heard VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
+            ((tier.value, producer, time) for (tier, producer), time in found.heard.items()),
+        )
+        for (tier, producer), new in found.readings.items():
+            row = self._connection.execute(
+                "SELECT window, least, earlier, earliest FROM readings"
+                " WHERE (tier, producer) = (?, ?)",
+                (tier.value, producer),
+            ).fetchone()
+            known = None if row is None else Reading(*row)
+            self._connection.execute(
+                "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?, ?)",
+                (tier.value, producer, *then(known, new)),
+            )
+        self._connection.executemany(
+            "INSERT INTO offsets VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " first = min(first, excluded.first), last = max(last, excluded.last)",
+            ((agent, *log, *offsets) for (agent, log), offsets in found.offsets.items()),
         )
 
     def _take_agent(self, source: int, agent: int) -> None:

@@ -24,6 +24,7 @@ from audit.evidence import (
     loss_note,
     only_claimed,
 )
+from audit.hearing import Log, Offsets, Reading
 from audit.messages import Bounds, Certainty, Gap, Loss, Tier
 from audit.rereading import FileNote, Rereading, is_untold, rereadings
 from skidway.kafka.source import Source
@@ -92,12 +93,23 @@ class _Reader:
         rows = select("SELECT tier, producer, time FROM last_seen")
         found.last_seen = {(Tier(tier), producer): time for tier, producer, time in rows}
         found.unread = dict(select("SELECT fingerprint, count FROM unread"))
+        self._read_hearings()
         wanted = _with_parents(topics)
         for number, *parts in select("SELECT * FROM sources").fetchall():
             source = Source(*parts)
             if wanted is None or source.topic in wanted:
                 self._read_topic(source, number, tallies=topics is None or source.topic in topics)
         return found
+
+    def _read_hearings(self) -> None:
+        found, select = self._found, self._connection.execute
+        rows = select("SELECT tier, producer, time FROM heard")
+        found.heard = {(Tier(tier), producer): time for tier, producer, time in rows}
+        rows = select("SELECT * FROM readings")
+        found.readings = {(Tier(tier), producer): Reading(*x) for tier, producer, *x in rows}
+        for agent, *log, first, last in select("SELECT * FROM offsets"):
+            found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
+        (found.taken_ms,) = select("SELECT taken FROM meta").fetchone()
 
     def _read_senders(self) -> None:
         rows = self._connection.execute("SELECT * FROM senders ORDER BY id").fetchall()

@@ -12,7 +12,8 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
     seal      the agent's newest seal was made behind the bucket's end plus lateness, or is the
               last word of an agent that nobody waits for; and no delta touched the bucket after
               that seal's `at`
-    clock     ours, too, is behind the bucket's end plus lateness
+    clock     ours, too, is behind the bucket's end plus lateness (audit.clocks: where it is ahead
+              of most others, what it should say)
     equation  every tier that the topic must have counted, and all counted the same records
 
 Records without origin have no seal; instead the counter that sees them first must have been heard
@@ -30,6 +31,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from audit import reasons
+from audit.clocks import present_ms
 from audit.counting_places import counting_places
 from audit.counts import NO_AGENT, Sums
 from audit.doublings import Doublings
@@ -63,6 +65,7 @@ def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[Buck
 
 def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerdict]:
     """One verdict per source topic and bucket in which anything was counted, in that order."""
+    now_ms = present_ms(evidence, policy, now_ms)
     found = []
     for source in sorted(evidence.topics, key=lambda x: (x.cluster, x.topic, x.topic_id)):
         judgement = TopicJudgement(evidence, source, policy, now_ms)
@@ -336,7 +339,7 @@ class TopicJudgement:
 
     def _waiting(self, agent: int, bucket: BucketId, reason: str, since_ms: int) -> Finding:
         """Open while the agent lives; unknown once it is silent and the bucket is due."""
-        seen = self._evidence.last_seen.get((Tier.AGENT, str(agent)), 0)
+        seen = self._evidence.heard_ms((Tier.AGENT, str(agent)))
         deadline = max(self._due(bucket), seen) + self._policy.silence_ms
         if self._now_ms < deadline:
             return Finding(Status.OPEN, reason)
@@ -349,7 +352,7 @@ class TopicJudgement:
             yield _TOO_YOUNG
         else:
             for key in self._first_counters():
-                seen = self._evidence.last_seen.get(key[:2], 0)
+                seen = self._evidence.heard_ms(key[:2])
                 if seen < due:
                     patient = self._now_ms < due + self._policy.silence_ms
                     yield Finding(

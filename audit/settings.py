@@ -11,6 +11,7 @@ from audit.bucket import DEFAULT_BUCKET_MS
 from audit.messages import Tier
 from audit.roster import Entry, Roster
 from audit.verdict import (
+    DEFAULT_CLOCK_DIFFERENCE_MS,
     DEFAULT_LATENESS_MS,
     DEFAULT_REJECTS_SHARE,
     DEFAULT_SILENCE_MS,
@@ -155,6 +156,13 @@ class AuditSettings:
         at_least=0,
         at_most=1,
     )
+    clock_difference_max_ms: int = setting(
+        "clock.difference.max.ms",
+        DEFAULT_CLOCK_DIFFERENCE_MS,
+        help="A program whose clock differs from the others' by more is named; where it is the"
+        " audit's own, /health is 503 and reports end with status 1.",
+        at_least=1_000,
+    )
     bucket_ms: int = setting(
         "bucket.ms",
         DEFAULT_BUCKET_MS,
@@ -195,6 +203,7 @@ class AuditSettings:
             tiers=tuple(Tier(tier.upper()) for tier in self.tiers),
             lateness_ms=self.lateness_ms,
             silence_ms=self.silence_ms,
+            clock_difference_ms=self.clock_difference_max_ms,
             roster=Roster([*listed, *self._entries()], self.retired),
             exemptions=self._exemptions(),
             rejects_share=self.rejects_share,

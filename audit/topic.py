@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from audit.messages import TOPIC
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka import columns
+from skidway.kafka.batch import read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic
 from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
@@ -54,13 +56,25 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
         pause(_RETRY_S)
 
 
-def values_of(batch: memoryview, begin: int) -> Iterator[tuple[int, bytes]]:
-    """(offset, value) of the batch's records from offset `begin` on, without null values."""
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record of an audit topic. sent_ms: its timestamp, which is the sender's clock when it sent
+    it; None where the broker wrote its own."""
+
+    tp: TopicPartition
+    offset: int
+    value: bytes
+    sent_ms: int | None
+
+
+def values_of(batch: memoryview, begin: int) -> Iterator[tuple[int, bytes, int]]:
+    """(offset, value, timestamp) of the batch's records from offset `begin` on, without null
+    values."""
     decoded = columns.decode(batch)
     offsets, values = decoded.offsets.tolist(), decoded.values.to_pylist()
-    for offset, value in zip(offsets, values, strict=True):
+    for offset, value, time_ms in zip(offsets, values, decoded.timestamps.tolist(), strict=True):
         if offset >= begin and value is not None:
-            yield offset, value
+            yield offset, value, time_ms
 
 
 def bounds(client: Client, topics: Iterable[str]) -> dict[TopicPartition, tuple[int, int]]:
@@ -92,9 +106,9 @@ def read(
         fetcher.seek(tp, begin)
     deadline = clock.monotonic() + stalled_after_s
     while todo:
-        for tp, offset, value in poll(client, fetcher, begins):
-            if tp in todo and offset < todo[tp]:
-                yield tp, offset, value
+        for each in poll(client, fetcher, begins):
+            if each.tp in todo and each.offset < todo[each.tp]:
+                yield each.tp, each.offset, each.value
         positions = fetcher.positions
         if any(positions.get(tp, 0) > begins[tp] for tp in todo):
             deadline = clock.monotonic() + stalled_after_s
@@ -112,7 +126,7 @@ def poll(
     begins: Mapping[TopicPartition, int],
     timeout_ms: int = POLL_MS,
     *wake: int,
-) -> Iterator[tuple[TopicPartition, int, bytes]]:
+) -> Iterator[Record]:
     """What has come, from offset `begins` of each partition on. A partition that does not hold the
     offset (it expired, or the topic was made again) goes on at its first one: what is missing then
     shows as missing numbers."""
@@ -126,8 +140,9 @@ def poll(
         return
     for part in fetched:
         for batch in part.batches:
-            for offset, value in values_of(batch, begins.get(part.tp, 0)):
-                yield part.tp, offset, value
+            is_brokers = read_header(batch).has_log_append_time
+            for offset, value, time_ms in values_of(batch, begins.get(part.tp, 0)):
+                yield Record(part.tp, offset, value, None if is_brokers else time_ms)
 
 
 def _is_cluster_prefix(prefix: str) -> bool:

@@ -24,6 +24,7 @@ from skidway.kafka.source import Source
 DEFAULT_LATENESS_MS = 120_000
 DEFAULT_SILENCE_MS = 180_000
 DEFAULT_REJECTS_SHARE = 0.01
+DEFAULT_CLOCK_DIFFERENCE_MS = 60_000
 AHEAD_MS = 3_600_000
 """Event times further ahead of the reading time than this are not expected: the agents replace
 them, and say from where on. Where one says more, that holds."""
@@ -63,14 +64,16 @@ class Policy:
     tiers: where each record must be counted, but for the exemptions. roster: the hosts whose agents
     must seal, and those that nobody waits for any more. silence_ms: an agent unheard for so long is
     dead. lateness_ms, ahead_ms: how late lines come, and how far ahead their times are; where an
-    agent says more of its own, that holds. rejects_share: the greatest share of a bucket's records
-    that may be rejects without a warning.
+    agent says more of its own, that holds. clock_difference_ms: clocks that differ by more are
+    named. rejects_share: the greatest share of a bucket's records that may be rejects without a
+    warning.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
     lateness_ms: int = DEFAULT_LATENESS_MS
     silence_ms: int = DEFAULT_SILENCE_MS
     ahead_ms: int = AHEAD_MS
+    clock_difference_ms: int = DEFAULT_CLOCK_DIFFERENCE_MS
     roster: Roster = field(default_factory=Roster)
     exemptions: tuple[Exemption, ...] = ()
     rejects_share: float = DEFAULT_REJECTS_SHARE

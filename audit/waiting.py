@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from audit import bucket, reasons
+from audit.clocks import present_ms
 from audit.evidence import REJECTED_SUFFIX, BucketId, Evidence
 from audit.hosts import AgentState, HostState, HostStatus, survey
 from audit.reconcile import TopicJudgement
@@ -89,7 +90,7 @@ class _Asking:
         self._policy = policy
         self._at_once = replace(policy, lateness_ms=0)
         self._since_ms = since_ms
-        self._now_ms = now_ms
+        self._now_ms = now_ms = present_ms(evidence, policy, now_ms)
         self._judgements: dict[Source, tuple[TopicJudgement, TopicJudgement]] = {}
         seen = (size for topic in evidence.topics.values() for _, size in topic.tallies)
         size = max(seen, default=bucket_ms)

@@ -27,7 +27,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from audit import host_report, report
+from audit import clock_report, host_report, report
+from audit.clocks import Clocks, clocks, present_ms
 from audit.evidence import Evidence
 from audit.hosts import HostState, survey
 from audit.ledger import Ledger
@@ -132,9 +133,10 @@ class Dashboard:
     # What the pages show.
 
     def _overview(self, request: Request) -> dict[str, Any]:
-        found = self._standing()
-        states = self._survey(self._ledger.evidence(NO_BUCKETS))
+        found, evidence = self._standing(), self._ledger.evidence(NO_BUCKETS)
+        states = self._survey(evidence)
         return _frame(found) | {
+            "clocks": self._clock_sentences(evidence),
             "grid": [_row(topic, found.starts) for topic in found.topics],
             "starts": found.starts,
             "missed": host_report.sentence(states) if any(x.is_missed for x in states) else "",
@@ -157,10 +159,11 @@ class Dashboard:
         }
 
     def _overview_json(self, request: Request) -> dict[str, Any]:
-        found = self._standing()
+        found, evidence = self._standing(), self._ledger.evidence(NO_BUCKETS)
         newest = [verdict for topic in found.topics for verdict in topic.newest.values()]
-        hosts = host_report.summary(self._survey(self._ledger.evidence(NO_BUCKETS)))
-        return report.document(found, newest) | {"hosts": hosts}
+        hosts = host_report.summary(self._survey(evidence))
+        times = clock_report.document(self._clocks(evidence))
+        return report.document(found, newest) | {"hosts": hosts, "clocks": times}
 
     def _buckets_json(self, request: Request) -> dict[str, Any]:
         topic, shown = self._asked(request)
@@ -176,6 +179,7 @@ class Dashboard:
         states = self._survey(evidence)
         first = sorted(states, key=lambda x: not x.is_missed)[:HOSTS_SHOWN]
         return {
+            "clocks": self._clock_sentences(evidence),
             "sentence": host_report.sentence(states),
             "worst": host_report.status(states).word,
             "hosts": [self._host_line(state) for state in first],
@@ -199,11 +203,17 @@ class Dashboard:
     def _survey(self, evidence: Evidence) -> list[HostState]:
         return survey(evidence, self._policy, self._clock.time_ms())
 
+    def _clocks(self, evidence: Evidence) -> Clocks:
+        return clocks(evidence, self._policy, self._clock.time_ms())
+
+    def _clock_sentences(self, evidence: Evidence) -> list[str]:
+        return clock_report.sentences(self._clocks(evidence))
+
     def _senders(self, evidence: Evidence) -> list[dict[str, Any]]:
-        now_ms = self._clock.time_ms()
+        now_ms = present_ms(evidence, self._policy, self._clock.time_ms())
         senders = []
         for key, numbers in sorted(evidence.senders.items()):
-            last_seen = evidence.last_seen.get(key[:2], 0)
+            last_seen = evidence.heard_ms(key[:2])
             state, status = _sender_state(numbers, now_ms - last_seen, self._policy)
             senders.append(
                 {
@@ -253,7 +263,8 @@ class Dashboard:
         def answer(request: Request) -> Response:
             with self._lock:
                 found = {"json": request.url.path + ".json"} | content(request)
-                taken = _moment(self._ledger.taken_ms)
+                taken_ms = self._ledger.taken_ms
+                taken = f"Read up to {_moment(taken_ms)}" if taken_ms else "Nothing was read yet"
             page, judged_ms = self._pages.get_template(template), self._standing().judged_ms
             html = page.render(found, taken=taken, judged=judged_ms, **_KEY)
             return HTMLResponse(html, headers=HEADERS)

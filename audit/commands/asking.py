@@ -113,7 +113,22 @@ def client_of(args: argparse.Namespace, settings: AuditSettings | None) -> Clien
 
 def _stored(path: Path, clock: Clock) -> Ledger:
     ledger = Ledger(path)
-    silent_ms = clock.time_ms() - ledger.taken_ms
-    if silent_ms > STALE_AFTER_MS:
-        print(f"note: the collector last read something {silent_ms // 1000} s ago", file=sys.stderr)
+    note_staleness(ledger, clock)
     return ledger
+
+
+def note_staleness(ledger: Ledger, clock: Clock) -> None:
+    """Says so where the collector of this store has taken nothing for a while, or never."""
+    words = staleness(ledger.taken_ms, clock.time_ms())
+    if words:
+        print(f"note: {words}", file=sys.stderr)
+
+
+def staleness(taken_ms: int, now_ms: int) -> str:
+    """What is to be said of when a collector took something last (0: never); empty: nothing."""
+    if not taken_ms:
+        return "the collector has not read anything yet"
+    stale_ms = now_ms - taken_ms
+    if stale_ms <= STALE_AFTER_MS:
+        return ""
+    return f"the collector last read something {stale_ms // 1000} s ago by this host's clock"

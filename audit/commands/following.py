@@ -25,7 +25,7 @@ class Following:
         self._settings = settings
         self._clock = clock
         folder = asking.store_of(args, settings)
-        self._is_store = folder is not None
+        self.is_store = folder is not None
         self.ledger = Ledger() if folder is None else Ledger(folder / DATABASE)
         self._client: Client | None = None
         self._collection: Collection | None = None
@@ -42,15 +42,10 @@ class Following:
         self._disconnect()
         self.ledger.close()
 
-    @property
-    def stale_ms(self) -> int:
-        """For how long the collector of a store has taken nothing."""
-        return max(0, self._clock.time_ms() - self.ledger.taken_ms)
-
     def catch_up(self) -> None:
         """Has all that the audit topics hold now. Raises Unreachable, KafkaError, CorruptBatch;
         then the next call begins with new connections."""
-        if self._is_store:
+        if self.is_store:
             return
         if self._client is None or self._collection is None:
             self._client = asking.client_of(self._args, self._settings)

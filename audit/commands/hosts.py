@@ -8,8 +8,9 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from audit import host_report, reasons
+from audit import clock_report, host_report, reasons
 from audit.bucket import DEFAULT_BUCKET_MS
+from audit.clocks import clocks
 from audit.commands import asking
 from audit.commands.following import Following
 from audit.commands.patience import patiently
@@ -71,13 +72,15 @@ def _hosts(args: argparse.Namespace) -> int:
         ledger.close()
     if evidence.unread:
         print(f"note: {reasons.of_unread(evidence.unread)}", file=sys.stderr)
-    states = survey(evidence, policy, clock.time_ms())
+    now_ms = clock.time_ms()
+    states, times = survey(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
     if args.json:
-        print_json(host_report.document(states))
+        print_json(host_report.document(states) | {"clocks": clock_report.document(times)})
     else:
         table(host_report.table(states), host_report.COLUMNS)
-        print(host_report.sentence(states))
-    return int(not states or any(state.is_missed for state in states))
+        print("\n".join([host_report.sentence(states), *clock_report.sentences(times)]))
+    is_missed = not states or any(state.is_missed for state in states)
+    return int(is_missed or times.is_ours_wrong)
 
 
 def _wait(args: argparse.Namespace) -> int:
@@ -96,9 +99,8 @@ def _wait(args: argparse.Namespace) -> int:
             args.timeout_s,
             Progress("hosts proven", len(set(args.host))),
         )
-        if any(x.is_short for x in found) and following.stale_ms > asking.STALE_AFTER_MS:
-            stale_s = following.stale_ms // 1000
-            print(f"note: the collector last read something {stale_s} s ago", file=sys.stderr)
+        if any(x.is_short for x in found) and following.is_store:
+            asking.note_staleness(following.ledger, clock)
     waited_s = clock.monotonic() - begun
     if args.json:
         print_json(host_report.wait_document(found, since_ms, policy, waited_s))

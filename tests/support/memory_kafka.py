@@ -157,6 +157,10 @@ class MemoryFetcher:
         self.positions: dict[TopicPartition, int] = {}
         self._halted: set[TopicPartition] = set()
 
+    @property
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        return {tp: self._cluster.log(tp).end for tp in self.positions}
+
     def seek(self, tp: TopicPartition, offset: int) -> None:
         self.positions[tp] = offset
         self._halted.discard(tp)

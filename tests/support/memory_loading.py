@@ -65,7 +65,7 @@ class MemoryLoading:
         """Everything on the audit topic, in order."""
         log = self.cluster.log(TopicPartition(AUDIT, 0))
         batches = (memoryview(bytes(batch)) for batch in log.batches)
-        return [decode(value) for raw in batches for _, value in audit_topic.values_of(raw, 0)]
+        return [decode(value) for raw in batches for _, value, _ in audit_topic.values_of(raw, 0)]
 
     def deltas(self) -> list[Delta]:
         """What the output published."""

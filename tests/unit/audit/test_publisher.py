@@ -37,7 +37,7 @@ def _publisher(cluster: MemoryCluster, outbox: ListOutbox) -> Publisher:
 
 def _values(cluster: MemoryCluster) -> list[bytes]:
     log = cluster.log(PARTITION)
-    return [value for batch in log.batches for _, value in topic.values_of(memoryview(batch), 0)]
+    return [value for batch in log.batches for _, value, _ in topic.values_of(memoryview(batch), 0)]
 
 
 def _cluster() -> MemoryCluster:

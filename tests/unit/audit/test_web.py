@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from audit import messages
+from audit.hearing import Heard
 from audit.ledger import Ledger, ledger_of
-from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
+from audit.messages import Count, Delta, Heartbeat, Range, Seal, SealedTopic, Sender, Tier
 from audit.roster import Entry, Roster
 from audit.standing import Standing, judged
 from audit.verdict import Policy
@@ -249,3 +250,24 @@ def test_the_style_is_served() -> None:
     status, headers, body = _get(_ledger(), "/style.css")
     assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
     assert ".incomplete" in body
+
+
+@pytest.mark.parametrize("path", ["/", "/agents"])
+def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
+    """Of a host, and of the audit itself; for programs as well."""
+    now_ms = ManualClock().time_ms()
+    ledger = _ledger()
+    for ahead_ms, who in ((3_600_000, "agent on web2"), (0, "agent on web3")):
+        sender = replace(AGENT, producer=str(ahead_ms + 8), host=who.removeprefix("agent on "))
+        where = Heard("t", "i", 0, 1, now_ms + ahead_ms, now_ms, is_live=True)
+        ledger.take([messages.encode(Heartbeat(sender, 0, now_ms))], {}, now_ms, [where])
+    assert "The clock of the agent on web2 is 3600 s ahead" in _get(ledger, path)[2]
+    ledger.take([], {}, now_ms + 600_000)
+    assert "The clock of this host is 600 s behind" in _get(ledger, path)[2]
+    found = json.loads(_get(ledger, "/index.json")[2])["clocks"]
+    assert (found["own_ahead_ms"], len(found["sentences"])) == (-600_000, 1)
+
+
+def test_a_collector_that_read_nothing_yet_says_so() -> None:
+    """No moment of 1970."""
+    assert "Nothing was read yet" in _get(_ledger(), "/")[2]

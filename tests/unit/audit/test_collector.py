@@ -1,0 +1,78 @@
+"""What the collector says of itself, without a cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from prometheus_client import REGISTRY
+
+from audit.collector import _Expected, _Loop
+from audit.hearing import Heard
+from audit.ledger import Ledger
+from audit.messages import Heartbeat, Sender, Tier, encode
+from audit.settings import AuditSettings
+from support.clock import ManualClock
+
+HOUR = 3_600_000
+
+
+class Collector:
+    """One that hears three hosts, by a clock of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        settings = AuditSettings(bootstrap_servers="a:1", store_dir=folder)
+        self.clock, self.ledger = ManualClock(), Ledger()
+        self.loop = _Loop(settings, _Expected(settings, self.clock), self.ledger, self.clock)
+
+    def hear(self, *ahead_ms: int) -> None:
+        """One heartbeat of each host, taken as soon as it is sent."""
+        now_ms = self.clock.time_ms()
+        for number, ahead in enumerate(ahead_ms, start=1):
+            sender = Sender(Tier.AGENT, "dc1", str(number), f"app{number}", 1)
+            where = Heard("t", "i", 0, number, now_ms + ahead, now_ms, is_live=True)
+            value = encode(Heartbeat(sender, 0, now_ms + ahead))
+            self.ledger.take([value], {}, now_ms, [where])
+
+    def health(self) -> tuple[bool, dict[str, Any]]:
+        self.loop._judge()
+        self.loop._examine()
+        return self.loop.health.ok, dict(self.loop.health.detail)
+
+
+def _metric(name: str, **labels: str) -> float | None:
+    return REGISTRY.get_sample_value(f"skidway_audit_{name}", labels)
+
+
+def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_path: Path) -> None:
+    """By name; the collector itself is well."""
+    collector = Collector(tmp_path)
+    collector.hear(0, HOUR, 0)
+    is_well, detail = collector.health()
+    assert is_well
+    assert detail["clocks"] == ["The clock of the agent on app2 is 3600 s ahead of the others."]
+    labels = {"tier": "agent", "host": "app2", "producer": "2"}
+    assert (_metric("wrong_clocks"), _metric("clock_ahead_seconds", **labels)) == (1, 3600)
+    collector.clock.advance(600)
+    collector.hear(0, 0, 0)
+    assert "clocks" not in collector.health()[1]
+    assert (_metric("wrong_clocks"), _metric("clock_ahead_seconds", **labels)) == (0, None)
+
+
+def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> None:
+    """What it says of silence and of what is due cannot be believed."""
+    collector = Collector(tmp_path)
+    collector.hear(HOUR, HOUR, HOUR)
+    is_well, detail = collector.health()
+    assert not is_well
+    assert "The clock of this host is 3600 s behind those of most programs" in detail["clocks"][0]
+    assert _metric("own_clock_ahead_seconds") == -3600
+
+
+def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
+    """And not when: there is no such moment."""
+    collector = Collector(tmp_path)
+    collector.clock.advance(7)
+    _, detail = collector.health()
+    assert detail["seconds_since_read"] is None
+    assert detail["read"] == "nothing since the start, 7 s ago"

@@ -1,0 +1,137 @@
+"""Which agents of a host are waited for, whatever its clock said: the order of the log decides."""
+
+from __future__ import annotations
+
+import pytest
+
+from audit.evidence import Evidence, Fold
+from audit.hearing import Heard
+from audit.hosts import survey
+from audit.ledger import Ledger
+from audit.messages import (
+    TOPIC,
+    Count,
+    Delta,
+    Heartbeat,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+    encode,
+)
+from audit.newest_agents import newest_agents, unread_until
+from audit.reconcile import verdicts
+from audit.roster import Entry, Roster
+from audit.verdict import Policy, Status
+from skidway.kafka.source import Source
+
+LOGS = Source("dc1", "cid", "logs", "tid")
+MINUTE, HOUR = 60_000, 3_600_000
+SILENCE = 3 * MINUTE
+NOW = 1_000 * HOUR
+POLICY = Policy(
+    tiers=(Tier.AGENT, Tier.BROKER),
+    lateness_ms=0,
+    silence_ms=SILENCE,
+    roster=Roster([Entry("app1", "dc1", frozenset({"logs"}))]),
+)
+OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
+BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+
+Said = tuple[Message, int]
+"""A message, and our clock when we took it. They lie in the log in the order of a list."""
+
+
+def beat(sender: Sender, taken_ms: int, ahead_ms: int = 0) -> Said:
+    return Heartbeat(sender, 0, taken_ms + ahead_ms), taken_ms
+
+
+def folded(said: list[Said], partitions: dict[str, int] | None = None) -> Evidence:
+    fold = Fold()
+    for offset, (message, taken_ms) in enumerate(said):
+        partition = 0
+        if partitions and not isinstance(message, Delta) and hasattr(message, "sender"):
+            partition = partitions[message.sender.producer]
+        where = Heard(TOPIC, "id", partition, offset, message.time_ms, taken_ms, is_live=True)
+        fold.apply(message, where)
+    return fold.evidence()
+
+
+def newest(evidence: Evidence) -> list[int]:
+    return newest_agents(evidence, [1, 2], SILENCE, NOW)
+
+
+@pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
+def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
+    """However far ahead the host's clock was when it died; also when the new one is silent."""
+    old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
+    for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
+        assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
+
+
+@pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
+def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
+    """Until that one is silent: by our clock, too."""
+    back = beat(OLD, NOW - 5, ahead_ms)
+    first = [beat(OLD, NOW - HOUR, ahead_ms)]
+    assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
+    if ahead_ms >= 0:
+        assert newest(folded([*first, beat(NEW, NOW - 2 * SILENCE), back])) == [1]
+
+
+def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
+    """A topic with several partitions, or one that was made again: until one is silent."""
+    said = [beat(OLD, NOW - MINUTE, HOUR), beat(NEW, NOW - 10)]
+    assert newest(folded(said, {"1": 0, "2": 1})) == [1, 2]
+    said = [beat(OLD, NOW - 2 * SILENCE), beat(NEW, NOW - 10)]
+    assert newest(folded(said, {"1": 0, "2": 1})) == [2]
+
+
+def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
+    """By the next one's clock; one that was set back before says nothing of it."""
+    old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
+    evidence = folded([*old, beat(NEW, NOW - 10)])
+    assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
+    assert unread_until(evidence, 2, [1, 2], SILENCE) == 0
+    evidence = folded([beat(OLD, NOW - HOUR, 2 * HOUR), beat(NEW, NOW - 10)])
+    assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW + HOUR + SILENCE
+
+
+def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
+    """The old agent sealed by a clock that was a day ahead, and died; another one began."""
+    died_ms, bucket = NOW - HOUR, NOW - 5 * MINUTE
+    part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
+    ahead_ms = died_ms + 24 * HOUR
+    return [
+        (Delta(OLD, 1, ahead_ms, counts=(part,)), died_ms),
+        (Seal(OLD, 2, ahead_ms, (SealedTopic(LOGS, ahead_ms, 1),)), died_ms),
+        *((message, NOW - 2 * SILENCE) for message in of_new),
+        (Delta(BROKER, 1, NOW, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,)), NOW),
+    ]
+
+
+def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
+    """The seals of the one before, of a clock that was ahead, prove nothing of what it had."""
+    early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
+    said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))
+    [found] = verdicts(folded(said), POLICY, NOW)
+    assert found.status is Status.UNKNOWN
+    assert any("the agent is silent: unknown since" in x for x in found.reasons)
+    [state] = survey(folded(said), POLICY, NOW)
+    assert [x.agent for x in state.agents] == [2]
+    assert state.is_missed
+
+
+def test_the_ledger_says_the_same() -> None:
+    """In whatever order it takes them, and however often."""
+    said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))
+    places = [
+        Heard(TOPIC, "id", 0, n, x.time_ms, ms, is_live=True) for n, (x, ms) in enumerate(said)
+    ]
+    ledger = Ledger()
+    for chosen in ([3, 1], [2, 0], [1, 2, 3]):
+        values = [encode(said[n][0]) for n in chosen]
+        ledger.take(values, {}, NOW, [places[n] for n in chosen])
+    assert newest(ledger.evidence()) == newest(folded(said)) == [2]
