@@ -165,7 +165,7 @@ test-deep: $(if $(TESTED),,check) $(SUITES)
 # installed where that may be done.
 foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign
-	@$(call PYTEST,$@,-m foreign tests)
+	@$(call PYTEST,$@,$(DEALT) -m foreign tests)
 
 # The steps of a story: after the first that fails the others mean nothing.
 test-deploy: install-dev $(VENV)/.installed-deploy
