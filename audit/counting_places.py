@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from audit import reasons
@@ -24,22 +24,26 @@ def counting_places(
     evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier]
 ) -> Iterator[Counting]:
     """Per place of these tiers the senders of the highest epoch of each partition: they replace
-    all others."""
+    all others. In the evidence senders are in the order in which they were first heard."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
         if key.tier in tiers and key in evidence.senders:
             name = evidence.senders[key].cluster if key.tier is not Tier.HDFS else key.producer
             places.setdefault(Place(key.tier, name), []).append(key)
+    heard = {key: order for order, key in enumerate(evidence.senders)}
     for place, keys in places.items():
         owners: dict[int, list[SenderKey]] = {}
         for key in keys:
             for partition in topic.coverage[key]:
                 owners.setdefault(partition, []).append(key)
-        yield _newest_epochs(place, keys, owners)
+        yield _newest_epochs(place, keys, owners, heard)
 
 
 def _newest_epochs(
-    place: Place, keys: list[SenderKey], owners: dict[int, list[SenderKey]]
+    place: Place,
+    keys: list[SenderKey],
+    owners: dict[int, list[SenderKey]],
+    heard: Mapping[SenderKey, int],
 ) -> Counting:
     current: dict[SenderKey, None] = {}
     replaced: set[SenderKey] = set()
@@ -48,7 +52,9 @@ def _newest_epochs(
         epoch = max(key.epoch for key in contenders)
         newest = [key for key in contenders if key.epoch == epoch]
         current.update(dict.fromkeys(newest))
-        replaced.update(key for key in contenders if key.epoch < epoch)
+        older = [key for key in contenders if key.epoch < epoch]
+        replaced.update(older)
+        findings += _behind_their_time(older, newest, heard)
         if len(newest) > 1:
             names = " and ".join(reasons.of_sender(key) for key in newest)
             findings.append(Finding(Status.UNKNOWN, f"{names} both count partition {partition}"))
@@ -57,3 +63,17 @@ def _newest_epochs(
             words = f"{reasons.of_sender(key)} is replaced in some partitions only"
             findings.append(Finding(Status.UNKNOWN, words))
     return Counting(place, tuple(current), tuple(findings))
+
+
+def _behind_their_time(
+    older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
+) -> Iterator[Finding]:
+    """Who began anew takes an epoch above all that he knows of. One that was heard for the first
+    time behind a higher one did not know of it: what it counts may be all that there is now."""
+    first = min(heard[key] for key in newest)
+    for key in older:
+        if heard[key] > first:
+            words = f"{reasons.of_sender(key)} began epoch {key.epoch} after epoch"
+            yield Finding(
+                Status.UNKNOWN, f"{words} {newest[0].epoch}, which replaces what it counts"
+            )

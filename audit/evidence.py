@@ -3,7 +3,8 @@
 `Evidence` is what the judgement (reconcile) looks at. Two things make it: `Fold`, below, from
 messages in memory; and ledger.Ledger, from its SQLite tables, for a window of buckets. Tests hold
 the two equal. Every number in it is a sum, a least or a greatest over distinct messages, so order
-and repetition cannot matter.
+and repetition cannot matter. Only the senders stand in the order in which they were first heard,
+which can but raise a doubt (counting_places).
 
 The chain of a bucket: each count names the number of the delta before that touched the bucket. The
 sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0); anything
@@ -142,9 +143,10 @@ class TopicEvidence:
 
 @dataclass(slots=True)
 class Evidence:
-    """hosts: by agent. last_seen: the greatest clock of any message of (tier, producer). began: the
-    least clock of any message of an agent. bounds: by agent, the widest that it ever said. unread:
-    how many messages have a schema that this version does not have, by its fingerprint."""
+    """senders: in the order in which they were first heard. hosts: by agent. last_seen: the
+    greatest clock of any message of (tier, producer). began: the least clock of any message of an
+    agent. bounds: by agent, the widest that it ever said. unread: how many messages have a schema
+    that this version does not have, by its fingerprint."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)

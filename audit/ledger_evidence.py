@@ -100,7 +100,7 @@ class _Reader:
         return found
 
     def _read_senders(self) -> None:
-        rows = self._connection.execute("SELECT * FROM senders").fetchall()
+        rows = self._connection.execute("SELECT * FROM senders ORDER BY id").fetchall()
         for number, tier, producer, epoch, *rest in rows:
             key = self._keys[number] = SenderKey(Tier(tier), producer, epoch)
             numbers = self._numbers(number, *rest)

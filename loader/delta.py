@@ -32,6 +32,11 @@ def last_number(newest: Manifest | None) -> int:
     return int(newest.audit["last"]) if newest else 0
 
 
+def last_key(newest: Manifest) -> tuple[int, int]:
+    """Epoch and number of that delta."""
+    return newest.epoch, last_number(newest)
+
+
 def make(
     sender: Sender,
     time_ms: int,

@@ -4,11 +4,17 @@ Read are the audit topic of the cluster that is loaded from and the mirrored one
 each from where the newest manifest left off. Announcements are kept beside the marks. Gaps are not
 taken from here: what a counter could not have may still have been in the mirror, so only the mirror
 itself names them (`skidway.kafka.gaps`).
+
+A new output numbers its messages in an epoch above every one that the producer ever used, since the
+collector takes no lower one: one above the highest that was heard. Where not all of the audit topic
+could be heard (its beginning has expired, a message is of a schema that is not known), the topic's
+length stands for what was not: each epoch has at least one message, and none was ever chosen above
+the number of messages that were there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -38,11 +44,14 @@ _log = log.get(__name__)
 
 @dataclass(slots=True)
 class Feed:
-    """What was read. positions: `topic/partition/topic id` -> next offset."""
+    """What was read. positions: `topic/partition/topic id` -> next offset. begins: the same -> the
+    offset from which on all was read. unread: whether a message could not be understood."""
 
     names: dict[tuple[str, str], dict[FileKey, Place]] = field(default_factory=dict)
-    numbers: dict[tuple[str, int], int] = field(default_factory=dict)
+    numbers: dict[str, dict[int, int]] = field(default_factory=dict)
     positions: dict[str, int] = field(default_factory=dict)
+    begins: dict[str, int] = field(default_factory=dict)
+    unread: bool = False
 
     def names_of(self, source: Source) -> dict[FileKey, Place]:
         """Announced files whose lines go to a topic, or whose rejected lines do."""
@@ -53,7 +62,31 @@ class Feed:
 
     def number(self, producer: str, epoch: int) -> int:
         """The highest number that an output published in an epoch, as far as it was read."""
-        return self.numbers.get((producer, epoch), 0)
+        return self.numbers.get(producer, {}).get(epoch, 0)
+
+    def epoch(self, producer: str) -> int:
+        """The highest epoch in which an output published, as far as it was read; 0 for none."""
+        return max(self.numbers.get(producer, ()), default=0)
+
+    def next_epoch(self, producer: str) -> int:
+        """The epoch of an output that begins anew: above all that may ever have been published."""
+        return 1 + max(self.epoch(producer), self._epochs_unheard())
+
+    def _epochs_unheard(self) -> int:
+        """A bound of the epochs in messages that were not heard; 0 where all were."""
+        own = {key: end for key, end in self.positions.items() if key.startswith(f"{TOPIC}/")}
+        if not self.unread and all(self.begins.get(key) == 0 for key in own):
+            return 0
+        return sum(own.values())
+
+    def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
+        """Notes from where to where everything was read. A part that lies behind what was read
+        before leaves something unheard in between, and begins anew."""
+        for key in ends:
+            begin = begins.get(key, ends[key])
+            if key not in self.begins or begin > self.positions.get(key, 0):
+                self.begins[key] = begin
+        self.positions = dict(ends)
 
     def take(self, message: Message) -> None:
         """Notes a message; the first announcement of a file holds."""
@@ -62,8 +95,9 @@ class Feed:
             known = self.names.setdefault((source.cluster, source.topic), {})
             known.setdefault((message.agent, message.file), (message.host, message.path))
         elif not isinstance(message, Heartbeat) and message.sender.tier is Tier.HDFS:
-            key = message.sender.producer, message.sender.epoch
-            self.numbers[key] = max(message.number, self.numbers.get(key, 0))
+            numbers = self.numbers.setdefault(message.sender.producer, {})
+            epoch = message.sender.epoch
+            numbers[epoch] = max(message.number, numbers.get(epoch, 0))
 
 
 def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str]) -> list[str]:
@@ -87,7 +121,9 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, offset, value)
-    feed.positions = {keys[tp]: end for tp, (_, end) in ranges.items()}
+    left = topic.bounds(client, names)  # what expired while it was read may not have been
+    begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
+    feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})
 
 
 def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
@@ -98,4 +134,5 @@ def _take(feed: Feed, tp: TopicPartition, offset: int, value: bytes) -> None:
     try:
         feed.take(decode(value))
     except MessageRefused as error:
+        feed.unread = True
         _log.warning("audit_message_unreadable", topic=tp.topic, offset=offset, reason=str(error))

@@ -5,7 +5,7 @@
     {
       "format": 1,
       "number": 7, "uuid": "32 hex digits", "created": ms since the epoch, "program": "0.1.0",
-      "producer": "<root>/<topic>", "epoch": 1767225600000,
+      "producer": "<root>/<topic>", "epoch": 1,
       "cluster": "offline", "cluster_id": "...", "topic": "dc1.hdfs-logs", "topic_id": "32 hex",
       "source": {"cluster": "dc1", "cluster_id": "...", "topic": "hdfs-logs", "topic_id": "32 hex"},
       "partitions": [{"partition": 0, "first": 1000, "end": 2000,

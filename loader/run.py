@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from loader import bounds, commit, delta, plan, topics
 from loader.bounds import Asked
-from loader.feed import Feed, audit_topics, read_on
+from loader.feed import Feed, audit_topics
 from loader.manifest import Gap, Manifest
 from loader.plan import Planned
 from loader.publish import publish
@@ -111,7 +111,8 @@ def load(
         session = look(settings, client, store)
         settings = session.settings
         registry = RegistryClient(settings.schema_registry_url, security=settings.registry_security)
-        parts = Parts(settings, client, registry, store, spark, clock, Feed(), session.cluster_id)
+        shared = settings, client, registry, store, spark, clock, Feed()
+        parts = Parts(*shared, session.cluster_id, session.audit_topics)
         run = _Run(parts, session, progress, pause)
         report = Report([_missing(name) for name in session.missing])
         report.outcomes += [
@@ -218,7 +219,7 @@ class _Run:
                 newest[topic.name] = self._begin(topic)
         feed = self._parts.feed
         feed.positions.update(_lowest(newest.values()))
-        self._read_on()
+        self._parts.read_on()
         for topic in self._session.topics:
             if topic.name in newest:
                 with _problems(outcomes[topic.name]):
@@ -293,21 +294,29 @@ class _Run:
         """
         if newest is None:
             return None
-        known = self._parts.feed.number(newest.producer, newest.epoch)
-        if known > delta.last_number(newest):
+        if self._heard(newest) > delta.last_key(newest):
             newer = self._begin(topic)  # another loader may have committed it just now
-            if newer is None or known > delta.last_number(newer):
+            if newer is None or self._heard(newer) > delta.last_key(newer):
+                epoch, number = self._heard(newest)
                 raise StateRefused(
-                    f"{newest.producer}: the audit topic has message {known} of this output, the "
-                    f"newest manifest ends with {delta.last_number(newest)}: the output is an "
-                    "older copy; restore it, or load into another one"
+                    f"{newest.producer}: the audit topic has message {number} of epoch {epoch} of "
+                    f"this output, the newest manifest ends with message "
+                    f"{delta.last_number(newest)} of epoch {newest.epoch}: the output is an older "
+                    "copy; restore it, or load into another one"
                 )
             newest = newer
+        known = self._parts.feed.number(newest.producer, newest.epoch)
         missing = [each for each in delta.messages(newest) if each.number > known]
         publish(self._parts.client, missing, self._parts.clock)
         for message in missing:
             self._parts.feed.take(message)
         return newest
+
+    def _heard(self, newest: Manifest) -> tuple[int, int]:
+        """The newest message of this output on the audit topic, by epoch and number."""
+        feed = self._parts.feed
+        epoch = feed.epoch(newest.producer)
+        return epoch, feed.number(newest.producer, epoch)
 
     def _awaited(self, topic: Topic, outcome: Outcome) -> bool:
         """Whether announcements that ranges ended at have come meanwhile."""
@@ -317,7 +326,7 @@ class _Run:
         keys = {stop.waiting_for for stop in outcome.waiting if stop.waiting_for is not None}
         until = time.monotonic() + PATIENCE_S
         while keys and time.monotonic() < until:
-            self._read_on()
+            self._parts.read_on()
             names = self._parts.feed.names_of(topic.source)
             if keys & names.keys():
                 notes.clear(names)
@@ -327,10 +336,6 @@ class _Run:
         for stop in outcome.waiting:
             _log.warning("waiting_for_announcement", reason=stop.sentence)
         return False
-
-    def _read_on(self) -> None:
-        parts = self._parts
-        read_on(parts.client, self._session.audit_topics, parts.feed, parts.clock)
 
 
 class _problems:  # noqa: N801 - reads as a phrase

@@ -123,7 +123,7 @@ class MemoryLoading:
             output="memory:", cluster_name="dc1",
         )  # fmt: skip
         given: Any = (replace(settings, **changes), self.client, _Registry(), self.store, spark)
-        return Parts(*given, self.clock, Feed(), "c")
+        return Parts(*given, self.clock, Feed(), "c", [AUDIT])
 
     def _topic(self, until: int | None) -> Topic:
         log = self.cluster.log(DATA)

@@ -9,9 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import TopicPartition as StockPartition
+from confluent_kafka.admin import AdminClient
 
+from audit.messages import Tier
+from audit.reconcile import judge
+from audit.verdict import Policy
 from loader.store import open_store
 from loader.textfile import LastRun
+from skidway.clock import SystemClock
 from skidway.kafka.client import EARLIEST, Client, ConfigChanges
 from skidway.kafka.types import TopicPartition
 from support.hdfs import Hdfs
@@ -226,6 +232,41 @@ def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
     done = loading.run()
     assert done.returncode == 65
     assert "older copy" in done.stderr
+
+
+class HourBack(SystemClock):
+    """A wall clock that was set back."""
+
+    def time_ms(self) -> int:
+        return super().time_ms() - 3_600_000
+
+
+def counted(loading: Loading) -> int:
+    """The records that the audit takes to be rows of the output."""
+    deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
+    found = judge(deltas, Policy(tiers=(Tier.HDFS,)), SystemClock().time_ms())
+    return sum(bucket.count(Tier.HDFS) or 0 for bucket in found)
+
+
+def test_an_output_that_was_removed_is_counted_anew(
+    loading: Loading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """900 rows, the output removed, 300 records deleted at the broker, and all loaded again by a
+    clock that is an hour back: what is there counts and no more, and later loads are counted."""
+    fill(loading, 0, 450)
+    assert loading.loaded()["rows"] == counted(loading) == 900
+    shutil.rmtree(loading.output)
+    admin = AdminClient({"bootstrap.servers": loading.cluster.broker})
+    for gone in [StockPartition(loading.topic, number, 150) for number in (0, 1)]:
+        assert admin.delete_records([gone])[gone].result(300).low_watermark == 150
+    monkeypatch.setattr("loader.run.SystemClock", HourBack)
+    accepted = ",".join(f"{loading.topic}/{number}/0-150" for number in (0, 1))
+    assert loading.loaded(f"gaps.accepted={accepted}")["rows"] == counted(loading) == 600
+    fill(loading, 450, 100)
+    assert loading.loaded()["rows"] == 200
+    assert counted(loading) == 800
+    deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
+    assert [(each.sender.epoch, each.number) for each in deltas] == [(1, 1), (2, 1), (2, 2)]
 
 
 @pytest.mark.quick
