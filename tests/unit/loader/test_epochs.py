@@ -137,7 +137,7 @@ def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading)
     client: Any = MemoryClient(loading.cluster, loading.clock)
     with patch("loader.feed.Fetcher", lambda _: MemoryFetcher(loading.cluster)):
         read_on(client, [AUDIT], feed, loading.clock)
-    assert (feed.epoch(PRODUCER), feed.next_epoch(PRODUCER)) == (3, ever + 1)
+    assert (feed.newest(PRODUCER), feed.next_epoch(PRODUCER)) == ((3, 1), ever + 1)
 
 
 def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoading) -> None:
