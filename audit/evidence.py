@@ -3,7 +3,8 @@
 `Evidence` is what the judgement (reconcile) looks at. Two things make it: `Fold`, below, from
 messages in memory; and ledger.Ledger, from its SQLite tables, for a window of buckets. Tests hold
 the two equal. Every number in it is a sum, a least or a greatest over distinct messages, so order
-and repetition cannot matter.
+and repetition cannot matter. Only the senders stand in the order in which they were first heard,
+which can but raise a doubt (counting_places).
 
 The chain of a bucket: each count names the number of the delta before that touched the bucket. The
 sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0); anything

@@ -78,12 +78,17 @@ class Faults:
     kept: list[Fault] = field(default_factory=list)
     more: int = 0
 
+    @property
+    def is_full(self) -> bool:
+        """Whether further ones are only counted, so that nobody need know more of them."""
+        return len(self.kept) >= FAULTS_MAX
+
     def add(self, fault: Fault) -> None:
         """Takes one."""
-        if len(self.kept) < FAULTS_MAX:
-            self.kept.append(fault)
-        else:
+        if self.is_full:
             self.more += 1
+        else:
+            self.kept.append(fault)
 
     def __bool__(self) -> bool:
         return bool(self.kept)

@@ -79,6 +79,8 @@ def read(output: Output, topic: str, load: int) -> Mapping[str, Any]:
     missing = _NEEDED - set(manifest)
     if missing:
         raise ManifestUnreadable(f"{path} lacks {', '.join(sorted(missing))}")
+    if manifest["number"] != load:
+        raise ManifestUnreadable(f"{path} is the manifest of load {manifest['number']}")
     return manifest
 
 

@@ -7,9 +7,9 @@
             what the agents said they sent (agent tier), in count, bytes and checksum
 
 A loader may be at work meanwhile. It makes a manifest before it moves the first file of a load into
-place, so directories are listed first, and whatever nobody has named by then is looked up in the
-manifests that have come since. A file that is not in its place is looked for where it was staged,
-and then in its place again. Staging directories are nobody's rows, and are not listed.
+place, so what nobody had named before the directories were listed is looked up in the manifests of
+since then. A file that is not in its place is looked for where it was staged, and then in its place
+again. Staging directories are nobody's rows, and are not listed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import IO
 from audit import listing, manifests, row_files
 from audit.counts import BucketKey, Counts, Sums
 from audit.evidence import BucketId, Evidence, SenderKey
-from audit.faults import Fault, Faults, Kind, by_manifest
+from audit.faults import Fault, Faults, Kind, Whereabouts, by_manifest
 from audit.manifests import COUNTED, STATE, Committed, NamedFile, NamedFiles
 from audit.messages import Tier
 from audit.output import Output, StoreFailed
@@ -114,14 +114,20 @@ def _read_manifests(output: Output, result: Recounted, named: NamedFiles) -> Non
         words = f"{topic} has rows, but no manifest is there that commits them"
         result.faults.add(Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}", words))
     for load in known:
-        for missing in range(result.loads + 1, load):
-            words = f"manifest {missing} of {topic} is missing"
-            result.faults.add(Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}/{missing:020}.json", words))
+        if load != result.loads + 1:
+            result.faults.add(_hole(topic, result.loads + 1, load - 1))
         result.loads = load
         files = manifests.files_of(manifests.read(output, topic, load))
         for file, other in named.add(files):
             words = f"{file.path} is named by load {other} and by load {load}"
             result.faults.add(Fault(Kind.TWICE, file.path, words))
+
+
+def _hole(topic: str, first: int, last: int) -> Fault:
+    words = f"manifest {first} of {topic} is missing"
+    if last > first:
+        words = f"manifests {first} to {last} of {topic} are missing"
+    return Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}/{first:020}.json", words)
 
 
 def _count(output: Output, source: Source, result: Recounted, named: NamedFiles) -> None:
@@ -132,8 +138,11 @@ def _count(output: Output, source: Source, result: Recounted, named: NamedFiles)
         result.rows += rows
         if found is not None:
             kind, words = found
-            manifest = manifests.read(output, result.committed.topic, file.load)
-            result.faults.add(Fault(kind, file.path, words, by_manifest(file.path, manifest)))
+            place = Whereabouts()
+            if not result.faults.is_full:
+                manifest = manifests.read(output, result.committed.topic, file.load)
+                place = by_manifest(file.path, manifest)
+            result.faults.add(Fault(kind, file.path, words, place))
     for bucket_ms, counted in counts.items():
         result.sums.update({(key, bucket_ms): sums for key, sums in counted.items()})
 

@@ -16,6 +16,6 @@ manifest wins. What it promises, and why, is docs/delivery.md, 5.
 
 Reading order: settings, layout, manifest, store, commit (the heart); bounds, plan, slices, fetch,
 decode, columns, projection, write; side, names, feed, waiting; join, delta, publish, topic_load,
-run, status; textfile, spark, properties, scratch and cli around it. `datasource` is apart: ad-hoc
-queries by `spark.read.format("skidway")`, with the same reader.
+group_offsets, topic_run, run, status; textfile, spark, properties, scratch and cli around it.
+`datasource` is apart: ad-hoc queries by `spark.read.format("skidway")`, with the same reader.
 """

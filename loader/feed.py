@@ -64,13 +64,15 @@ class Feed:
         """The highest number that an output published in an epoch, as far as it was read."""
         return self.numbers.get(producer, {}).get(epoch, 0)
 
-    def epoch(self, producer: str) -> int:
-        """The highest epoch in which an output published, as far as it was read; 0 for none."""
-        return max(self.numbers.get(producer, ()), default=0)
+    def newest(self, producer: str) -> tuple[int, int]:
+        """Epoch and number of the newest message that an output published, as far as it was read;
+        zeros for none."""
+        epoch = max(self.numbers.get(producer, ()), default=0)
+        return epoch, self.number(producer, epoch)
 
     def next_epoch(self, producer: str) -> int:
         """The epoch of an output that begins anew: above all that may ever have been published."""
-        return 1 + max(self.epoch(producer), self._epochs_unheard())
+        return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:
         """A bound of the epochs in messages that were not heard; 0 where all were."""

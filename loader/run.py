@@ -10,19 +10,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from loader import bounds, commit, delta, plan, topics
+from loader import bounds, topics
 from loader.bounds import Asked
-from loader.feed import Feed, audit_topics, read_on
+from loader.feed import Feed, audit_topics
+from loader.group_offsets import GroupOffsets
 from loader.manifest import Gap, Manifest
-from loader.plan import Planned
-from loader.publish import publish
 from loader.settings import LoaderSettings
 from loader.spark import Interrupted, Progress, SparkRunner
 from loader.store import Store, open_store
-from loader.topic_load import LostRace, Outcome, Parts, Topic, TopicLoad, note
-from loader.waiting import WaitingNotes
+from loader.topic_load import Outcome, Parts, Topic
+from loader.topic_run import TopicRun
 from schemas.client import RegistryClient
-from skidway import log
 from skidway.clock import Clock, SystemClock
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.kafka import gaps
@@ -31,12 +29,6 @@ from skidway.kafka.client.cluster import Cluster
 from skidway.kafka.source import Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
 
-RACES_MAX: Final = 5
-"""Loads of one topic that a run may lose to another loader; then it gives up what is left."""
-
-ATTEMPTS_MAX: Final = 20
-"""Loads of one topic in one run: races lost, and announcements that came while it waited."""
-
 GRAVEST_FIRST: Final = (
     StateRefused.exit_code,
     ConfigurationRefused.exit_code,
@@ -44,11 +36,6 @@ GRAVEST_FIRST: Final = (
     SkidwayError.exit_code,
 )
 """Status of a run with several problems: what needs a person, what may come back, the rest."""
-
-PATIENCE_S: Final = 10.0
-"""How long a run itself waits for announcements that are on their way."""
-
-_log = log.get(__name__)
 
 
 @dataclass(slots=True)
@@ -111,13 +98,13 @@ def load(
         session = look(settings, client, store)
         settings = session.settings
         registry = RegistryClient(settings.schema_registry_url, security=settings.registry_security)
-        parts = Parts(settings, client, registry, store, spark, clock, Feed(), session.cluster_id)
-        run = _Run(parts, session, progress, pause)
+        shared = settings, client, registry, store, spark, clock, Feed()
+        parts = Parts(*shared, session.cluster_id, session.audit_topics)
         report = Report([_missing(name) for name in session.missing])
         report.outcomes += [
             Outcome(name, problems=[problem]) for name, problem in session.troubles.items()
         ]
-        report.outcomes += run.load_all()
+        report.outcomes += load_all(parts, session.topics, progress, pause)
         report.seconds = time.monotonic() - begin - spark.started_s
     return report
 
@@ -195,150 +182,26 @@ def _topic(
     )
 
 
-class _Run:
-    """The topics of one run, one after the other."""
-
-    def __init__(
-        self,
-        parts: Parts,
-        session: Session,
-        progress: Callable[[str], Progress],
-        pause: Callable[[float], object],
-    ) -> None:
-        self._parts, self._session = parts, session
-        self._progress, self._pause = progress, pause
-        self._told_in_vain = False
-
-    def load_all(self) -> list[Outcome]:
-        """Every topic; what goes wrong with one is in its outcome."""
-        newest: dict[str, Manifest | None] = {}
-        outcomes = {topic.name: Outcome(topic.name) for topic in self._session.topics}
-        for topic in self._session.topics:
-            with _problems(outcomes[topic.name]):
-                newest[topic.name] = self._begin(topic)
-        feed = self._parts.feed
-        feed.positions.update(_lowest(newest.values()))
-        self._read_on()
-        for topic in self._session.topics:
-            if topic.name in newest:
-                with _problems(outcomes[topic.name]):
-                    self._load(topic, newest[topic.name], outcomes[topic.name])
-        return list(outcomes.values())
-
-    def _begin(self, topic: Topic) -> Manifest | None:
-        return commit.run(commit.begin(topic.name), self._parts.store)
-
-    def _load(self, topic: Topic, newest: Manifest | None, outcome: Outcome) -> None:
-        lost_races = attempts = 0
-        self._tell(topic, newest)
-        while attempts < ATTEMPTS_MAX:
-            newest = self._publish(topic, newest)
-            attempt = TopicLoad(self._parts, topic, newest)
-            whole = attempt.plan()
-            outcome.problems = [SkidwayError(each.refused) for each in whole if each.refused]
-            if not any(_moves(each) for each in whole):
-                if lost_races and not outcome.problems:
-                    outcome.notes.append(_done_by_another(topic))
-                return
-            planned = plan.limit(whole, self._parts.settings.max_offsets_per_load)
-            if lost_races == RACES_MAX:
-                raise LostRace(_never_won(topic))
-            try:
-                manifest, results = attempt.run(planned, self._progress(topic.name))
-            except LostRace as lost:
-                _log.warning("race_lost", topic=topic.name, reason=str(lost))
-                attempts, lost_races = attempts + 1, lost_races + 1
-                newest = self._begin(topic)
-                continue
-            note(outcome, manifest, results)
-            if manifest is not None:
-                newest = manifest
-                self._publish(topic, newest)
-                _log.info(
-                    "load_committed",
-                    topic=topic.name,
-                    load=manifest.number,
-                    rows=manifest.rows(),
-                    rejects=manifest.rejects(),
-                )
-                self._tell(topic, newest)
-                if plan.has_more(whole, planned, manifest):
-                    continue  # to the watermarks of the start; each load moves a partition on
-            attempts += 1
-            if not self._awaited(topic, outcome):
-                return
-
-    def _tell(self, topic: Topic, newest: Manifest | None) -> None:
-        """Tells the brokers how far the newest load is, for `retention.hold` and for people.
-
-        Nothing here depends on it: what cannot be told is told with the next run. One that waited
-        for brokers in vain does not wait for them again.
-        """
-        ranges = () if newest is None else newest.partitions
-        offsets = {TopicPartition(topic.name, each.partition): each.end for each in ranges}
-        if newest is None or newest.topic_id != topic.topic_id or not offsets:
-            return
-        if self._told_in_vain:
-            return
-        try:
-            self._parts.client.commit_offsets(self._parts.settings.group_id, offsets)
-        except SkidwayError as error:
-            self._told_in_vain = True
-            _log.warning("offsets_not_committed", topic=topic.name, reason=str(error))
-
-    def _publish(self, topic: Topic, newest: Manifest | None) -> Manifest | None:
-        """Publishes what the audit topic lacks of the newest load; returns the newest manifest.
-
-        Raises StateRefused when the audit topic knows more loads of this output than there are.
-        """
-        if newest is None:
-            return None
-        if self._heard(newest) > delta.last_key(newest):
-            newer = self._begin(topic)  # another loader may have committed it just now
-            if newer is None or self._heard(newer) > delta.last_key(newer):
-                epoch, number = self._heard(newest)
-                raise StateRefused(
-                    f"{newest.producer}: the audit topic has message {number} of epoch {epoch} of "
-                    f"this output, the newest manifest ends with message "
-                    f"{delta.last_number(newest)} of epoch {newest.epoch}: the output is an older "
-                    "copy; restore it, or load into another one"
-                )
-            newest = newer
-        known = self._parts.feed.number(newest.producer, newest.epoch)
-        missing = [each for each in delta.messages(newest) if each.number > known]
-        publish(self._parts.client, missing, self._parts.clock)
-        for message in missing:
-            self._parts.feed.take(message)
-        return newest
-
-    def _heard(self, newest: Manifest) -> tuple[int, int]:
-        """The newest message of this output on the audit topic, by epoch and number."""
-        feed = self._parts.feed
-        epoch = feed.epoch(newest.producer)
-        return epoch, feed.number(newest.producer, epoch)
-
-    def _awaited(self, topic: Topic, outcome: Outcome) -> bool:
-        """Whether announcements that ranges ended at have come meanwhile."""
-        notes = WaitingNotes(self._parts.store, topic.name)
-        for key in {key for stop in outcome.waiting for key in stop.awaited}:
-            notes.begin(key, self._parts.clock.time_ms())
-        keys = {stop.waiting_for for stop in outcome.waiting if stop.waiting_for is not None}
-        until = time.monotonic() + PATIENCE_S
-        while keys and time.monotonic() < until:
-            self._read_on()
-            names = self._parts.feed.names_of(topic.source)
-            if keys & names.keys():
-                notes.clear(names)
-                return True
-            self._pause(1.0)
-        notes.clear(self._parts.feed.names_of(topic.source))
-        for stop in outcome.waiting:
-            _log.warning("waiting_for_announcement", reason=stop.sentence)
-        return False
-
-    def _read_on(self) -> None:
-        parts = self._parts
-        read_on(parts.client, self._session.audit_topics, parts.feed, parts.clock)
+def load_all(
+    parts: Parts,
+    topics: Iterable[Topic],
+    progress: Callable[[str], Progress],
+    pause: Callable[[float], object],
+) -> list[Outcome]:
+    """Every topic, one after the other; what goes wrong with one is in its outcome."""
+    offsets = GroupOffsets(parts.client, parts.settings.group_id)
+    runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
+    begun = []
+    for run in runs:
+        with _problems(run.outcome):
+            run.begin()
+            begun.append(run)
+    parts.feed.positions.update(_lowest(run.newest for run in begun))
+    parts.read_on()
+    for run in begun:
+        with _problems(run.outcome):
+            run.load()
+    return [run.outcome for run in runs]
 
 
 class _problems:  # noqa: N801 - reads as a phrase
@@ -355,24 +218,6 @@ class _problems:  # noqa: N801 - reads as a phrase
             self._outcome.problems.append(error)
             return True
         return False
-
-
-def _moves(planned: Planned) -> bool:
-    return planned.first < planned.end or planned.gap is not None
-
-
-def _done_by_another(topic: Topic) -> str:
-    return (
-        f"{topic.name}: another loader was faster and has loaded what was left up to the "
-        "watermarks of this run's start"
-    )
-
-
-def _never_won(topic: Topic) -> str:
-    return (
-        f"{topic.name}: another loader was faster {RACES_MAX} times, and there is more to load; "
-        "the next run goes on"
-    )
 
 
 def _lowest(manifests: Iterable[Manifest | None]) -> dict[str, int]:

@@ -21,7 +21,7 @@ from audit.messages import Sender, Tier
 from loader import commit, delta, layout, plan
 from loader.columns import RESERVED
 from loader.decode import NOT_FOUND, check_reader
-from loader.feed import Feed
+from loader.feed import Feed, read_on
 from loader.fetch import header_at
 from loader.join import PartitionResult, run_all
 from loader.manifest import Gap, Manifest, PartitionRange, SchemaChoice
@@ -47,7 +47,7 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What every topic of a run shares."""
+    """What every topic of a run shares. audit_topics: what the feed is read from."""
 
     settings: LoaderSettings
     client: Client
@@ -57,6 +57,11 @@ class Parts:
     clock: Clock
     feed: Feed
     cluster_id: str
+    audit_topics: Sequence[str]
+
+    def read_on(self) -> None:
+        """Reads the feed to the end of its topics."""
+        read_on(self.client, self.audit_topics, self.feed, self.clock)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +279,8 @@ class TopicLoad:
         ]
         if all(each.first == each.end for each in ranges):
             return None
+        if newest is None:
+            parts.read_on()  # its epoch is above all that were published up to now
         now = parts.clock.time_ms()
         # an output that is reached by another name keeps the name under which it numbers
         producer = newest.producer if newest else f"{parts.store.url}/{topic.name}"

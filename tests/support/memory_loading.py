@@ -19,7 +19,7 @@ from audit.messages import TOPIC as AUDIT
 from audit.messages import Announcement, Delta, Message, decode, encode
 from loader.feed import Feed
 from loader.plan import Bounds, Slice
-from loader.run import Session, _Run
+from loader.run import load_all
 from loader.settings import LoaderSettings
 from loader.slices import Job, SliceResult
 from loader.topic_load import Outcome, Parts, Topic
@@ -101,20 +101,16 @@ class MemoryLoading:
         """A run during whose tasks something else happens."""
         spark = _Spark(self, other)
         parts = self._parts(spark, settings)
-        missing: Any = None
-        session = Session(
-            parts.settings, missing, missing, "c", [self._topic(until)], [], {}, [AUDIT]
-        )
-        run = _Run(parts, session, lambda _: lambda _done, _total: None, lambda _seconds: None)
+        topics = [self._topic(until)]
         with ExitStack() as stack:
             for name, substitute in (
                 ("loader.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)),
                 ("loader.publish.Producer", lambda _: MemoryProducer(self.cluster)),
                 ("loader.topic_load.header_at", self._header_at),
-                ("loader.run.PATIENCE_S", 0.0),
+                ("loader.topic_run.PATIENCE_S", 0.0),
             ):
                 stack.enter_context(patch(name, substitute))
-            (outcome,) = run.load_all()
+            (outcome,) = load_all(parts, topics, lambda _: lambda _d, _t: None, lambda _: None)
         return outcome
 
     def _parts(self, spark: _Spark, changes: Mapping[str, Any]) -> Parts:
@@ -123,7 +119,7 @@ class MemoryLoading:
             output="memory:", cluster_name="dc1",
         )  # fmt: skip
         given: Any = (replace(settings, **changes), self.client, _Registry(), self.store, spark)
-        return Parts(*given, self.clock, Feed(), "c")
+        return Parts(*given, self.clock, Feed(), "c", [AUDIT])
 
     def _topic(self, until: int | None) -> Topic:
         log = self.cluster.log(DATA)

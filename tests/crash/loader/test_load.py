@@ -164,7 +164,7 @@ def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that ends soon although announcements are missing."""
-    monkeypatch.setattr("loader.run.PATIENCE_S", 0.5)
+    monkeypatch.setattr("loader.topic_run.PATIENCE_S", 0.5)
 
 
 @pytest.mark.quick

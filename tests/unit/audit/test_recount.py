@@ -20,11 +20,13 @@ from audit.counts import Counts
 from audit.deltas import number_deltas
 from audit.evidence import Evidence, Fold
 from audit.faults import Fault, Kind, Whereabouts
+from audit.ledger import DATABASE, Ledger
 from audit.manifests import ManifestUnreadable
-from audit.messages import Range, Sender, Tier
+from audit.messages import Delta, Range, Sender, Tier, encode
 from audit.output import Entry, open_output
 from audit.output.local import LocalOutput
 from audit.recount import Recounted
+from skidway.cli.commands import main
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
@@ -86,21 +88,24 @@ class Output:
 
     def commit(self, **parts: Any) -> None:
         manifest = {
-            "format": 1, "number": self.loads, "producer": PRODUCER, "partitions": [],
+            "format": 1, "number": self.loads, "producer": PRODUCER, "partitions": [], "files": [],
             "source": {"cluster": "dc1", "cluster_id": "cid", "topic": "logs", "topic_id": "tid"},
             "audit": {"bucket_ms": MINUTE, "deltas": []},
         } | parts  # fmt: skip
         path = f"_skidway/{TOPIC}/{self.loads:020}.json"
         self.put(path, json.dumps(manifest).encode())
 
-    def evidence(self) -> Evidence:
+    def messages(self) -> list[Delta]:
         agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
         hdfs = Sender(Tier.HDFS, "offline", PRODUCER, "h", 1)
-        said = number_deltas(agent, 5, 0, self.agent, {}).deltas
         covered = [Range(LOGS, 0, 0, 9)]
-        return Fold(
-            [*said, *number_deltas(hdfs, 5, 0, self.hdfs, {}, ranges=covered).deltas]
-        ).evidence()
+        return [
+            *number_deltas(agent, 5, 0, self.agent, {}).deltas,
+            *number_deltas(hdfs, 5, 0, self.hdfs, {}, ranges=covered).deltas,
+        ]
+
+    def evidence(self) -> Evidence:
+        return Fold(self.messages()).evidence()
 
     def recount(self, output: Any = None) -> Recounted:
         output = output or LocalOutput(str(self.root))
@@ -277,6 +282,28 @@ def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
     assert line == topic["faults"][0]["reason"]
 
 
+def test_the_command_says_it_by_status_line_and_document(
+    output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """0 while everything is as committed, 1 with a line for each file with which it is not."""
+    path = output.load(0, 10)
+    store = tmp_path_factory.mktemp("store")
+    ledger = Ledger(store / DATABASE)
+    ledger.take(map(encode, output.messages()))
+    ledger.close()
+    command = ["audit", "recount", "--store", str(store), "--output", str(output.root)]
+    assert main(command) == 0
+    output.put(f"{TOPIC}/{HOUR}/copy.parquet", (output.root / path).read_bytes())
+    assert main(command) == 1
+    assert f"\n{TOPIC}/{HOUR}/copy.parquet is named by no manifest; it" in capsys.readouterr().out
+    assert main([*command, "--json"]) == 1
+    [topic] = json.loads(capsys.readouterr().out)["topics"]
+    assert (topic["verdict"], topic["rows"], topic["more_faults"]) == ("differs", 10, 0)
+    assert [fault["kind"] for fault in topic["faults"]] == ["twice"]
+    assert main([*command, "--topic", "logs"]) == 1
+    assert main([*command, "--topic", "other"]) == 1
+
+
 @pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
 def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folder: str) -> None:
     """In its own hour or in another one: its rows stand there twice."""
@@ -407,16 +434,20 @@ def test_of_very_many_faults_the_first_are_named(
 
 
 def test_a_missing_manifest_is_named(output: Output) -> None:
-    """A hole in the chain of loads."""
+    """A hole in the chain of loads, however wide."""
     output.load(0, 10)
     output.loads += 1
     output.load(10, 10)
     assert list(output.recount().faults.sentences()) == ["manifest 2 of dc1.logs is missing"]
+    output.loads += 2
+    output.load(20, 10)
+    [_, wide] = output.recount().faults.sentences()
+    assert wide == "manifests 4 to 5 of dc1.logs are missing"
 
 
 def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) -> None:
     """Guessing which files belong would be no second way to the verdict."""
-    for parts in ({"format": 2}, {"files": None}, {"files": [{}]}, {"source": {}}):
+    for parts in ({"format": 2}, {"number": 2}, {"files": None}, {"files": [{}]}, {"source": {}}):
         output.loads = 1
         output.commit(**parts)
         with pytest.raises(ManifestUnreadable):

@@ -54,6 +54,16 @@ def test_a_damaged_manifest_is_named(damage: object) -> None:
         Manifest.from_json(json.dumps(content).encode(), "where/it/lies")
 
 
+def test_a_manifest_of_an_early_build_is_read() -> None:
+    """It has a list of files that it takes out of place, always an empty one; with anything in it
+    nobody knows which rows there are."""
+    content = json.loads(WHOLE.to_json())
+    early = json.dumps(content | {"removed": []}).encode()
+    assert Manifest.from_json(early, "x") == WHOLE
+    with pytest.raises(StateRefused, match="takes files of other loads out"):
+        Manifest.from_json(json.dumps(content | {"removed": ["path"]}).encode(), "x")
+
+
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"null", b"\xff"])
 def test_bytes_that_are_no_manifest(data: bytes) -> None:
     """An empty or torn file is damage, too."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from loader.run import RACES_MAX, Report
+from loader.run import Report
 from loader.topic_load import LostRace, Outcome
+from loader.topic_run import RACES_MAX
 from support.memory_loading import MemoryLoading
 
 LINES = 700

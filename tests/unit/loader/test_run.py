@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from loader.group_offsets import GroupOffsets
 from loader.manifest import Gap
-from loader.run import Report, _Run, look
+from loader.run import Report, look
 from loader.settings import LoaderSettings
 from loader.topic_load import Outcome
 from skidway.errors import SkidwayError, StateRefused
@@ -150,11 +151,10 @@ class Silent:
 def test_how_far_it_is_is_told_in_vain_once_a_run(error: SkidwayError) -> None:
     """Each attempt may wait for a coordinator; a load depends on none, whatever it answers."""
     silent = Silent(error)
-    parts: Any = SimpleNamespace(client=silent, settings=settings())
-    run = _Run(parts, Any, Any, Any)  # type: ignore[arg-type]
+    told = GroupOffsets(silent, "group")  # type: ignore[arg-type]
     partition = SimpleNamespace(partition=0, end=7)
     newest: Any = SimpleNamespace(topic_id="id", partitions=[partition])
     for name in ("good", "logs", "good"):
         wanted: Any = SimpleNamespace(name=name, topic_id="id")
-        run._tell(wanted, newest)
+        told.tell(wanted, newest)
     assert silent.asked == 1

@@ -39,7 +39,7 @@ def attempt(store: MemoryStore) -> TopicLoad:
         bootstrap_servers="x:1", schema_registry_url="http://x", topics=["logs"], output="/out"
     )
     nothing: Any = None
-    parts = Parts(settings, nothing, nothing, store, nothing, ManualClock(), Feed(), "c")
+    parts = Parts(settings, nothing, nothing, store, nothing, ManualClock(), Feed(), "c", [])
     return TopicLoad(parts, Topic("logs", "", SOURCE, ()), None)
 
 
