@@ -55,7 +55,14 @@ _BUCKETS = Gauge(
     f"Of the newest {MEASURED_BUCKETS} buckets with records, per verdict.",
     ["verdict"],
 )
-_OVERDUE = Gauge("skidway_audit_overdue_buckets", "Of these, how many are due and not complete.")
+_OVERDUE = Gauge(
+    "skidway_audit_overdue_buckets",
+    "Of these, how many are due or lost, and neither complete nor accepted.",
+)
+_ACCEPTED = Gauge(
+    "skidway_audit_accepted_buckets",
+    "Of these, how many are not complete, and a person has accepted why.",
+)
 _UNREAD = Gauge(
     "skidway_audit_unread_messages",
     "Messages of a schema that this version does not have; while there are any, every bucket is"
@@ -181,7 +188,8 @@ class _Loop:
         by_status = Counter(verdict.status for verdict in found)
         for status in Status:
             _BUCKETS.labels(status.word).set(by_status[status])
-        _OVERDUE.set(sum(1 for x in found if x.due and x.status is not Status.COMPLETE))
+        _OVERDUE.set(sum(1 for x in found if x.is_overdue))
+        _ACCEPTED.set(sum(1 for x in found if x.is_accepted))
         expected = [x for x in survey(evidence, policy, now_ms) if x.expected]
         _EXPECTED.set(len(expected))
         _SILENT.set(sum(1 for x in expected if x.status is HostStatus.SILENT))

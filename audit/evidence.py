@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from audit import checksum
 from audit.counts import NO_AGENT, Sums
+from audit.decisions import Acceptance, Decision, Retirement, Revocation, standing
 from audit.file_notes import FileNotes
 from audit.messages import (
     NOTHING_SAID,
@@ -129,7 +130,8 @@ BucketId = tuple[int, int]
 @dataclass(slots=True)
 class TopicEvidence:
     """All that was said of one source topic. agents: every one that announced, sealed or sent.
-    rereadings: by agent, of those that may have read what others had read."""
+    rereadings: by agent, of those that may have read what others had read. acceptances: those that
+    nobody took back. paths: by agent and file id, of files of which something is lost."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -138,13 +140,16 @@ class TopicEvidence:
     coverage: dict[SenderKey, dict[int, Coverage]] = field(default_factory=dict)
     agents: set[int] = field(default_factory=set)
     rereadings: dict[int, Rereadings] = field(default_factory=dict)
+    acceptances: list[Acceptance] = field(default_factory=list)
+    paths: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Evidence:
     """hosts: by agent. last_seen: the greatest clock of any message of (tier, producer). began: the
     least clock of any message of an agent. bounds: by agent, the widest that it ever said. unread:
-    how many messages have a schema that this version does not have, by its fingerprint."""
+    how many messages have a schema that this version does not have, by its fingerprint.
+    retirements: those that nobody took back."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
@@ -153,6 +158,15 @@ class Evidence:
     began: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, Bounds] = field(default_factory=dict)
     unread: dict[str, int] = field(default_factory=dict)
+    retirements: list[Retirement] = field(default_factory=list)
+
+    def decided(self, decisions: Iterable[Decision]) -> None:
+        """Takes all decisions of people, or all that bear on some buckets."""
+        for each in standing(decisions):
+            if isinstance(each, Retirement):
+                self.retirements.append(each)
+            else:
+                self.topic(each.source).acceptances.append(each)
 
     def topic(self, source: Source) -> TopicEvidence:
         """The evidence of a source topic, empty where nothing was said."""
@@ -243,6 +257,7 @@ class Fold:
         self._hosts: dict[int, tuple[int, str]] = {}
         self._began: dict[int, int] = {}
         self._bounds: dict[int, Bounds] = {}
+        self._decisions: list[Decision] = []
         self._evidence = Evidence()
         for message in messages:
             self.apply(message)
@@ -251,6 +266,9 @@ class Fold:
         """Takes one message, again or for the first time."""
         if isinstance(message, Announcement):
             self._announced(message)
+            return
+        if isinstance(message, Acceptance | Retirement | Revocation):
+            self._decisions.append(message)
             return
         key = sender_key(message.sender)
         seen = self._evidence.last_seen
@@ -289,7 +307,11 @@ class Fold:
                 )
         for source, notes in self._files.items():
             known = rereadings(notes.files(), found.first_heard, found.last_heard)
-            found.topic(source).rereadings = known
+            topic = found.topic(source)
+            topic.rereadings = known
+            files = {(x.loss.agent, x.loss.file) for own in topic.losses.values() for x in own}
+            topic.paths = notes.paths(files)
+        found.decided(self._decisions)
         return found
 
     def _add_sender(self, found: Evidence, key: SenderKey) -> None:

@@ -10,9 +10,13 @@ from itertools import groupby
 from typing import Any
 
 from audit.counts import Sums
+from audit.decisions import Acceptance
 from audit.messages import Tier
 from audit.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.kafka.source import Source
+
+ID_SHOWN = 8
+"""Digits of a topic's id, of the 32 that it has."""
 
 REASONS_SHOWN = 3
 """In a line of the table; JSON and the pages have all of them."""
@@ -20,26 +24,30 @@ REASONS_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What all shown buckets together say. due: the old enough ones that are not complete."""
+    """What all shown buckets together say. overdue: old enough or lost, and neither complete nor
+    accepted. accepted: not complete, and a person has accepted why."""
 
     shown: int
     by_status: dict[Status, int]
     overdue: int
+    accepted: int
     sentence: str
 
     def exit_status(self, *, everything: bool) -> int:
-        """0 when every bucket that is due (with `everything`: every bucket) is complete."""
+        """0 when every bucket that is due (with `everything`: every bucket) is complete or
+        accepted, and none is lost."""
         if self.shown == 0:
             return 1
-        complete = self.by_status.get(Status.COMPLETE, 0)
-        return int(complete < self.shown if everything else self.overdue > 0)
+        good = self.by_status.get(Status.COMPLETE, 0) + self.accepted
+        return int(good < self.shown if everything else self.overdue > 0)
 
 
 def summarize(verdicts: Sequence[BucketVerdict]) -> Summary:
     """The verdict sentence, and what it is made of."""
     by_status = dict(Counter(verdict.status for verdict in verdicts))
-    overdue = sum(1 for x in verdicts if x.due and x.status is not Status.COMPLETE)
-    return Summary(len(verdicts), by_status, overdue, _sentence(verdicts, by_status, overdue))
+    overdue = sum(1 for x in verdicts if x.is_overdue)
+    accepted = sum(1 for x in verdicts if x.is_accepted)
+    return Summary(len(verdicts), by_status, overdue, accepted, _sentence(verdicts, by_status))
 
 
 def table(
@@ -50,24 +58,26 @@ def table(
 
     def alike(verdict: BucketVerdict) -> tuple[object, ...]:
         reported = tuple(verdict.count(tier) is not None for tier in tiers)
-        return verdict.source, verdict.status, verdict.due, verdict.reasons, reported
+        return verdict.source, verdict.word, verdict.due, verdict.reasons, reported
 
-    runs = ([one] for one in verdicts) if each else (list(x) for _, x in groupby(verdicts, alike))
-    return [_row(run, tiers) for run in runs]
+    found = list(verdicts)
+    names = topic_names(x.source for x in found)
+    runs = ([one] for one in found) if each else (list(x) for _, x in groupby(found, alike))
+    return [_row(run, tiers, names[run[0].source]) for run in runs]
 
 
-def _row(run: Sequence[BucketVerdict], tiers: Sequence[Tier]) -> dict[str, Any]:
+def _row(run: Sequence[BucketVerdict], tiers: Sequence[Tier], topic: str) -> dict[str, Any]:
     """One row of buckets that have the same verdict and the same tiers."""
     first, last = run[0], run[-1]
     span = f" .. {time_text(last.bucket)} ({len(run):,})" if len(run) > 1 else ""
     row: dict[str, Any] = {
-        "topic": topic_name(first.source),
+        "topic": topic,
         "buckets": time_text(first.bucket) + span,
     }
     for tier in tiers:
         counts = [count for verdict in run if (count := verdict.count(tier)) is not None]
         row[tier.value.lower()] = sum(counts) if counts else None
-    return row | {"verdict": first.status.word, "why": reasons_text(first.reasons)}
+    return row | {"verdict": first.word, "why": reasons_text(first.reasons)}
 
 
 def columns(tiers: Sequence[Tier]) -> list[str]:
@@ -82,6 +92,7 @@ def document(verdicts: Sequence[BucketVerdict]) -> dict[str, Any]:
         "sentence": summary.sentence,
         "buckets_shown": summary.shown,
         "buckets_overdue": summary.overdue,
+        "buckets_accepted": summary.accepted,
         "by_verdict": {status.word: summary.by_status.get(status, 0) for status in Status},
         "buckets": [bucket_document(verdict) for verdict in verdicts],
     }
@@ -100,6 +111,8 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
         "time": time_text(verdict.bucket),
         "verdict": verdict.status.word,
         "due": verdict.due,
+        "accepted": verdict.is_accepted,
+        "acceptances": [_acceptance(each) for each in verdict.acceptances],
         "reasons": list(verdict.reasons),
         "places": _places(verdict.places()),
         "agents": [_agent(agent) for agent in verdict.agents],
@@ -109,6 +122,18 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
 def topic_name(source: Source) -> str:
     """As a mirror would call it: cluster and topic."""
     return f"{source.cluster}.{source.topic}"
+
+
+def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
+    """By `topic_name`; those of a name that was made again also by the beginning of their ids."""
+    ids: dict[str, set[Source]] = {}
+    for source in sources:
+        ids.setdefault(topic_name(source), set()).add(source)
+    return {
+        source: name if len(same) == 1 else f"{name} (id {source.topic_id[:ID_SHOWN] or 'none'})"
+        for name, same in ids.items()
+        for source in same
+    }
 
 
 def reasons_text(reasons: Sequence[str]) -> str:
@@ -127,24 +152,47 @@ def time_text(time_ms: int) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _sentence(verdicts: Sequence[BucketVerdict], by_status: dict[Status, int], overdue: int) -> str:
+def _sentence(verdicts: Sequence[BucketVerdict], by_status: dict[Status, int]) -> str:
     if not verdicts:
         return "Nothing was counted: there is no bucket to judge."
     topics = len({verdict.source for verdict in verdicts})
     complete = by_status.get(Status.COMPLETE, 0)
-    young = sum(1 for x in verdicts if not x.due and x.status is not Status.COMPLETE)
     of_topics = f"of {topics} topic{'s' if topics != 1 else ''}"
     if complete == len(verdicts):
         what = "The bucket" if complete == 1 else f"All {complete} buckets"
         return f"{what} {of_topics} {'is' if complete == 1 else 'are'} complete."
     parts = [f"{complete} of {len(verdicts)} buckets {of_topics} are complete"]
+    overdue = [x.residue for x in verdicts if x.due and x.is_overdue]
     if overdue:
-        bad = Counter(x.status for x in verdicts if x.due and x.status is not Status.COMPLETE)
-        words = ", ".join(f"{n} {status.word}" for status, n in sorted(bad.items(), reverse=True))
-        parts.append(f"{overdue} should be and {'is' if overdue == 1 else 'are'} not ({words})")
+        parts.append(f"{_are(len(overdue), 'should be and', 'not')} ({_by_status(overdue)})")
+    if lost := sum(1 for x in verdicts if not x.due and x.is_overdue):
+        parts.append(f"{_are(lost, '', 'too young to be complete, and lost already')}")
+    if accepted := [x.status for x in verdicts if x.is_accepted]:
+        parts.append(f"{_are(len(accepted), '', 'not, and accepted')} ({_by_status(accepted)})")
+    young = len(verdicts) - complete - len(overdue) - lost - len(accepted)
     if young:
-        parts.append(f"{young} {'is' if young == 1 else 'are'} too young to say")
+        parts.append(_are(young, "", "too young to say"))
     return "; ".join(parts) + "."
+
+
+def _are(count: int, before: str, behind: str) -> str:
+    verb = "is" if count == 1 else "are"
+    return " ".join(filter(None, [str(count), before, verb, behind]))
+
+
+def _by_status(statuses: Iterable[Status]) -> str:
+    counts = sorted(Counter(statuses).items(), reverse=True)
+    return ", ".join(f"{n} {status.word}" for status, n in counts)
+
+
+def _acceptance(acceptance: Acceptance) -> dict[str, Any]:
+    return {
+        "id": acceptance.id,
+        "person": acceptance.person,
+        "time": time_text(acceptance.time_ms),
+        "reason": acceptance.reason,
+        "findings": [each._asdict() for each in acceptance.findings],
+    }
 
 
 def _agent(verdict: AgentVerdict) -> dict[str, Any]:
@@ -164,6 +212,7 @@ def _places(places: Any) -> list[dict[str, Any]]:
 
 def _place(place: Place, sums: Sums | None) -> dict[str, Any]:
     found: dict[str, Any] = {"tier": place.tier.value.lower(), "place": place.name}
+    found["retired"] = place.is_retired
     if sums is None:
         return found | {"reported": False}
     return found | {

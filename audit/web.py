@@ -34,6 +34,7 @@ from audit.hosts import HostState, survey
 from audit.ledger import Ledger
 from audit.ledger_evidence import NO_BUCKETS, Window
 from audit.reconcile import verdicts
+from audit.sender_states import sender_states
 from audit.verdict import BucketVerdict, Policy, Status
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
@@ -120,12 +121,14 @@ class Dashboard:
 
     def _overview(self, request: Request) -> dict[str, Any]:
         shown = self._shown(None, None, GRID_BUCKETS)
+        names = report.topic_names(x.source for x in shown.verdicts)
         grid = [
             {
                 "topic": found[0].source.topic,
-                "name": report.topic_name(found[0].source),
+                "name": names[found[0].source],
                 "words": _words(found),
                 "complete_until": _complete_until(found),
+                "accepted": sum(1 for x in found if x.is_accepted),
                 "cells": [_cell(found, start) for start in shown.starts],
             }
             for found in _by_topic(shown.verdicts)
@@ -140,6 +143,7 @@ class Dashboard:
 
     def _buckets(self, request: Request) -> dict[str, Any]:
         topic, shown = self._asked(request)
+        names = report.topic_names(x.source for x in shown.verdicts)
         query = dict(request.query_params)
         older = None
         if shown.older is not None:
@@ -147,7 +151,7 @@ class Dashboard:
         return self._frame(shown.verdicts) | {
             "topic": topic,
             "tiers": [tier.value.lower() for tier in self._policy.tiers],
-            "verdicts": [self._line(verdict) for verdict in reversed(shown.verdicts)],
+            "verdicts": [self._line(x, names[x.source]) for x in reversed(shown.verdicts)],
             "detail": "bucket" in query,
             "older": older,
             "json": "/buckets.json?" + urlencode(query),
@@ -191,33 +195,30 @@ class Dashboard:
         return survey(evidence, self._policy, self._clock.time_ms())
 
     def _senders(self, evidence: Evidence) -> list[dict[str, Any]]:
-        now_ms = self._clock.time_ms()
-        senders = []
-        for key, numbers in sorted(evidence.senders.items()):
-            last_seen = evidence.last_seen.get(key[:2], 0)
-            state, status = _sender_state(numbers, now_ms - last_seen, self._policy)
-            senders.append(
-                {
-                    "tier": key.tier.value.lower(), "host": numbers.host, "name": key.producer,
-                    "epoch": key.epoch, "last": numbers.last, "last_seen": last_seen,
-                    "state": state, "status": status,
-                }
-            )  # fmt: skip
-        return senders
+        return [
+            {
+                "tier": x.key.tier.value.lower(), "host": x.numbers.host, "name": x.key.producer,
+                "epoch": x.key.epoch, "last": x.numbers.last, "last_seen": x.last_seen_ms,
+                "state": x.words, "status": x.status,
+            }
+            for x in sender_states(evidence, self._policy, self._clock.time_ms())
+        ]  # fmt: skip
 
-    def _line(self, verdict: BucketVerdict) -> dict[str, Any]:
+    def _line(self, verdict: BucketVerdict, name: str) -> dict[str, Any]:
         return {
-            "name": report.topic_name(verdict.source),
+            "name": name,
             "topic": verdict.source.topic,
             "bucket": verdict.bucket,
             "counts": [verdict.count(tier) for tier in self._policy.tiers],
             "status": verdict.status,
+            "word": verdict.word,
             "reasons": verdict.reasons,
             "agents": verdict.agents,
         }
 
     def _frame(self, found: Sequence[BucketVerdict]) -> dict[str, Any]:
-        worst = max((x.status for x in found if x.due), default=Status.OPEN)
+        judged = [x.residue for x in found if x.due or x.is_overdue]
+        worst = max(judged, default=Status.OPEN)
         return {"summary": report.summarize(found), "worst": worst.word}
 
     # Which buckets.
@@ -325,6 +326,7 @@ def _cell(found: Sequence[BucketVerdict], start: int) -> dict[str, Any] | None:
     return {
         "bucket": start,
         "status": verdict.status,
+        "word": verdict.word,
         "records": max(counts, default=0),
         "why": report.reasons_text(verdict.reasons),
     }
@@ -337,26 +339,16 @@ def _moment(time_ms: int) -> str:
 
 def _words(found: Sequence[BucketVerdict]) -> str:
     """How many buckets have which verdict, gravest first."""
-    counts = Counter(verdict.status for verdict in found)
-    return ", ".join(f"{counts[status]} {status.word}" for status in sorted(counts, reverse=True))
+    counts = Counter((verdict.status, verdict.word) for verdict in found)
+    return ", ".join(f"{counts[each]} {each[1]}" for each in sorted(counts, reverse=True))
 
 
 def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
-    """The end of the shown buckets that are complete without interruption from the oldest on."""
+    """The end of the shown buckets that are complete, or accepted, without interruption from the
+    oldest on."""
     end = None
     for verdict in sorted(found, key=lambda x: x.bucket):
-        if verdict.status is not Status.COMPLETE:
+        if verdict.residue is not Status.COMPLETE:
             break
         end = verdict.bucket + verdict.bucket_ms
     return end
-
-
-def _sender_state(numbers: Any, silent_ms: int, policy: Policy) -> tuple[str, str]:
-    """What is to be said of a sender, and the class that colours it."""
-    if numbers.cloned_at is not None:
-        return f"message {numbers.cloned_at} came with two contents", Status.UNKNOWN.word
-    if numbers.missing is not None:
-        return f"message {numbers.missing} is missing", Status.UNKNOWN.word
-    if silent_ms > policy.silence_ms:
-        return f"silent for {silent_ms // 60_000} minutes", Status.INCOMPLETE.word
-    return "good", Status.COMPLETE.word

@@ -18,9 +18,10 @@ from audit.marks import FileKey
 from audit.messages import (
     TOPIC,
     Announcement,
-    Heartbeat,
+    Delta,
     Message,
     MessageRefused,
+    Seal,
     Tier,
     decode,
 )
@@ -61,7 +62,7 @@ class Feed:
             source = message.source
             known = self.names.setdefault((source.cluster, source.topic), {})
             known.setdefault((message.agent, message.file), (message.host, message.path))
-        elif not isinstance(message, Heartbeat) and message.sender.tier is Tier.HDFS:
+        elif isinstance(message, Delta | Seal) and message.sender.tier is Tier.HDFS:
             key = message.sender.producer, message.sender.epoch
             self.numbers[key] = max(message.number, self.numbers.get(key, 0))
 
