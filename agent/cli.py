@@ -165,8 +165,11 @@ def _show(args: argparse.Namespace) -> int:
     if args.json:
         print_json(shown)
         return 0
-    columns = ("path", "bytes", *ledger.FATES, "state")
-    table(shown["files"], columns)
+    rows, declared = ledger.rows(shown)
+    table(rows, ("file", "path", "bytes", *ledger.FATES, "state"))
+    if declared:
+        print()
+        table(declared, ("file", "path", "first", "end", "fate", "reason"))
     return 0
 
 

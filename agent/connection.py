@@ -146,20 +146,29 @@ def resolve(
     ]
 
 
-def refresh(client: Client, destinations: Sequence[Destination]) -> list[Destination]:
-    """The same with the partitions and limits that the topics have now; schemas stay.
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """The destinations with the partitions and limits that their topics have now; and the topics
+    that were made again, whose destinations stay as they were."""
 
-    A topic that was made again meanwhile stays as it was: that is for the next start to find out.
-    """
+    destinations: list[Destination]
+    made_again: set[str]
+
+
+def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
+    """Asks the cluster; schemas stay. Raises Unreachable, KafkaError."""
     topics = _topics_now(client, _topics([each.settings for each in destinations]))
-    found = []
+    found = Refreshed([], set())
     for each in destinations:
         data, rejected = topics[each.data.topic], topics[each.rejected.topic]
-        if (data[1], rejected[1]) == (each.data.topic_id, each.rejected.topic_id):
-            recipe = replace(each.recipe, data=data[0], rejected=rejected[0])
-            found.append(replace(each, recipe=recipe))
-        else:
-            found.append(each)
+        others = {
+            source.topic
+            for source in (each.data, each.rejected)
+            if topics[source.topic][1] != source.topic_id
+        }
+        recipe = replace(each.recipe, data=data[0], rejected=rejected[0])
+        found.destinations.append(each if others else replace(each, recipe=recipe))
+        found.made_again.update(others)
     return found
 
 

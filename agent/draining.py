@@ -65,6 +65,11 @@ def _drain(settings: AgentSettings, state: State, shutdown: Shutdown) -> str:
             settings, state, clients, clock, shutdown, status, found
         ) as agent:
             drained = agent.drain()
+    if agent.made_again:
+        raise NotDrained(
+            f"not drained: {', '.join(sorted(agent.made_again))} was made again meanwhile; drain"
+            " again"
+        )
     return answer(drained, state)
 
 

@@ -20,6 +20,7 @@ from agent.files.operating_system import OperatingSystem
 from agent.files.tracked import FileState, TrackedFile
 from agent.state.changes import Changes
 from agent.state.database import DATABASE, State, open_state
+from audit.messages import Loss
 from skidway.errors import StateRefused
 from skidway.files import DirectoryLock
 
@@ -27,7 +28,8 @@ FATES: Final = ("acknowledged", "rejected", "filtered", "lost", "uncertain", "pe
 
 
 def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
-    """Agent, messages that wait, and one entry per file id. Raises StateRefused."""
+    """Agent, messages that wait, one entry per file id, and the ranges that were declared lost or
+    uncertain, as the audit names them. Raises StateRefused."""
     path = directory / DATABASE
     if not path.exists():
         raise StateRefused(f"there is no state {path}; the agent has not run with it yet")
@@ -41,6 +43,7 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
     try:
         files = state.files()
         promised = {intent.file: intent.end for intent in state.intents()}
+        paths = {file.file: file.birth.path for file in files}
         return {
             "agent": state.agent,
             "machine": state.machine,
@@ -49,9 +52,26 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
             "cluster": state.cluster,
             "unpublished_messages": len(state.outbox()),
             "files": [entry(file, promised, host or OperatingSystem()) for file in files],
+            "declared": [_declared(loss, paths) for loss in state.losses()],
         }
     finally:
         state.close()
+
+
+def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The two tables that people read of `show`: files, and what was declared of them. Ids stand
+    there as in the audit's sentences; bytes of an end that nobody saw are in no sum."""
+    more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
+    files = [
+        each
+        | {"file": str(each["file"])}
+        | {
+            fate: f"{each[fate]:,} or more" if (each["file"], fate) in more else each[fate]
+            for fate in ("lost", "uncertain")
+        }
+        for each in shown["files"]
+    ]
+    return files, [each | {"file": str(each["file"])} for each in shown["declared"]]
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
@@ -77,6 +97,20 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
         "lost": tally.lost,
         "uncertain": tally.uncertain,
         "pending": tracked.pending,
+    }
+
+
+def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
+    """A range as the audit names it. end: None where nobody saw it; path: None for files that
+    never got an id of their own (the reason names them)."""
+    return {
+        "file": loss.file,
+        "path": paths.get(loss.file),
+        "topic": loss.source.topic,
+        "first": loss.first,
+        "end": loss.end,
+        "fate": loss.certainty.value.lower(),
+        "reason": loss.reason,
     }
 
 

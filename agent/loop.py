@@ -256,6 +256,11 @@ class Loop:
         )
 
     @property
+    def offsets(self) -> Mapping[TopicPartition, int]:
+        """The last acknowledged offset of each partition."""
+        return self._progress.offsets
+
+    @property
     def pending_bytes(self) -> int:
         """Bytes of all files that are not settled, as it is now. Any thread may ask.
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import gc
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent import beginning, connection, events, identity
+from agent import beginning, connection, events, identity, topics
 from agent.destinations import Cluster, Destination
 from agent.files.host import FileKey, Host
 from agent.files.operating_system import OperatingSystem
@@ -35,7 +35,7 @@ from skidway import log, systemd
 from skidway.clock import Clock, SystemClock
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
-from skidway.kafka.client import Client, Fetcher, Producer
+from skidway.kafka.client import Client, Delivery, Fetcher, Producer
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
 from skidway.service import Shutdown
@@ -90,32 +90,48 @@ def run(settings: AgentSettings, shutdown: Shutdown) -> int:
     status = Status(Health(False, {"status": "starting"}))
     clock = SystemClock()
     with ExitStack() as stack:
-        state = stack.enter_context(opened(settings))
+        stack.enter_context(DirectoryLock(settings.state_dir))
         telemetry = TelemetryServer(settings.metrics_listener, status.answer)
         telemetry.start()
         stack.callback(telemetry.stop)
-        clients = stack.enter_context(connected(settings))
+        while made_again := _tail(settings, clock, shutdown, status):
+            _log.warning("topics_made_again", topics=sorted(made_again))
+    _log.info("agent_stopped")
+    return 0
+
+
+def _tail(
+    settings: AgentSettings, clock: Clock, shutdown: Shutdown, status: Status
+) -> frozenset[str]:
+    """Runs until the shutdown, or until topics were made again: these, so that it begins anew with
+    what is durable, as after any end. Nothing of the connections before is sent any more."""
+    with opened_state(settings) as state, connected(settings) as clients:
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
         found = find(settings, state, clients[0], clock, shutdown, status)
         if found is None:
-            return 0
+            return frozenset()
         with RunningAgent(settings, state, clients, clock, shutdown, status, found) as agent:
             systemd.ready(f"tailing for {len(found.destinations)} topics")
             agent.run()
-    _log.info("agent_stopped")
-    return 0
+            return agent.made_again
 
 
 @contextmanager
 def opened(settings: AgentSettings) -> Iterator[State]:
     """The state, for this process alone. Raises StateRefused."""
-    with DirectoryLock(settings.state_dir):
-        state = open_state(settings.state_dir)
-        try:
-            check_machine(state, identity.machine_id())
-            yield state
-        finally:
-            state.close()
+    with DirectoryLock(settings.state_dir), opened_state(settings) as state:
+        yield state
+
+
+@contextmanager
+def opened_state(settings: AgentSettings) -> Iterator[State]:
+    """The same for who has its lock. Raises StateRefused."""
+    state = open_state(settings.state_dir)
+    try:
+        check_machine(state, identity.machine_id())
+        yield state
+    finally:
+        state.close()
 
 
 @contextmanager
@@ -251,6 +267,8 @@ class RunningAgent:
         self._limits_stamp: tuple[int, int] | None = None
         self._status_at = self._refresh_at = self._limits_at = 0.0
         self._troubled_since: float | None = None
+        self.made_again: frozenset[str] = frozenset()
+        self._producer.bind(_topic_ids(found.destinations))
         self._silences = Silences()
         self._told_silence = False
 
@@ -263,9 +281,11 @@ class RunningAgent:
         self._loop.close()
 
     def run(self) -> None:
-        """Turns until the shutdown, then until everything promised is settled, for a while."""
+        """Turns until the shutdown, then until everything promised is settled, for a while; or
+        until topics were made again: then nothing more is settled, since brokers would take it for
+        the topic of now and it would be counted as that of before."""
         self._refresh_at = self._clock.monotonic() + REFRESH_S
-        while not self._shutdown.requested:
+        while not self._shutdown.requested and not self.made_again:
             self._mind(self._clock.monotonic())
             self._turn(self._watch.inbox.fileno(), self._shutdown.fileno())
         self._settle()
@@ -273,7 +293,7 @@ class RunningAgent:
     def drain(self) -> Drained:
         """Turns until the last word is said on every topic, or the shutdown; then as `run`."""
         self._loop.leave()
-        while not self._loop.has_left and not self._shutdown.requested:
+        while not self._loop.has_left and not self._shutdown.requested and not self.made_again:
             self._mind(self._clock.monotonic())
             self._turn(self._watch.inbox.fileno(), self._shutdown.fileno())
         if not self._loop.has_left:
@@ -291,7 +311,9 @@ class RunningAgent:
         """Nothing more is read; what was promised is settled, counted and said, for a while."""
         self._loop.is_stopping = True
         deadline = self._clock.monotonic() + SETTLE_S
-        while not self._loop.is_settled and self._clock.monotonic() < deadline:
+        while not (self._loop.is_settled or self.made_again):
+            if self._clock.monotonic() >= deadline:
+                break
             self._turn()
 
     def _turn(self, *wake: int) -> None:
@@ -300,6 +322,8 @@ class RunningAgent:
             patience_s = min(patience_s, LIMITS_EVERY_S)
         timeout_ms = round(patience_s * 1000)
         deliveries = self._producer.poll(timeout_ms, *wake)
+        if self._is_made_again(deliveries):
+            return
         answered = {each.tp for each in deliveries}
         self._silences.look(self._producer.waiting, answered, self._clock.monotonic())
         self._publisher.poll(0)
@@ -309,6 +333,13 @@ class RunningAgent:
         if paths or everything:
             self._loop.touch(paths, everything=everything)
         self._loop.turn(deliveries)
+
+    def _is_made_again(self, deliveries: Sequence[Delivery]) -> bool:
+        """Whether deliveries are of topics that were made again; then nobody takes them."""
+        self.made_again |= self._producer.made_again
+        if not self.made_again and topics.has_fallen_back(deliveries, self._loop.offsets):
+            self._refresh()
+        return bool(self.made_again)
 
     # --- now and then ---------------------------------------------------------------------------
 
@@ -360,15 +391,17 @@ class RunningAgent:
         return Health(well, detail)
 
     def _refresh(self) -> None:
-        """New partitions and limits; an unreachable cluster or registry changes nothing."""
+        """New partitions and limits, and which topics were made again; an unreachable cluster or
+        registry changes nothing."""
         try:
             found = connection.refresh(self._asking, self._destinations)
         except (Unreachable, KafkaError) as error:
             _log.warning("topics_not_refreshed", reason=str(error))
             return
-        if found != self._destinations:
-            self._destinations = found
-            self._loop.update(found)
+        self.made_again |= found.made_again
+        if found.destinations != self._destinations:
+            self._destinations = found.destinations
+            self._loop.update(found.destinations)
             _log.info("topics_changed")
 
     def _read_limits(self, path: Path) -> None:
@@ -391,3 +424,8 @@ class RunningAgent:
         self._limits_stamp = key
         self._loop.limit(limits)
         _log.info("read_until", files=len(limits))
+
+
+def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
+    sources = (source for each in destinations for source in (each.data, each.rejected))
+    return {source.topic: source.topic_id for source in sources}

@@ -1,15 +1,29 @@
-"""What the agent knows of each topic: its id, and until when it is sealed."""
+"""What the agent knows of each topic: its id, until when it is sealed, and when its log cannot be
+the same any more."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agent.destinations import Cluster, Destination
 from agent.files.tracked import TrackedFile
 from agent.settings import REJECTED_SUFFIX
 from agent.state.changes import Changes
 from agent.state.database import TopicState
+from skidway.kafka.client import Delivery
 from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+
+
+def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
+    """Whether a batch lies below what was acknowledged before it: then it lies in another log.
+
+    offsets: the last acknowledged one of each partition.
+    """
+    return any(
+        delivery.error is None and 0 <= delivery.base_offset <= offsets.get(delivery.tp, -1)
+        for delivery in deliveries
+    )
 
 
 class Topics:

@@ -1,4 +1,5 @@
-"""`skidway audit run|count|report|recount|validate`; commands.hosts has more."""
+"""`skidway audit run|count|report|recount|validate`; commands.hosts and commands.deciding have
+more."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 from audit import clock_report, manifests, recount, recount_report, report
 from audit.clocks import Clocks, clocks
-from audit.commands import asking
+from audit.commands import asking, deciding
 from audit.commands import hosts as host_commands
 from audit.ledger_evidence import FOREVER
 from audit.output import open_output
@@ -43,6 +44,7 @@ def register(subparsers: Any) -> None:
     _register_report(verbs)
     _register_recount(verbs)
     host_commands.register(verbs)
+    deciding.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")
     add_config_options(validate)
@@ -174,19 +176,11 @@ def _verdicts(
         since = parse_since(args.since, clock.time_ms())
     ledger = asking.ledger_of(args, settings, clock)
     try:
-        evidence = ledger.evidence((since, FOREVER[1]), _topics_named(args.topic))
+        evidence = ledger.evidence((since, FOREVER[1]), asking.topics_named(args.topic))
     finally:
         ledger.close()
     now_ms = clock.time_ms()
     found, times = verdicts(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
     if args.topic is not None:
-        names = set(args.topic)
-        found = [x for x in found if {x.source.topic, report.topic_name(x.source)} & names]
+        found = [x for x in found if asking.is_named(x.source, args.topic)]
     return found, times
-
-
-def _topics_named(names: list[str] | None) -> list[str] | None:
-    """Topics that are meant, also by the names that the report prints: with their cluster's."""
-    if names is None:
-        return None
-    return sorted({each for name in names for each in (name, name.partition(".")[2]) if each})

@@ -52,7 +52,14 @@ _log = log.get(__name__)
 _BUCKETS = Gauge(
     "skidway_audit_buckets", "All buckets in which anything was counted, per verdict.", ["verdict"]
 )
-_OVERDUE = Gauge("skidway_audit_overdue_buckets", "Of these, how many are due and not complete.")
+_OVERDUE = Gauge(
+    "skidway_audit_overdue_buckets",
+    "Of these, how many are due or lost, and neither complete nor accepted.",
+)
+_ACCEPTED = Gauge(
+    "skidway_audit_accepted_buckets",
+    "Of these, how many are not complete, and a person has accepted why.",
+)
 _WARNED = Gauge(
     "skidway_audit_warned_buckets",
     "Of these, how many are complete with more rejects than rejects.share.max.",
@@ -202,6 +209,7 @@ class _Loop:
         for status in Status:
             _BUCKETS.labels(status.word).set(found.by_status.get(status, 0))
         _OVERDUE.set(sum(found.overdue.values()))
+        _ACCEPTED.set(sum(found.accepted.values()))
         _WARNED.set(found.warned)
         self._tell_clocks(clocks(evidence, policy, now_ms))
         expected = [x for x in survey(evidence, policy, now_ms) if x.expected]

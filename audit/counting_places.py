@@ -1,4 +1,7 @@
-"""Who counts a topic where: of several epochs the newest, partition by partition. Pure."""
+"""Who counts a topic where: of several epochs the newest, partition by partition. Pure.
+
+A place that is retired is among them: what it has counted is compared, and what it lacks is said.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 from audit import reasons
 from audit.evidence import Evidence, SenderKey, TopicEvidence
 from audit.messages import Tier
+from audit.retired_places import RetiredPlaces
 from audit.verdict import Finding, Place, Status
 
 
@@ -21,15 +25,14 @@ class Counting:
 
 
 def counting_places(
-    evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier]
+    evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier], retired: RetiredPlaces
 ) -> Iterator[Counting]:
     """Per place of these tiers the senders of the highest epoch of each partition: they replace
     all others. In the evidence senders are in the order in which they were first heard."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
         if key.tier in tiers and key in evidence.senders:
-            name = evidence.senders[key].cluster if key.tier is not Tier.HDFS else key.producer
-            places.setdefault(Place(key.tier, name), []).append(key)
+            places.setdefault(place_of(key, evidence, retired), []).append(key)
     heard = {key: order for order, key in enumerate(evidence.senders)}
     for place, keys in places.items():
         owners: dict[int, list[SenderKey]] = {}
@@ -37,6 +40,13 @@ def counting_places(
             for partition in topic.coverage[key]:
                 owners.setdefault(partition, []).append(key)
         yield _newest_epochs(place, keys, owners, heard)
+
+
+def place_of(key: SenderKey, evidence: Evidence, retired: RetiredPlaces) -> Place:
+    """Where a known sender counts."""
+    cluster = evidence.senders[key].cluster
+    name = key.producer if key.tier is Tier.HDFS else cluster
+    return Place(key.tier, name, retired.holds(key.tier, name, cluster))
 
 
 def _newest_epochs(

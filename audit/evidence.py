@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from audit import checksum
 from audit.counts import NO_AGENT, Sums
+from audit.decisions import Acceptance, Decision, Retirement, Revocation, not_revoked
 from audit.file_notes import FileNotes
 from audit.hearing import Heard, Hearings, Log, Offsets, Reading, SenderName
 from audit.messages import (
@@ -131,7 +132,8 @@ BucketId = tuple[int, int]
 @dataclass(slots=True)
 class TopicEvidence:
     """All that was said of one source topic. agents: every one that announced, sealed or sent.
-    rereadings: by agent, of those that may have read what others had read."""
+    rereadings: by agent, of those that may have read what others had read. acceptances: those that
+    nobody took back. paths: by agent and file id, of files of which something is lost."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -140,6 +142,8 @@ class TopicEvidence:
     coverage: dict[SenderKey, dict[int, Coverage]] = field(default_factory=dict)
     agents: set[int] = field(default_factory=set)
     rereadings: dict[int, Rereadings] = field(default_factory=dict)
+    acceptances: list[Acceptance] = field(default_factory=list)
+    paths: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -149,7 +153,7 @@ class Evidence:
     agent. bounds: by agent, the widest that it ever said. unread: how many messages have a schema
     that this version does not have, by its fingerprint. heard, readings, offsets (by agent): what
     does not rest on the senders' clocks alone, see audit.hearing. taken_ms: our clock when
-    something was taken last; 0 for never."""
+    something was taken last; 0 for never. retirements: those that nobody took back."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
@@ -162,6 +166,15 @@ class Evidence:
     readings: dict[SenderName, Reading] = field(default_factory=dict)
     offsets: dict[int, dict[Log, Offsets]] = field(default_factory=dict)
     taken_ms: int = 0
+    retirements: list[Retirement] = field(default_factory=list)
+
+    def decided(self, decisions: Iterable[Decision]) -> None:
+        """Takes all decisions of people, or all that bear on some buckets."""
+        for each in not_revoked(decisions):
+            if isinstance(each, Retirement):
+                self.retirements.append(each)
+            else:
+                self.topic(each.source).acceptances.append(each)
 
     def topic(self, source: Source) -> TopicEvidence:
         """The evidence of a source topic, empty where nothing was said."""
@@ -251,6 +264,8 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     Where the broker writes its own clock into records, the sender's is read from what is sent as
     soon as it is made: seals and heartbeats. A delta may have waited, a loader's for a day.
     """
+    if isinstance(message, Acceptance | Retirement | Revocation):
+        return  # a person's
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:
@@ -277,6 +292,7 @@ class Fold:
         self._hosts: dict[int, tuple[int, str]] = {}
         self._began: dict[int, int] = {}
         self._bounds: dict[int, Bounds] = {}
+        self._decisions: list[Decision] = []
         self._evidence = Evidence()
         self._hearings = Hearings()
         for message in messages:
@@ -289,6 +305,9 @@ class Fold:
             self._evidence.taken_ms = where.taken_ms
         if isinstance(message, Announcement):
             self._announced(message)
+            return
+        if isinstance(message, Acceptance | Retirement | Revocation):
+            self._decisions.append(message)
             return
         key = sender_key(message.sender)
         seen = self._evidence.last_seen
@@ -332,7 +351,11 @@ class Fold:
                 )
         for source, notes in self._files.items():
             known = rereadings(notes.files(), found.first_heard, found.last_heard)
-            found.topic(source).rereadings = known
+            topic = found.topic(source)
+            topic.rereadings = known
+            files = {(x.loss.agent, x.loss.file) for own in topic.losses.values() for x in own}
+            topic.paths = notes.paths(files)
+        found.decided(self._decisions)
         return found
 
     def _add_sender(self, found: Evidence, key: SenderKey) -> None:

@@ -7,7 +7,7 @@ before does not say it, until it is upgraded). The ledger keeps the same in its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from audit.messages import Announcement
@@ -72,6 +72,15 @@ class FileNotes:
             notes = [self._note(key, *first) for key, first in keys.items()]
             if is_untold(notes):
                 yield notes
+
+    def paths(self, files: Collection[tuple[int, int]]) -> dict[tuple[int, int], str]:
+        """Where files were found first, by agent and file id; without those nobody announced."""
+        known: dict[tuple[int, int], tuple[int, str]] = {}
+        for key, said in self._ids.items():
+            if (file := (key.agent, key.file)) in files:
+                first = said.time_ms, said.path
+                known[file] = min(known.get(file, first), first)
+        return {file: path for file, (_, path) in known.items()}
 
     def _note(self, key: _Key, time_ms: int, path: str) -> FileNote:
         known = self._ids[key]

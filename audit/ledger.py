@@ -25,6 +25,7 @@ from typing import NamedTuple
 from audit import checksum, ledger_evidence, messages
 from audit.counts import Sums
 from audit.database import IN_MEMORY, open_database, transaction
+from audit.decisions import Acceptance, Decision, Retirement, Revocation
 from audit.evidence import (
     Evidence,
     SenderKey,
@@ -78,6 +79,7 @@ CREATE TABLE IF NOT EXISTS inodes (
 CREATE INDEX IF NOT EXISTS inodes_by_birth ON inodes (source, host, inode, born, agent)
 WHERE born IS NOT NULL
 """,
+    "CREATE INDEX IF NOT EXISTS inodes_by_file ON inodes (agent, file)",
     "CREATE TABLE IF NOT EXISTS unread (fingerprint TEXT PRIMARY KEY, count INTEGER)",
     """
 CREATE TABLE IF NOT EXISTS unread_from (
@@ -102,13 +104,20 @@ CREATE TABLE IF NOT EXISTS offsets (
     PRIMARY KEY (agent, topic, topic_id, partition)
 ) WITHOUT ROWID
 """,
+    """
+CREATE TABLE IF NOT EXISTS decisions (
+    id INTEGER, value BLOB, revoked INTEGER, source INTEGER, bucket INTEGER, PRIMARY KEY (id, value)
+) WITHOUT ROWID
+""",
+    "CREATE INDEX IF NOT EXISTS decisions_by_bucket ON decisions (source, bucket)",
 )
 """Which seals are last words; when agents were heard first; what they take event times to be; when
 the inodes of announced files were made, and whose content lay there before (see file_notes);
 messages of schemas that this version does not have, and from where the topics are to be read again
 by one that has them; when senders were heard, their clocks, and where agents' messages lie (see
-audit.hearing). Tables that a program without them does not miss: it opens the store all the
-same, so an upgrade of the collector can go back; so they make no new format."""
+audit.hearing); what people decided, as they said it. Tables that a program without them does not
+miss: it opens the store all the same, so an upgrade of the collector can go back; so they make no
+new format."""
 
 _FINGERPRINTS_MAX = 64
 """Schemas counted by their fingerprints; the rest together, as ""."""
@@ -306,6 +315,8 @@ class Ledger:
         hear(hearings, message, where)
         if isinstance(message, Announcement):
             self._take_announcement(message)
+        elif isinstance(message, Acceptance | Retirement | Revocation):
+            self._take_decision(message, value)
         elif isinstance(message, Heartbeat):
             self._take_heartbeat(message)
         else:
@@ -341,6 +352,16 @@ class Ledger:
             " path = CASE WHEN (excluded.time, excluded.path) < (time, path)"
             " THEN excluded.path ELSE path END, time = min(time, excluded.time)",
             (source, *identity, message.agent, message.file, message.time_ms, message.path),
+        )
+
+    def _take_decision(self, message: Decision, value: bytes) -> None:
+        revoked = message.revoked if isinstance(message, Revocation) else None
+        source, bucket = None, None
+        if isinstance(message, Acceptance):
+            source, bucket = self._source(message.source), message.bucket
+        self._connection.execute(
+            "INSERT OR IGNORE INTO decisions VALUES (?, ?, ?, ?, ?)",
+            (message.id, value, revoked, source, bucket),
         )
 
     def _take_heartbeat(self, message: Heartbeat) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
+from audit import messages
 from audit.counts import Sums
+from audit.decisions import Acceptance, Retirement
 from audit.evidence import (
     REJECTED_SUFFIX,
     Coverage,
@@ -44,9 +46,21 @@ SELECT epoch, number, sealed_until, at, (source, agent, epoch, number) IN (SELEC
 FROM seals WHERE source = ? AND agent = ? AND epoch = ?
 """
 
+_STANDING = """
+SELECT value FROM decisions WHERE revoked IS NULL
+    AND id NOT IN (SELECT revoked FROM decisions WHERE revoked IS NOT NULL)
+"""
+_REMAINING = f"{_STANDING} AND source IS NULL"
+_OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
+"""Decisions that nobody took back: those that hold for every bucket, and those of some buckets."""
+
 _REPLACED = """
 SELECT time FROM inodes AS y WHERE (y.source, y.host, y.inode, y.agent, y.file)
     = (x.source, x.host, x.inode, x.agent, x.replaced) AND y.born IS x.born
+"""
+
+_PATH = """
+SELECT path FROM inodes WHERE agent = ? AND file = ? AND source = ? ORDER BY time, path LIMIT 1
 """
 
 _BY_BIRTH = f"""
@@ -94,6 +108,7 @@ class _Reader:
         found.last_seen = {(Tier(tier), producer): time for tier, producer, time in rows}
         found.unread = dict(select("SELECT fingerprint, count FROM unread"))
         self._read_hearings()
+        self._read_decisions(_REMAINING)
         wanted = _with_parents(topics)
         for number, *parts in select("SELECT * FROM sources").fetchall():
             source = Source(*parts)
@@ -110,6 +125,10 @@ class _Reader:
         for agent, *log, first, last in select("SELECT * FROM offsets"):
             found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
         (found.taken_ms,) = select("SELECT taken FROM meta").fetchone()
+
+    def _read_decisions(self, query: str, *values: int) -> None:
+        found = (messages.decode(value) for (value,) in self._connection.execute(query, values))
+        self._found.decided(x for x in found if isinstance(x, Acceptance | Retirement))
 
     def _read_senders(self) -> None:
         rows = self._connection.execute("SELECT * FROM senders ORDER BY id").fetchall()
@@ -140,6 +159,7 @@ class _Reader:
         topic = self._found.topic(source)
         if tallies:
             self._read_tallies(topic, number)
+            self._read_decisions(_OF_BUCKETS, number, *self._window)
         rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (number,))
         topic.agents = {agent for (agent,) in rows}
         self._read_losses(topic, source, number)
@@ -169,6 +189,13 @@ class _Reader:
             loss = Loss(source, agent, file, first, end, Certainty(certainty), reason, *span)
             note = loss_note(self._keys[sender], told, time, loss)
             topic.losses.setdefault(agent, []).append(note)
+            if _may_be_in(self._window, loss):
+                self._read_path(topic, number, agent, file)
+
+    def _read_path(self, topic: TopicEvidence, number: int, agent: int, file: int) -> None:
+        row = self._connection.execute(_PATH, (agent, file, number)).fetchone()
+        if row is not None:
+            topic.paths[agent, file] = row[0]
 
     def _read_gaps(self, topic: TopicEvidence, source: Source, number: int) -> None:
         rows = self._connection.execute(
@@ -243,6 +270,14 @@ class _Reader:
         for row in self._connection.execute(f"{query} LIMIT 1", values):
             epoch, number, sealed_until, at, final = row
             yield SealNote(epoch, number, sealed_until, at, bool(final))
+
+
+def _may_be_in(window: Window, loss: Loss) -> bool:
+    """Whether the loss can be shown with a bucket of the window; an open end may be anywhere."""
+    begin, end = window
+    if begin >= end or None in (loss.end, loss.from_bucket, loss.to_bucket):
+        return begin < end
+    return loss.to_bucket is not None and loss.to_bucket >= begin
 
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:

@@ -1,8 +1,9 @@
 """The messages of `_skidway_audit` as values, and as bytes (Avro single-object encoding).
 
-Two schemas: schemas/audit.avsc for the numbered messages of a tier (Delta, Seal, and Heartbeat,
-which repeats the last number) and schemas/announcement.avsc for what a file id stands for. The key
-of a numbered message is (tier, producer, epoch, number); the same key always has the same content.
+Three schemas: schemas/audit.avsc for the numbered messages of a tier (Delta, Seal, and Heartbeat,
+which repeats the last number), schemas/announcement.avsc for what a file id stands for, and
+schemas/decision.avsc for what people decide (audit.decisions). The key of a numbered message is
+(tier, producer, epoch, number); the same key always has the same content.
 
 Positions count bytes, offsets count records, times and buckets are ms since the epoch.
 """
@@ -14,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from audit.decisions import Acceptance, Decision, Retirement, Revocation, decision_of, record_of
 from schemas import single_object
 from skidway.errors import SkidwayError
 from skidway.kafka.source import Source
@@ -23,6 +25,7 @@ TOPIC = "_skidway_audit"
 
 AUDIT_SCHEMA = "Audit"
 ANNOUNCEMENT_SCHEMA = "Announcement"
+DECISION_SCHEMA = "Decision"
 
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -224,13 +227,15 @@ class Announcement:
     born_ns: int | None = None
 
 
-Message = Delta | Seal | Heartbeat | Announcement
+Message = Delta | Seal | Heartbeat | Announcement | Decision
 
 
 def encode(message: Message) -> bytes:
     """The message as a record's value."""
     if isinstance(message, Announcement):
         return single_object.encode(ANNOUNCEMENT_SCHEMA, _announcement_record(message))
+    if isinstance(message, Acceptance | Retirement | Revocation):
+        return single_object.encode(DECISION_SCHEMA, record_of(message))
     return single_object.encode(AUDIT_SCHEMA, _audit_record(message))
 
 
@@ -252,6 +257,8 @@ def decode(value: bytes) -> Message:
             return _audit_message(record)
         if name == ANNOUNCEMENT_SCHEMA:
             return _announcement(record)
+        if name == DECISION_SCHEMA:
+            return decision_of(record, _milliseconds(record["time"]))
     except single_object.UnknownFingerprint as error:
         raise SchemaUnknown(error.fingerprint) from error
     except (SkidwayError, ValueError, KeyError, TypeError) as error:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from prometheus_client import Counter
 
 from audit import messages, topic
-from audit.messages import Announcement, MessageRefused, Tier
+from audit.messages import Delta, Heartbeat, MessageRefused, Seal, Tier
 from skidway import log
 from skidway.clock import Clock
 from skidway.errors import SkidwayError, StateRefused
@@ -197,7 +197,7 @@ def _own(value: bytes, tier: Tier, producer: str) -> Newest | None:
     except MessageRefused as error:
         _log.warning("message_refused", reason=str(error))
         return None
-    if isinstance(message, Announcement):
+    if not isinstance(message, Delta | Seal | Heartbeat):
         return None
     if (message.sender.tier, message.sender.producer) != (tier, producer):
         return None

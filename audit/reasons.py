@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from audit.counts import NO_AGENT, Sums
 from audit.evidence import GapNote, LossNote, SenderKey
 from audit.messages import Certainty, Tier
-from audit.verdict import AgentVerdict, Finding, Place
+from audit.verdict import AgentVerdict, Place
 
 _NAMES_MAX = 3  # in one reason; the rest is counted
 
@@ -27,7 +27,8 @@ def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
 def of_place(place: Place) -> str:
     """A place by its tier, and by its name where it has one."""
     word = place.tier.value.lower()
-    return f"{word} {place.name}" if place.name else word
+    named = f"{word} {place.name}" if place.name else word
+    return f"{named} (retired)" if place.is_retired else named
 
 
 def of_sender(key: SenderKey) -> str:
@@ -40,15 +41,9 @@ def of_gap(note: GapNote) -> str:
     """Offsets that a sender could not have."""
     gap = note.gap
     return (
-        f"{of_sender(note.sender)} could not have offsets {gap.first} to {gap.end} of"
+        f"{of_sender(note.sender)} could not read offsets {gap.first} to {gap.end} of"
         f" partition {gap.partition}: {gap.reason}"
     )
-
-
-def gravest_first(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """The reasons, each once."""
-    ordered = sorted(findings, key=lambda x: (-x.status, x.reason))
-    return tuple(dict.fromkeys(x.reason for x in ordered))
 
 
 def by_host(agents: Iterable[AgentVerdict]) -> Iterator[str]:
@@ -73,13 +68,23 @@ def of_unread(unread: Mapping[str, int]) -> str:
     )
 
 
-def of_loss(note: LossNote) -> str:
-    """A declared loss."""
+def of_loss(note: LossNote, path: str = "") -> str:
+    """A declared loss. path: where the file was found first; "" where nobody announced it."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
+    if not path and loss.reason.startswith("/"):  # files that nobody read, by the agent's own words
+        return f"lines are {fate}: {loss.reason}"
+    file = f"{path} (file {loss.file})" if path else f"file {loss.file}"
     if loss.end is None:
-        return f"what follows byte {loss.first} of file {loss.file} is {fate}: {loss.reason}"
-    return f"bytes {loss.first} to {loss.end} of file {loss.file} are {fate}: {loss.reason}"
+        return f"what follows byte {loss.first} of {file} is {fate}: {loss.reason}"
+    return f"bytes {loss.first} to {loss.end} of {file} are {fate}: {loss.reason}"
+
+
+def name_of_loss(note: LossNote) -> str:
+    """What an acceptance calls a declared loss, whatever is said of it later."""
+    loss = note.loss
+    end = "?" if loss.end is None else loss.end
+    return f"{loss.certainty.value} {loss.file} {loss.first}-{end}"
 
 
 def of_rejects(rejects: int, records: int, who: str) -> str:

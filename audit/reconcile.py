@@ -32,8 +32,9 @@ from itertools import pairwise
 
 from audit import reasons
 from audit.clocks import present_ms
-from audit.counting_places import counting_places
+from audit.counting_places import counting_places, place_of
 from audit.counts import NO_AGENT, Sums
+from audit.decisions import Acceptance
 from audit.doublings import Doublings
 from audit.evidence import (
     REJECTED_SUFFIX,
@@ -49,13 +50,16 @@ from audit.evidence import (
 )
 from audit.expectation import Expectation, usable_seals
 from audit.messages import NOTHING_SAID, Certainty, Message, Tier
+from audit.retired_places import retired_by
 from audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Policy, Status
 from skidway.kafka.source import Source
 
 Tallies = dict[SenderKey, Tally]
 
 _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
-_TOO_YOUNG = Finding(Status.OPEN, "it is younger than its end and the allowed lateness")
+_TOO_YOUNG = Finding(
+    Status.OPEN, "it is too young: more lines may come until its end and the lateness are over"
+)
 
 
 def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[BucketVerdict]:
@@ -88,8 +92,10 @@ class TopicJudgement:
         self._expectation = Expectation(evidence, source, policy, now_ms)
         self._related = self._expectation.topics
         self._doublings = [Doublings(evidence, topic) for topic in self._related]
-        self._places = list(counting_places(evidence, self._topic, self._tiers))
+        self._retired = retired_by(policy.retired_places, evidence.retirements)
+        self._places = list(counting_places(evidence, self._topic, self._tiers, self._retired))
         self._epochs = self._epochs_by_agent()
+        self._acceptances = _by_finding(self._topic.acceptances)
         self._seals = {
             agent: usable_seals(evidence, self._related, agent) for agent in self._expectation.known
         }
@@ -106,16 +112,18 @@ class TopicJudgement:
             self._agent(agent, bucket, by_agent.get(agent, {}))
             for agent in sorted(self._expectation.agents | set(by_agent) | self._replaced(start))
         ]
-        findings = [*self._unread_findings(), *self._unheard_findings(bucket)]
+        findings = self._accepted(NO_AGENT, bucket, self._unheard_findings(bucket))
+        findings = (*self._unread_findings(), *findings)
         statuses = [x.status for x in agents] + [x.status for x in findings]
         found = BucketVerdict(
             self._source,
             start,
             size,
             max(statuses, default=Status.OPEN),
-            (*(x.reason for x in findings), *reasons.by_host(agents)),
+            (*(x.words for x in findings), *reasons.by_host(agents)),
             due=self._now_ms >= self._due(bucket),
             agents=tuple(agents),
+            findings=findings,
         )
         return replace(found, warnings=tuple(self._warnings(found)))
 
@@ -154,27 +162,44 @@ class TopicJudgement:
         compare, and it is complete if the agent has sealed it."""
         found = self._agent(agent, bucket, self._topic.tallies.get(bucket, {}).get(agent, {}))
         for each in self._unread_findings():
-            status, reasons_ = max(found.status, each.status), (each.reason, *found.reasons)
-            found = replace(found, status=status, reasons=reasons_)
+            found = replace(
+                found,
+                status=max(found.status, each.status),
+                reasons=(each.reason, *found.reasons),
+                findings=(each, *found.findings),
+            )
         return found
 
     def _agent(self, agent: int, bucket: BucketId, tallies: Tallies) -> AgentVerdict:
         sums = self._sums(tallies)
-        findings = [*self._number_findings(agent, bucket, tallies), *_chain_findings(tallies)]
+        findings = [*self._number_findings(agent, bucket, tallies)]
+        findings += self._chain_findings(tallies)
         if agent == NO_AGENT or Tier.AGENT not in self._tiers:
             findings += self._unsealed_findings(bucket)
         else:
             findings += self._agent_findings(agent, bucket, tallies)
         if tallies and self._now_ms >= self._due(bucket):
             findings += self._equation_findings(agent, sums)
-        status = max([x.status for x in findings], default=Status.COMPLETE)
+        marked = self._accepted(agent, bucket, findings)
         return AgentVerdict(
             agent,
             self._evidence.hosts.get(agent, ""),
-            status,
-            reasons.gravest_first(findings),
+            max([x.status for x in marked], default=Status.COMPLETE),
+            tuple(dict.fromkeys(x.words for x in marked)),
             sums,
             agent != NO_AGENT and self._expectation.is_retired(agent),
+            marked,
+        )
+
+    def _accepted(
+        self, agent: int, bucket: BucketId, findings: Iterable[Finding]
+    ) -> tuple[Finding, ...]:
+        """The findings, the gravest first, each once; those that were accepted for this bucket say
+        by whom."""
+        accepted = self._acceptances.get(bucket, {})
+        ordered = sorted(set(findings), key=lambda x: (-x.status, x.reason, x.key))
+        return tuple(
+            replace(x, acceptance=accepted.get((agent, x.name))) if accepted else x for x in ordered
         )
 
     def _unread_findings(self) -> Iterator[Finding]:
@@ -196,7 +221,8 @@ class TopicJudgement:
         yield from self._epoch_findings(agent, bucket, tallies)
         for topic in self._related:
             for note in topic.losses.get(agent, ()):
-                yield from self._loss_findings(agent, note, bucket, tallies)
+                path = topic.paths.get((note.loss.agent, note.loss.file), "")
+                yield from self._loss_findings(agent, note, path, bucket, tallies)
         yield from self._seal_findings(agent, bucket, tallies)
 
     # Numbers: what must be there of every sender.
@@ -204,10 +230,14 @@ class TopicJudgement:
     def _number_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
         for key in self._epochs.get(agent, ()) if agent != NO_AGENT else ():
             yield from self._sender_findings(key, bucket, tallies)
-        for place in self._places:
-            for key in place.senders:
-                yield from self._sender_findings(key, bucket, tallies)
-            yield from place.findings
+        for counting in self._places:
+            found = [
+                each
+                for key in counting.senders
+                for each in self._sender_findings(key, bucket, tallies)
+            ]
+            for each in (*found, *counting.findings):
+                yield _remark(each) if counting.place.is_retired else each
         if agent == NO_AGENT:
             yield from self._beginning_findings(bucket)
 
@@ -230,6 +260,18 @@ class TopicJudgement:
             if touched or not self._sealed_usably(key, bucket):
                 words = f"message {numbers.cloned_at} of {who} came with two contents"
                 yield Finding(Status.UNKNOWN, f"{words} (a restored or copied state)")
+
+    def _chain_findings(self, tallies: Tallies) -> Iterator[Finding]:
+        for key, tally in tallies.items():
+            if not tally.chained:
+                words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"
+                found = Finding(Status.UNKNOWN, words)
+                yield _remark(found) if self._is_retired(key) else found
+
+    def _is_retired(self, key: SenderKey) -> bool:
+        if key.tier is Tier.AGENT or key not in self._evidence.senders:
+            return False
+        return place_of(key, self._evidence, self._retired).is_retired
 
     def _sealed_usably(self, key: SenderKey, bucket: BucketId) -> bool:
         if key.tier is not Tier.AGENT:
@@ -254,14 +296,15 @@ class TopicJudgement:
             if bucket[0] < numbers.first_time_ms + self._ahead_ms:
                 yield Finding(
                     Status.UNKNOWN,
-                    f"{reasons.of_sender(key)} began behind the beginning of partition {min(late)}",
+                    f"{reasons.of_sender(key)} did not count partition {min(late)} from its start",
                 )
         for note in self._topic.gaps:
             if self._current(note.sender) and bucket[0] < note.time_ms + self._ahead_ms:
                 yield Finding(Status.UNKNOWN, reasons.of_gap(note))
 
     def _current(self, key: SenderKey) -> bool:
-        return any(key in place.senders for place in self._places)
+        """Whether its counts hold, and somebody waits for them."""
+        return any(key in x.senders for x in self._places if not x.place.is_retired)
 
     # Epochs, losses and seals: what an agent says of its own.
 
@@ -278,12 +321,12 @@ class TopicJudgement:
             if before and not (proven and untouched):
                 yield Finding(
                     Status.UNKNOWN,
-                    f"it lies before the agent's epoch {new.epoch} had sealed anything"
-                    " (the state before that was an older copy)",
+                    f"the agent's epoch {new.epoch} sealed nothing before this bucket"
+                    " (its state had been an older copy)",
                 )
 
     def _loss_findings(
-        self, agent: int, note: LossNote, bucket: BucketId, tallies: Tallies
+        self, agent: int, note: LossNote, path: str, bucket: BucketId, tallies: Tallies
     ) -> Iterator[Finding]:
         loss, (start, size) = note.loss, bucket
         before = [x for x in self._seals[agent] if x[:2] < (note.epoch, note.number)]
@@ -294,7 +337,8 @@ class TopicJudgement:
             inside = _touched_between(tallies, agent, note, prior)
         if inside:
             lost = loss.certainty is Certainty.LOST
-            yield Finding(Status.LOST if lost else Status.UNKNOWN, reasons.of_loss(note))
+            status = Status.LOST if lost else Status.UNKNOWN
+            yield Finding(status, reasons.of_loss(note, path), reasons.name_of_loss(note))
 
     def _loss_span(self, note: LossNote, prior: SealNote | None) -> tuple[int | None, int]:
         """Event times that the lost lines can have, both ends included; None: however old.
@@ -364,9 +408,12 @@ class TopicJudgement:
 
     def _first_counters(self) -> tuple[SenderKey, ...]:
         """Who counts first what no agent seals: equal sums prove nothing while they stand still."""
+        waited = [x for x in self._places if not x.place.is_retired]
         for tier in (Tier.BROKER, Tier.MIRROR):
-            if tier in self._tiers:
-                return tuple(x for p in self._places if p.place.tier is tier for x in p.senders)
+            if tier in self._tiers and not self._retired.holds_tier(tier):
+                found = tuple(x for p in waited if p.place.tier is tier for x in p.senders)
+                if found or not any(p.place.tier is tier for p in self._places):
+                    return found
         return ()
 
     # The equation.
@@ -382,7 +429,7 @@ class TopicJudgement:
             for counting in places:
                 sums[counting.place] = _added(tallies, counting.senders)
             if not places:
-                sums[Place(tier, "")] = None
+                sums[Place(tier, "", self._retired.holds_tier(tier))] = None
         return sums
 
     def _equation_findings(self, agent: int, sums: dict[Place, Sums | None]) -> Iterator[Finding]:
@@ -391,18 +438,23 @@ class TopicJudgement:
             for place, x in sums.items()
             if not (agent == NO_AGENT and place.tier is Tier.AGENT)
         ]
-        for place, x in sums.items():
-            if x is None:
-                word = place.tier.value.lower()
-                yield Finding(Status.INCOMPLETE, f"tier {word} never reported this topic")
+        known.sort(key=lambda each: each[0].is_retired)  # what counts comes first
+        silent = [place for place, x in sums.items() if x is None]
+        for place in silent:
+            yield Finding(
+                _gravity(place), f"tier {reasons.of_place(place)} never reported this topic"
+            )
         if not known:
             return
         (first, expected), *others = known
-        for place, found in others:
-            if sums[place] is not None and _content(found) != _content(expected):
-                reason = reasons.difference(first, expected, place, found)
-                yield Finding(Status.INCOMPLETE, reason)
-                yield from self._gap_findings(place)
+        others = [(place, found) for place, found in others if place not in silent]
+        differing = [(p, found) for p, found in others if _content(found) != _content(expected)]
+        for place, found in differing:
+            yield Finding(_gravity(place), reasons.difference(first, expected, place, found))
+            yield from self._gap_findings(place)
+        lacking = [*silent, *(place for place, _ in differing)]
+        if lacking and all(x.is_retired for x in lacking) and len(differing) == len(others):
+            yield Finding(Status.UNKNOWN, "all that could confirm the counts is retired")
 
     def _gap_findings(self, place: Place) -> Iterator[Finding]:
         """The newest gap that may be why this place is short."""
@@ -410,7 +462,7 @@ class TopicJudgement:
         gaps = [note for note in self._topic.gaps if note.sender in senders]
         if gaps:
             newest = max(gaps, key=lambda x: (x.time_ms, x.sender, x.gap.partition, x.gap.first))
-            yield Finding(Status.INCOMPLETE, reasons.of_gap(newest))
+            yield Finding(_gravity(place), reasons.of_gap(newest))
 
     def _epochs_by_agent(self) -> dict[int, list[SenderKey]]:
         epochs: dict[int, list[SenderKey]] = {}
@@ -424,6 +476,18 @@ class TopicJudgement:
         return sum(bucket) + self._policy.lateness_ms
 
 
+def _by_finding(
+    acceptances: Iterable[Acceptance],
+) -> dict[BucketId, dict[tuple[int, str], Acceptance]]:
+    """By bucket and finding; of several the oldest."""
+    found: dict[BucketId, dict[tuple[int, str], Acceptance]] = {}
+    for each in acceptances:
+        named = found.setdefault((each.bucket, each.bucket_ms), {})
+        for name in each.findings:
+            named.setdefault(name, each)
+    return found
+
+
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
     """Whether a delta touched the bucket since the seal before the loss and up to the loss."""
     since = (prior.epoch, prior.at) if prior is not None else (0, 0)
@@ -434,12 +498,14 @@ def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNo
     )
 
 
-def _chain_findings(tallies: Tallies) -> Iterator[Finding]:
-    for key, tally in tallies.items():
-        if not tally.chained:
-            yield Finding(
-                Status.UNKNOWN, f"deltas of {reasons.of_sender(key)} for this bucket are missing"
-            )
+def _gravity(place: Place) -> Status:
+    """What it means that a place lacks something."""
+    return Status.COMPLETE if place.is_retired else Status.INCOMPLETE
+
+
+def _remark(finding: Finding) -> Finding:
+    """The same of a retired place: nobody waits for it."""
+    return Finding(Status.COMPLETE, f"{finding.reason} (retired)")
 
 
 def _added(tallies: Tallies, keys: Iterable[SenderKey]) -> Sums:

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
 from audit.counts import Sums
+from audit.decisions import Acceptance
 from audit.evidence import REJECTED_SUFFIX
 from audit.messages import Tier
 from audit.standing import Standing, TopicStanding
 from audit.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.kafka.source import Source
 
+ID_SHOWN = 8
+"""Digits of a topic's id, of the 32 that it has."""
+
 REASONS_SHOWN = 3
 """In a line of the table; JSON and the pages have all of them."""
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
-    """0 when every bucket that is due (with `everything`: every bucket) is complete, and none has
-    a warning."""
+    """0 when every bucket that is due (with `everything`: every bucket) is complete or accepted,
+    none is lost, and none has a warning."""
     buckets = sum(found.by_status.values())
-    complete = found.by_status.get(Status.COMPLETE, 0)
-    short = complete < buckets if everything else bool(found.overdue)
+    good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
+    short = good < buckets if everything else bool(found.overdue)
     return int(buckets == 0 or short or found.warned > 0)
 
 
@@ -41,25 +46,27 @@ def table(
     def alike(verdict: BucketVerdict) -> tuple[object, ...]:
         reported = tuple(verdict.count(tier) is not None for tier in tiers)
         why = verdict.reasons, verdict.warnings
-        return verdict.source, verdict.status, verdict.due, why, reported
+        return verdict.source, verdict.word, verdict.due, why, reported
 
-    runs = ([one] for one in verdicts) if each else (list(x) for _, x in groupby(verdicts, alike))
-    return [_row(run, tiers) for run in runs]
+    found = list(verdicts)
+    names = topic_names(x.source for x in found)
+    runs = ([one] for one in found) if each else (list(x) for _, x in groupby(found, alike))
+    return [_row(run, tiers, names[run[0].source]) for run in runs]
 
 
-def _row(run: Sequence[BucketVerdict], tiers: Sequence[Tier]) -> dict[str, Any]:
+def _row(run: Sequence[BucketVerdict], tiers: Sequence[Tier], topic: str) -> dict[str, Any]:
     """One row of buckets that have the same verdict and the same tiers."""
     first, last = run[0], run[-1]
     span = f" .. {time_text(last.bucket)} ({len(run):,})" if len(run) > 1 else ""
     row: dict[str, Any] = {
-        "topic": topic_name(first.source),
+        "topic": topic,
         "buckets": time_text(first.bucket) + span,
     }
     for tier in tiers:
         counts = [count for verdict in run if (count := verdict.count(tier)) is not None]
         row[tier.value.lower()] = sum(counts) if counts else None
     why = reasons_text((*first.reasons, *first.warnings))
-    return row | {"verdict": first.status.word, "why": why}
+    return row | {"verdict": first.word, "why": why}
 
 
 def columns(tiers: Sequence[Tier]) -> list[str]:
@@ -82,6 +89,7 @@ def _numbers(found: Standing | TopicStanding) -> dict[str, Any]:
     return {
         "buckets_judged": sum(found.by_status.values()),
         "buckets_overdue": sum(found.overdue.values()),
+        "buckets_accepted": sum(found.accepted.values()),
         "buckets_warned": found.warned,
         "by_verdict": {status.word: found.by_status.get(status, 0) for status in Status},
     }
@@ -116,6 +124,8 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
         "time": time_text(verdict.bucket),
         "verdict": verdict.status.word,
         "due": verdict.due,
+        "accepted": verdict.is_accepted,
+        "acceptances": [_acceptance(each) for each in verdict.acceptances],
         "reasons": list(verdict.reasons),
         "warnings": list(verdict.warnings),
         "places": _places(verdict.places()),
@@ -126,6 +136,18 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
 def topic_name(source: Source) -> str:
     """As a mirror would call it: cluster and topic."""
     return f"{source.cluster}.{source.topic}"
+
+
+def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
+    """By `topic_name`; those of a name that was made again also by the beginning of their ids."""
+    ids: dict[str, set[Source]] = {}
+    for source in sources:
+        ids.setdefault(topic_name(source), set()).add(source)
+    return {
+        source: name if len(same) == 1 else f"{name} (id {source.topic_id[:ID_SHOWN] or 'none'})"
+        for name, same in ids.items()
+        for source in same
+    }
 
 
 def reasons_text(reasons: Sequence[str]) -> str:
@@ -145,23 +167,25 @@ def time_text(time_ms: int) -> str:
 
 
 def _completeness(found: Standing) -> str:
-    buckets, by_status = sum(found.by_status.values()), found.by_status
+    buckets = sum(found.by_status.values())
     if not buckets:
         return "Nothing was counted: there is no bucket to judge"
-    topics, complete = len(found.counted), by_status.get(Status.COMPLETE, 0)
-    overdue = sum(found.overdue.values())
+    topics, complete = len(found.counted), found.by_status.get(Status.COMPLETE, 0)
     of_topics = f"of {topics} topic{'s' if topics != 1 else ''}"
     if complete == buckets:
         what = "The bucket" if complete == 1 else f"All {complete} buckets"
         return f"{what} {of_topics} {'is' if complete == 1 else 'are'} complete"
     parts = [f"{complete} of {buckets} buckets {of_topics} are complete"]
-    if overdue:
-        bad = sorted(found.overdue.items(), reverse=True)
-        words = ", ".join(f"{count} {status.word}" for status, count in bad)
-        parts.append(f"{overdue} should be and {'is' if overdue == 1 else 'are'} not ({words})")
-    young = buckets - complete - overdue
-    if young:
-        parts.append(f"{young} {'is' if young == 1 else 'are'} too young to say")
+    early, accepted = found.lost_early, sum(found.accepted.values())
+    overdue = Counter(found.overdue) - Counter({Status.LOST: early})
+    if bad := overdue.total():
+        parts.append(f"{_are(bad, 'should be and', 'not')} ({_by_status(overdue)})")
+    if early:
+        parts.append(_are(early, "", "too young to be complete, and lost already"))
+    if accepted:
+        parts.append(f"{_are(accepted, '', 'not, and accepted')} ({_by_status(found.accepted)})")
+    if young := buckets - complete - bad - early - accepted:
+        parts.append(_are(young, "", "too young to say"))
     return "; ".join(parts)
 
 
@@ -184,6 +208,26 @@ def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
+def _are(count: int, before: str, behind: str) -> str:
+    verb = "is" if count == 1 else "are"
+    return " ".join(filter(None, [str(count), before, verb, behind]))
+
+
+def _by_status(found: Mapping[Status, int]) -> str:
+    counts = sorted(found.items(), reverse=True)
+    return ", ".join(f"{count} {status.word}" for status, count in counts)
+
+
+def _acceptance(acceptance: Acceptance) -> dict[str, Any]:
+    return {
+        "id": acceptance.id,
+        "person": acceptance.person,
+        "time": time_text(acceptance.time_ms),
+        "reason": acceptance.reason,
+        "findings": [each._asdict() for each in acceptance.findings],
+    }
+
+
 def _agent(verdict: AgentVerdict) -> dict[str, Any]:
     return {
         "agent": verdict.agent,
@@ -201,6 +245,7 @@ def _places(places: Any) -> list[dict[str, Any]]:
 
 def _place(place: Place, sums: Sums | None) -> dict[str, Any]:
     found: dict[str, Any] = {"tier": place.tier.value.lower(), "place": place.name}
+    found["retired"] = place.is_retired
     if sums is None:
         return found | {"reported": False}
     return found | {

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from audit import topics
+from audit import retired_places, topics
 from audit.bucket import DEFAULT_BUCKET_MS
 from audit.messages import Tier
 from audit.roster import Entry, Roster
@@ -184,10 +184,26 @@ class AuditSettings:
     retired: list[str] = setting(
         "retired", [], help="Hosts or agent ids that nobody waits for any more."
     )
+    retired_places: list[str] = setting(
+        "retired.places",
+        [],
+        help="Outputs, mirrors and clusters that count no more: hdfs OUTPUT, mirror CLUSTER,"
+        " broker CLUSTER, cluster CLUSTER (all of its places), or a whole tier by its name.",
+        example=["hdfs hdfs://old:8020/logs", "mirror offline1"],
+    )
+    loads_every_ms: int | None = setting(
+        "loads.every.ms",
+        None,
+        help="How long it may be until something is loaded into each output again, as 90000000 for"
+        " a load every night; then it is called late. Without it none is, since loads have no"
+        " heartbeat.",
+        at_least=1_000,
+    )
 
     def check(self) -> None:
         """ConfigurationRefused for combinations that cannot work."""
         check_tiers(self.tiers)
+        retired_places.check(self.retired_places)
         exempt = {each.tier.value.lower(): each.topics for each in self._exemptions()}
         for tier, texts in exempt.items():
             topics.check(texts, f"exempt.{tier}")
@@ -207,6 +223,8 @@ class AuditSettings:
             roster=Roster([*listed, *self._entries()], self.retired),
             exemptions=self._exemptions(),
             rejects_share=self.rejects_share,
+            retired_places=tuple(self.retired_places),
+            loads_every_ms=self.loads_every_ms,
         )
 
     def _exemptions(self) -> tuple[Exemption, ...]:

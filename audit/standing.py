@@ -23,15 +23,20 @@ NEWEST_BUCKETS = 24
 class TopicStanding:
     """All buckets of one source topic together.
 
-    overdue: those that are old enough and not complete, by their status. warned: complete ones with
-    a warning. complete_until: end of the last bucket that is complete with all before it (ms; None:
-    the oldest is not). oldest_overdue: its start. records, rejects, repeats: as counted in whatever
-    place has most of them; rejects are the loader's. newest: verdicts by start, see NEWEST_BUCKETS.
+    by_status: all of them. overdue: those that somebody should look at, by what is left of their
+    status without what was accepted; lost_early: how many of these are too young to be complete,
+    and lost already. accepted: those that are complete but for what was accepted, by status.
+    warned: complete ones with a warning. complete_until: end of the last bucket that is complete or
+    accepted with all before it (ms; None: the oldest is not). oldest_overdue: its start. records,
+    rejects, repeats: as counted in whatever place has most of them; rejects are the loader's.
+    newest: verdicts by start, see NEWEST_BUCKETS.
     """
 
     source: Source
     by_status: Mapping[Status, int]
     overdue: Mapping[Status, int]
+    lost_early: int
+    accepted: Mapping[Status, int]
     warned: int
     complete_until: int | None
     oldest_overdue: int | None
@@ -61,8 +66,18 @@ class Standing:
 
     @property
     def overdue(self) -> Mapping[Status, int]:
-        """How many buckets are old enough and not complete, by their verdict."""
+        """How many buckets somebody should look at, by what is left of their verdict."""
         return _added(topic.overdue for topic in self.topics)
+
+    @property
+    def lost_early(self) -> int:
+        """How many of these are too young to be complete, and lost already."""
+        return sum(topic.lost_early for topic in self.topics)
+
+    @property
+    def accepted(self) -> Mapping[Status, int]:
+        """How many buckets are complete but for what was accepted, by their verdict."""
+        return _added(topic.accepted for topic in self.topics)
 
     @property
     def warned(self) -> int:
@@ -106,7 +121,7 @@ def standing(
 
 
 def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> TopicStanding:
-    overdue = [x for x in found if x.due and x.status is not Status.COMPLETE]
+    overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
     for verdict in found:  # with several sizes at one start the gravest
         known = newest.get(verdict.bucket)
@@ -115,7 +130,9 @@ def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> 
     return TopicStanding(
         source,
         Counter(x.status for x in found),
-        Counter(x.status for x in overdue),
+        Counter(x.residue for x in overdue),
+        sum(1 for x in overdue if not x.due),
+        Counter(x.status for x in found if x.is_accepted),
         sum(1 for x in found if x.status is Status.COMPLETE and x.warnings),
         _complete_until(found),
         min((x.bucket for x in overdue), default=None),
@@ -129,7 +146,7 @@ def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> 
 def _complete_until(found: Sequence[BucketVerdict]) -> int | None:
     end = None
     for verdict in sorted(found, key=lambda x: x.bucket):
-        if verdict.status is not Status.COMPLETE:
+        if verdict.residue is not Status.COMPLETE:
             break
         end = verdict.bucket + verdict.bucket_ms
     return end

@@ -6,17 +6,20 @@
     unknown     something that would be needed to say is not there and may never be
     lost        an agent declared lines lost that may belong to it
 
-A bucket gets the gravest of its findings, and every finding's reason in words.
+A bucket gets the gravest of its findings, and every finding's reason in words. A finding that a
+person accepted stays what it is, and holds back nothing any more: what is left of the verdict
+without it is `residue`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from audit import topics
-from audit.counts import Sums
+from audit.counts import NO_AGENT, Sums
+from audit.decisions import Acceptance, FindingName
 from audit.messages import Tier
 from audit.roster import Roster
 from skidway.kafka.source import Source
@@ -66,7 +69,8 @@ class Policy:
     dead. lateness_ms, ahead_ms: how late lines come, and how far ahead their times are; where an
     agent says more of its own, that holds. clock_difference_ms: clocks that differ by more are
     named. rejects_share: the greatest share of a bucket's records that may be rejects without a
-    warning.
+    warning. retired_places: texts, see audit.retired_places. loads_every_ms: how often each output
+    is loaded; None: nobody says.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
@@ -77,6 +81,8 @@ class Policy:
     roster: Roster = field(default_factory=Roster)
     exemptions: tuple[Exemption, ...] = ()
     rejects_share: float = DEFAULT_REJECTS_SHARE
+    retired_places: tuple[str, ...] = ()
+    loads_every_ms: int | None = None
 
     def tiers_of(self, source: Source) -> tuple[Tier, ...]:
         """Where the records of this source topic must be counted."""
@@ -86,24 +92,51 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that speaks against completeness (or, with COMPLETE, a remark)."""
+    """One thing that speaks against completeness (or, with COMPLETE, a remark). key: names it where
+    the words of its reason may change; acceptance: by whom it was accepted."""
 
     status: Status
     reason: str
+    key: str = ""
+    acceptance: Acceptance | None = None
+
+    @property
+    def name(self) -> str:
+        """What an acceptance calls it."""
+        return self.key or self.reason
+
+    @property
+    def words(self) -> str:
+        """The reason, and who accepted it."""
+        said = self.acceptance
+        return self.reason if said is None else f"{self.reason}, {accepted_words(said)}"
+
+
+def accepted_words(acceptance: Acceptance) -> str:
+    """Who accepted something, and why."""
+    return f"accepted by {acceptance.person} ({acceptance.reason})"
+
+
+def left_of(findings: Iterable[Finding]) -> Status:
+    """The gravest of those that nobody accepted."""
+    statuses = (x.status for x in findings if x.acceptance is None)
+    return max(statuses, default=Status.COMPLETE)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tier counted: a cluster, or for hdfs an output root."""
+    """Where a tier counted: a cluster, or an output. is_retired: nobody waits for it any more."""
 
     tier: Tier
     name: str
+    is_retired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AgentVerdict:
     """Of one (source topic, agent, bucket). sums: per place that reported the topic at all; None
-    stands for an expected tier that never did. retired: nobody waits for its host any more."""
+    stands for an expected tier that never did. retired: nobody waits for its host any more.
+    findings: what the status and the reasons are of."""
 
     agent: int
     host: str
@@ -111,6 +144,12 @@ class AgentVerdict:
     reasons: tuple[str, ...]
     sums: Mapping[Place, Sums | None]
     retired: bool = False
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def residue(self) -> Status:
+        """The status without what was accepted."""
+        return left_of(self.findings) if _acceptances(self.findings) else self.status
 
     @property
     def name(self) -> str:
@@ -122,7 +161,8 @@ class AgentVerdict:
 @dataclass(frozen=True, slots=True)
 class BucketVerdict:
     """Of one (source topic, bucket): the gravest of its agents'. due: old enough to be complete.
-    warnings: what an operator should know of it though it may be complete."""
+    findings: those of no agent. warnings: what an operator should know of it though it may be
+    complete."""
 
     source: Source
     bucket: int
@@ -131,7 +171,51 @@ class BucketVerdict:
     reasons: tuple[str, ...]
     due: bool
     agents: tuple[AgentVerdict, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def acceptances(self) -> tuple[Acceptance, ...]:
+        """Those that something of the bucket is accepted by, the oldest first."""
+        found = _acceptances(self.findings)
+        for verdict in self.agents:
+            found |= _acceptances(verdict.findings)
+        return tuple(sorted(found.values(), key=lambda x: (x.time_ms, x.id)))
+
+    @property
+    def residue(self) -> Status:
+        """The status without what was accepted."""
+        if not self.acceptances:
+            return self.status
+        return max([left_of(self.findings), *(x.residue for x in self.agents)])
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it is complete but for what was accepted."""
+        return self.status is not Status.COMPLETE and self.residue is Status.COMPLETE
+
+    @property
+    def is_overdue(self) -> bool:
+        """Whether somebody should look: it should be complete by now, or is lost already."""
+        residue = self.residue
+        return residue is Status.LOST or (self.due and residue is not Status.COMPLETE)
+
+    @property
+    def word(self) -> str:
+        """The status as people read it."""
+        return f"{self.status.word}, accepted" if self.is_accepted else self.status.word
+
+    def unaccepted(self) -> tuple[FindingName, ...]:
+        """What an acceptance of the bucket as it is now names."""
+        found = [(NO_AGENT, x) for x in self.findings]
+        found += [(verdict.agent, x) for verdict in self.agents for x in verdict.findings]
+        return tuple(
+            dict.fromkeys(
+                FindingName(agent, x.name)
+                for agent, x in found
+                if x.status > Status.OPEN and x.acceptance is None
+            )
+        )
 
     def places(self) -> dict[Place, Sums | None]:
         """The sums of all agents together, per place."""
@@ -161,7 +245,14 @@ class BucketVerdict:
         return max((number(x) for x in self.places().values() if x is not None), default=0)
 
     def count(self, tier: Tier) -> int | None:
-        """Records at a tier: the least of its places, None where it never reported."""
-        counts = [0 if x is None else x.count for p, x in self.places().items() if p.tier is tier]
-        missing = all(x is None for p, x in self.places().items() if p.tier is tier)
-        return None if missing else min(counts)
+        """Records at a tier: the least of its places, but for retired ones where there are others;
+        None where it never reported."""
+        here = {place: x for place, x in self.places().items() if place.tier is tier}
+        counting = [x for place, x in here.items() if not place.is_retired] or [*here.values()]
+        counts = [0 if x is None else x.count for x in counting]
+        return None if all(x is None for x in counting) else min(counts)
+
+
+def _acceptances(findings: Iterable[Finding]) -> dict[int, Acceptance]:
+    """By id."""
+    return {x.acceptance.id: x.acceptance for x in findings if x.acceptance is not None}

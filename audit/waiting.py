@@ -147,7 +147,7 @@ class _Asking:
             counted = agent in tallies.get(each, {})
             least = Status.OPEN if is_sealed and counted else Status.INCOMPLETE
             for found in self._verdicts(agent, source, each):
-                if found.status >= least:
+                if found.residue >= least:
                     when = reasons.of_time(each[0])
                     words = "; ".join(found.reasons)
                     yield f"bucket {when} of topic {source.topic} is {found.status.word}: {words}"
@@ -176,5 +176,5 @@ class _Asking:
         at_once, late = self._judgements[source]
         yield at_once.agent(agent, each)
         found = late.agent(agent, each)
-        if found.status > Status.OPEN:
+        if found.residue > Status.OPEN:
             yield found

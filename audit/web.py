@@ -14,7 +14,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 import zlib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -34,6 +35,7 @@ from audit.hosts import HostState, survey
 from audit.ledger import Ledger
 from audit.ledger_evidence import NO_BUCKETS, Window
 from audit.reconcile import verdicts
+from audit.sender_states import sender_states
 from audit.standing import Standing, TopicStanding
 from audit.verdict import BucketVerdict, Policy, Status
 from skidway.clock import Clock
@@ -134,10 +136,11 @@ class Dashboard:
 
     def _overview(self, request: Request) -> dict[str, Any]:
         found, evidence = self._standing(), self._ledger.evidence(NO_BUCKETS)
+        names = report.topic_names(topic.source for topic in found.topics)
         states = self._survey(evidence)
         return _frame(found) | {
             "clocks": self._clock_sentences(evidence),
-            "grid": [_row(topic, found.starts) for topic in found.topics],
+            "grid": [_row(topic, names[topic.source], found.starts) for topic in found.topics],
             "starts": found.starts,
             "missed": host_report.sentence(states) if any(x.is_missed for x in states) else "",
             "json": "/index.json",
@@ -145,6 +148,7 @@ class Dashboard:
 
     def _buckets(self, request: Request) -> dict[str, Any]:
         topic, shown = self._asked(request)
+        names = report.topic_names(x.source for x in shown.verdicts)
         query = dict(request.query_params)
         older = None
         if shown.older is not None:
@@ -152,7 +156,7 @@ class Dashboard:
         return _frame(self._standing_of(topic)) | {
             "topic": topic,
             "tiers": [tier.value.lower() for tier in self._policy.tiers],
-            "verdicts": [self._line(verdict) for verdict in reversed(shown.verdicts)],
+            "verdicts": [self._line(x, names[x.source]) for x in reversed(shown.verdicts)],
             "detail": "bucket" in query,
             "older": older,
             "json": "/buckets.json?" + urlencode(query),
@@ -211,26 +215,23 @@ class Dashboard:
 
     def _senders(self, evidence: Evidence) -> list[dict[str, Any]]:
         now_ms = present_ms(evidence, self._policy, self._clock.time_ms())
-        senders = []
-        for key, numbers in sorted(evidence.senders.items()):
-            last_seen = evidence.heard_ms(key[:2])
-            state, status = _sender_state(numbers, now_ms - last_seen, self._policy)
-            senders.append(
-                {
-                    "tier": key.tier.value.lower(), "host": numbers.host, "name": key.producer,
-                    "epoch": key.epoch, "last": numbers.last, "last_seen": last_seen,
-                    "state": state, "status": status,
-                }
-            )  # fmt: skip
-        return senders
+        return [
+            {
+                "tier": x.key.tier.value.lower(), "host": x.numbers.host, "name": x.key.producer,
+                "epoch": x.key.epoch, "last": x.numbers.last, "last_seen": x.last_seen_ms,
+                "state": x.words, "status": x.status,
+            }
+            for x in sender_states(evidence, self._policy, now_ms)
+        ]  # fmt: skip
 
-    def _line(self, verdict: BucketVerdict) -> dict[str, Any]:
+    def _line(self, verdict: BucketVerdict, name: str) -> dict[str, Any]:
         return {
-            "name": report.topic_name(verdict.source),
+            "name": name,
             "topic": verdict.source.topic,
             "bucket": verdict.bucket,
             "counts": [verdict.count(tier) for tier in self._policy.tiers],
-            "status": _word(verdict),
+            "status": _class(verdict),
+            "word": _word(verdict),
             "reasons": (*verdict.reasons, *verdict.warnings),
             "agents": verdict.agents,
         }
@@ -330,13 +331,14 @@ def _frame(found: Standing) -> dict[str, Any]:
     return {"sentence": report.sentence(found), "worst": worst}
 
 
-def _row(found: TopicStanding, starts: tuple[int, ...]) -> dict[str, Any]:
+def _row(found: TopicStanding, name: str, starts: tuple[int, ...]) -> dict[str, Any]:
     """A topic in the grid."""
     return {
         "topic": found.source.topic,
-        "name": report.topic_name(found.source),
-        "words": _words(found.by_status),
+        "name": name,
+        "words": _words(found),
         "complete_until": found.complete_until,
+        "accepted": sum(found.accepted.values()),
         "oldest_overdue": found.oldest_overdue,
         "cells": [_cell(found.newest.get(start)) for start in starts],
     }
@@ -348,15 +350,21 @@ def _cell(verdict: BucketVerdict | None) -> dict[str, Any] | None:
         return None
     return {
         "bucket": verdict.bucket,
-        "status": _word(verdict),
+        "status": _class(verdict),
+        "word": _word(verdict),
         "records": verdict.records,
         "why": report.reasons_text((*verdict.reasons, *verdict.warnings)),
     }
 
 
-def _word(verdict: BucketVerdict) -> str:
+def _class(verdict: BucketVerdict) -> str:
+    """What colours it."""
     is_warned = verdict.status is Status.COMPLETE and bool(verdict.warnings)
     return WARNED if is_warned else verdict.status.word
+
+
+def _word(verdict: BucketVerdict) -> str:
+    return verdict.word if verdict.status is not Status.COMPLETE else _class(verdict)
 
 
 def _moment(time_ms: int) -> str:
@@ -364,18 +372,12 @@ def _moment(time_ms: int) -> str:
     return report.time_text(time_ms).removesuffix("Z").replace("T", " ")
 
 
-def _words(by_status: Mapping[Status, int]) -> str:
+def _words(found: TopicStanding) -> str:
     """How many buckets have which verdict, gravest first."""
-    ordered = sorted(by_status.items(), reverse=True)
-    return ", ".join(f"{count} {status.word}" for status, count in ordered) or "nothing counted yet"
-
-
-def _sender_state(numbers: Any, silent_ms: int, policy: Policy) -> tuple[str, str]:
-    """What is to be said of a sender, and the class that colours it."""
-    if numbers.cloned_at is not None:
-        return f"message {numbers.cloned_at} came with two contents", Status.UNKNOWN.word
-    if numbers.missing is not None:
-        return f"message {numbers.missing} is missing", Status.UNKNOWN.word
-    if silent_ms > policy.silence_ms:
-        return f"silent for {silent_ms // 60_000} minutes", Status.INCOMPLETE.word
-    return "good", Status.COMPLETE.word
+    counts: Counter[tuple[Status, str]] = Counter()
+    for status, count in found.by_status.items():
+        accepted = found.accepted.get(status, 0)
+        counts[status, status.word] += count - accepted
+        counts[status, f"{status.word}, accepted"] += accepted
+    words = [f"{counts[each]} {each[1]}" for each in sorted(counts, reverse=True) if counts[each]]
+    return ", ".join(words) or "nothing counted yet"

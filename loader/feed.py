@@ -24,9 +24,10 @@ from audit.marks import FileKey
 from audit.messages import (
     TOPIC,
     Announcement,
-    Heartbeat,
+    Delta,
     Message,
     MessageRefused,
+    Seal,
     Tier,
     decode,
 )
@@ -96,7 +97,7 @@ class Feed:
             source = message.source
             known = self.names.setdefault((source.cluster, source.topic), {})
             known.setdefault((message.agent, message.file), (message.host, message.path))
-        elif not isinstance(message, Heartbeat) and message.sender.tier is Tier.HDFS:
+        elif isinstance(message, Delta | Seal) and message.sender.tier is Tier.HDFS:
             numbers = self.numbers.setdefault(message.sender.producer, {})
             epoch = message.sender.epoch
             numbers[epoch] = max(message.number, numbers.get(epoch, 0))

@@ -4,5 +4,6 @@
     asking      where evidence is read (a store, or the topics of a cluster), and what is expected
     following   a ledger that is kept up to date while somebody waits
     patience    how often is looked, and what happens while a cluster is away
+    deciding    `skidway audit accept` and `skidway audit retire`
     hosts       `skidway audit hosts` and `skidway audit wait`
 """

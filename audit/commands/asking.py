@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock
 from skidway.errors import UsageError
 from skidway.kafka.client import Client
+from skidway.kafka.source import Source
 from skidway.settings import DEFAULT_DIRECTORY
 
 PROGRAM = "audit"
@@ -43,6 +45,18 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 def add_topic(parser: argparse.ArgumentParser) -> None:
     """Adds --topic."""
     parser.add_argument("--topic", action="append", metavar="TOPIC", help="may be repeated")
+
+
+def topics_named(names: list[str] | None) -> list[str] | None:
+    """Topics that are meant, also by the names that the report prints: with their cluster's."""
+    if names is None:
+        return None
+    return sorted({each for name in names for each in (name, name.partition(".")[2]) if each})
+
+
+def is_named(source: Source, names: Iterable[str]) -> bool:
+    """Whether a topic has one of these names, with its cluster's or without."""
+    return not {source.topic, f"{source.cluster}.{source.topic}"}.isdisjoint(names)
 
 
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:

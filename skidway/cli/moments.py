@@ -9,27 +9,29 @@ from skidway.errors import UsageError
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-def parse_since(text: str, now_ms: int) -> int:
-    """The moment in ms since 1970; UTC unless it says otherwise. Raises UsageError."""
+def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
+    """The moment in ms since 1970; UTC unless it says otherwise. Raises UsageError, which names the
+    option."""
     number, unit = text[:-1], text[-1:]
     try:
         if number.isdigit() and unit in _UNITS:
             ago = timedelta(**{_UNITS[unit]: int(number)})
-            return _since_1970(text, now_ms - ago // timedelta(milliseconds=1))
+            return _since_1970(option, text, now_ms - ago // timedelta(milliseconds=1))
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
         raise UsageError(
-            f"--since {text!r} is neither a time like 2026-01-31T10:00:00Z nor one like 90m or 24h."
+            f"{option} {text!r} is neither a time like 2026-01-31T10:00:00Z nor one like 90m or"
+            " 24h."
         ) from error
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return _since_1970(
-        text, (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+        option, text, (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
     )
 
 
-def _since_1970(text: str, time_ms: int) -> int:
+def _since_1970(option: str, text: str, time_ms: int) -> int:
     if time_ms < 0:
-        raise UsageError(f"--since {text!r} is before 1970.")
+        raise UsageError(f"{option} {text!r} is before 1970.")
     return time_ms
 
 

@@ -71,6 +71,11 @@ class Metadata:
             self._stale = True
         return address
 
+    def topic_id(self, topic: str) -> str:
+        """Its id in the last answer, 32 hexadecimal digits; "" where it is not told."""
+        found = self.cluster.topics.get(topic)
+        return "" if found is None or found.topic_id is None else found.topic_id.hex
+
     def is_stale(self) -> None:
         """An answer has shown that a leader is not where it was thought to be."""
         self._stale = True

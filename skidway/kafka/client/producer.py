@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 
 from skidway.clock import Clock
 from skidway.kafka.batch import EncodedBatch
@@ -59,6 +60,21 @@ class Producer:
         self._identity_retry_at = 0.0
         self._deliveries: deque[Delivery] = deque()
         self._closed = False
+        self._topic_ids: dict[str, str] = {}
+
+    def bind(self, topic_ids: Mapping[str, str]) -> None:
+        """From now on batches of these topics go to no other topic of the same name: where one was
+        made again they wait, and `made_again` names it. "" stands for an id that nobody knows.
+
+        The brokers are asked for ids when they are asked for leaders, so a topic that was deleted
+        and made again between two batches takes what comes until then.
+        """
+        self._topic_ids = {topic: topic_id for topic, topic_id in topic_ids.items() if topic_id}
+
+    @property
+    def made_again(self) -> frozenset[str]:
+        """Topics that are bound to an id and have another one by now."""
+        return frozenset(topic for topic in self._topic_ids if self._is_another(topic))
 
     @property
     def has_room(self) -> bool:
@@ -157,13 +173,21 @@ class Producer:
         def usable(address: Address) -> bool:
             return session.usable(address, Channel.PRODUCE, now)
 
-        for planned in self._dispatch.plan(picture.leader, usable, now, wall_ms):
+        def leader(tp: TopicPartition) -> Address | None:
+            return None if self._is_another(tp.topic) else picture.leader(tp)
+
+        for planned in self._dispatch.plan(leader, usable, now, wall_ms):
             call = ProduceCall(self._acks, self._client.request_timeout_ms // 2, planned.data)
             to = planned.address
             ticket = session.submit(to, Channel.PRODUCE, call, self._inbox, now)
             self._requests[ticket] = planned.id
         picture.advance(session, now)
         self._take_identity(now)
+
+    def _is_another(self, topic: str) -> bool:
+        """Whether the topic of that name is not the one that batches are for."""
+        bound, found = self._topic_ids.get(topic), self._client.picture.topic_id(topic)
+        return bound is not None and found not in ("", bound)
 
     def _take_answers(self, now: float, wall_ms: int) -> None:
         while self._inbox:

@@ -207,6 +207,30 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
     assert counter.stop() == 0
 
 
+def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) -> None:
+    """It is said on the audit topic of a real broker; a store that is made anew has it."""
+    site.send()
+    site.seal()
+    at = [
+        "--set", f"bootstrap.servers={site.address}", "--set", "tiers=agent,broker",
+        "--set", "lateness.ms=0", "--set", f"store.dir={site.folder / 'store'}",
+    ]  # fmt: skip
+    assert run_skidway("audit", "report", *at).returncode == 1
+    accept = ["audit", "accept", "main.logs", "1970-01-01T00:16:40Z", "--name", "ada"]
+    done = run_skidway(*accept, "--reason", "no counter ran", *at)
+    assert done.returncode == 0, done.stderr
+    assert "tier broker never reported this topic" in done.stdout
+    collector = site.collector().start()
+    eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"), what="dashboard")
+    eventually(lambda: site.get("/index.json")["buckets_accepted"] == 1, what="it knows")
+    done = run_skidway(*accept, "--reason", "it will", "--revoke", *at)
+    assert done.returncode == 0, done.stderr
+    eventually(lambda: site.get("/index.json")["buckets_overdue"] == 1, what="taken back")
+    assert collector.stop() == 0
+    shown = run_skidway("audit", "report", *at)
+    assert (shown.returncode, "1 should be and is not" in shown.stdout) == (1, True)
+
+
 def test_an_occupied_port_is_one_sentence(site: Site) -> None:
     """Who has it, and what to set."""
     collector = site.collector().start()

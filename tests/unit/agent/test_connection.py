@@ -143,16 +143,17 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 
 
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
-    """Partitions and limits change while running; ids and schemas do not."""
+    """Partitions and limits change while running, ids and schemas do not; the topic is named."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()
     site.cluster.topics["a"].logs *= 3
-    (after,) = connection.refresh(site.client, before)
+    (after,) = connection.refresh(site.client, before).destinations
     assert after.recipe.data.partitions == 3
     assert after.recipe.schema == before[0].recipe.schema
     site.cluster.create("a", 9)
-    assert connection.refresh(site.client, [after]) == [after]
+    found = connection.refresh(site.client, [after])
+    assert (found.destinations, found.made_again) == ([after], {"a"})
     del site.cluster.topics["a"]
     with pytest.raises(Unreachable):
         connection.refresh(site.client, [after])

@@ -155,7 +155,7 @@ class Case:
 
 LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "truncated", START, START)
 CASES = [
-    Case("our clock is not past the bucket", Status.OPEN, "younger", now=DUE - 1),
+    Case("our clock is not past the bucket", Status.OPEN, "too young", now=DUE - 1),
     Case("the agent never sealed", Status.OPEN, "has not sealed this topic yet", drop=(4,)),
     Case(
         "the seal is too old", Status.OPEN, "sealed up to", drop=(4,),
@@ -251,7 +251,7 @@ CASES = [
         policy=replace(POLICY, roster=roster("web1", "web9")),
     ),
     Case(
-        "a new epoch of the agent", Status.UNKNOWN, "before the agent's epoch 2", drop=(4,),
+        "a new epoch of the agent", Status.UNKNOWN, "epoch 2 sealed nothing before", drop=(4,),
         add=[
             seal(AGENT, 2, START, 1),
             seal(replace(AGENT, epoch=2), 1, DUE + 1, 0),
@@ -508,7 +508,7 @@ def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
     """Nothing but offsets shows what is not there."""
     messages = _from_the_broker_on()
     messages[0] = delta(BROKER, 1, count(agent=0), ranges=(Range(LOGS, 0, 4, 9),))
-    assert "began behind" in verdict(messages).reasons[0]
+    assert "did not count partition 0 from its start" in verdict(messages).reasons[0]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     messages[0] = delta(BROKER, 1, count(agent=0), gaps=(gap,))
     assert verdict(messages).status is Status.UNKNOWN
@@ -622,3 +622,18 @@ def test_an_unknown_agent_in_the_broker_is_never_complete() -> None:
     for index, sender in enumerate(COUNTERS, start=1):
         messages[index] = delta(sender, 1, count(), count(2, agent=9))
     assert verdict(messages).status in (Status.INCOMPLETE, Status.UNKNOWN)
+
+
+def test_a_loss_is_told_by_its_host_and_path() -> None:
+    """Where the file was found first; the id stands beside it, for the host's own ledger."""
+    found_at = Announcement(START, 7, 3, "web1", "/log/a.log", 1, 1, b"f", 4, LOGS)
+    moved = replace(found_at, time_ms=START + 1, path="/log/a.log.1")
+    lost = [delta(AGENT, 3, losses=(LOSS,)), seal(AGENT, 4, DUE, 3)]
+    assert verdict([*good(), *lost, moved, found_at]).reasons == (
+        "web1: bytes 100 to 200 of /log/a.log (file 3) are lost: truncated",
+    )
+    unseen = replace(LOSS, file=9, first=0, end=None, reason="/log/b.log: it was rotated away")
+    lost[0] = delta(AGENT, 3, losses=(unseen,))
+    assert verdict([*good(), *lost, found_at]).reasons == (
+        "web1: lines are lost: /log/b.log: it was rotated away",
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from audit import report
@@ -64,7 +66,7 @@ REJECTS = Source("dc1", "cid", "logs.rejected", "rid")
 
 def _complete(source: Source, counted: Sums, *warnings: str) -> BucketVerdict:
     agent = AgentVerdict(7, "web1", Status.COMPLETE, (), {Place(Tier.HDFS, "/data"): counted})
-    return BucketVerdict(source, 0, 60_000, Status.COMPLETE, (), True, (agent,), warnings)
+    return BucketVerdict(source, 0, 60_000, Status.COMPLETE, (), True, (agent,), warnings=warnings)
 
 
 def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:
@@ -117,10 +119,23 @@ def test_the_document_has_everything() -> None:
     broker = next(x for x in agent["places"] if x["tier"] == "broker")
     assert (broker["count"], broker["repeats"], broker["reported"]) == (4, 2, True)
     mirror = next(x for x in agent["places"] if x["tier"] == "mirror")
-    assert mirror == {"tier": "mirror", "place": "", "reported": False}
+    assert mirror == {"tier": "mirror", "place": "", "retired": False, "reported": False}
 
 
 def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
     """Foreign producers write what they like."""
     assert report.time_text(10**17) == f"{10**17} ms"
     assert report.time_text(-1) == "1969-12-31T23:59:59Z"
+
+
+def test_topics_of_one_name_are_told_by_their_ids() -> None:
+    """A topic that was made again is another one; a name that is the only one stands alone."""
+    old, new = (replace(SHORT, source=replace(LOGS, topic_id=x * 32)) for x in "ab")
+    none = replace(SHORT, source=replace(LOGS, topic_id=""))
+    rows = report.table([old, new, none], TIERS)
+    assert [row["topic"] for row in rows] == [
+        "dc1.logs (id aaaaaaaa)", "dc1.logs (id bbbbbbbb)", "dc1.logs (id none)"
+    ]  # fmt: skip
+    assert report.table([old], TIERS)[0]["topic"] == "dc1.logs"
+    ids = [each["topic_id"] for each in report.document(standing([]), [old, new])["buckets"]]
+    assert ids == ["a" * 32, "b" * 32]

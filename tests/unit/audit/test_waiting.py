@@ -10,6 +10,8 @@ from hypothesis import event, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from audit import accepting
+from audit.accepting import Signature
 from audit.evidence import Evidence, Fold
 from audit.messages import (
     Certainty,
@@ -168,7 +170,7 @@ CASES = [
         add=[Heartbeat(replace(APP1, producer="9"), 0, NOW)],
     ),
     Case(
-        "a new epoch", "before the agent's epoch 2",
+        "a new epoch", "epoch 2 sealed nothing before",
         add=[seal(replace(APP1, epoch=2), 1, END + 11_000, 0)],
     ),
 ]  # fmt: skip
@@ -185,6 +187,19 @@ def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
     """The broker's counter is always a little behind in the newest ones."""
     young = [delta(APP1, 3, count(4, bucket=END)), seal(APP1, 4, END + 10_500, 3)]
     assert reasons([*good(), *young]) == ""
+
+
+def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
+    """It is the same verdict that the report reads."""
+    loss = Loss(NGINX, 1, 7, 0, 9, Certainty.LOST, "gone", START, START)
+    lost = [*good(), delta(APP1, 3, losses=(loss,))]
+    later = END + LATENESS + 1
+    [proof] = asked(lost, now=later)
+    assert proof.is_short
+    found = verdicts(Fold(lost).evidence(), POLICY, later)
+    accepted = accepting.acceptances(found, Signature(later, "ada", "known"))
+    [proof] = asked([*lost, *accepted], now=later)
+    assert not proof.is_short, proof.reasons
 
 
 def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:

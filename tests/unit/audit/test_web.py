@@ -10,10 +10,23 @@ from typing import Any
 
 import pytest
 
-from audit import messages
+from audit import accepting, messages
+from audit.accepting import Signature
 from audit.hearing import Heard
 from audit.ledger import Ledger, ledger_of
-from audit.messages import Count, Delta, Heartbeat, Range, Seal, SealedTopic, Sender, Tier
+from audit.messages import (
+    Certainty,
+    Count,
+    Delta,
+    Heartbeat,
+    Loss,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from audit.reconcile import verdicts
 from audit.roster import Entry, Roster
 from audit.standing import Standing, judged
 from audit.verdict import Policy
@@ -271,3 +284,33 @@ def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
 def test_a_collector_that_read_nothing_yet_says_so() -> None:
     """No moment of 1970."""
     assert "Nothing was read yet" in _get(_ledger(), "/")[2]
+
+
+def test_what_was_accepted_is_passed_over_and_counted() -> None:
+    """What is complete up to then is said with it; its cell keeps the verdict and the reason."""
+    ledger = _ledger(buckets=3)
+    loss = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 60_000, 60_000)
+    ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])
+    assert "all complete up to 1970-01-01 00:01:00" in _get(ledger, "/")[2]
+    found = verdicts(ledger.evidence(), POLICY, ManualClock().time_ms())
+    accepted = accepting.acceptances(found, Signature(5, "ada", "<why>"))
+    ledger.take(map(messages.encode, accepted))
+    body = _get(ledger, "/")[2]
+    assert "2 of 3 buckets of 1 topic are complete; 1 is not, and accepted (1 lost)." in body
+    assert "all complete or accepted up to 1970-01-01 00:03:00" in body
+    assert "! lost, accepted</b>" in body
+    assert "accepted by ada (&lt;why&gt;)" in body
+    assert json.loads(_get(ledger, "/index.json")[2])["buckets_accepted"] == 1
+
+
+def test_a_loader_is_not_called_silent() -> None:
+    """It is said when it loaded last."""
+    ledger = _ledger()
+    loader = Sender(Tier.HDFS, "dc1", "/lake/dc1.logs", "l1", 1)
+    ledger.take([messages.encode(Delta(loader, 1, 60_000, ranges=(Range(LOGS, 0, 0, 5),)))])
+    senders = json.loads(_get(ledger, "/agents.json")[2])["senders"]
+    [found] = [x for x in senders if x["tier"] == "hdfs"]
+    assert (found["state"], found["status"]) == ("loaded last at 1970-01-01 00:01:00Z", "complete")
+    assert "loaded last at 1970-01-01 00:01:00Z" in _get(ledger, "/agents")[2]
+    gone = replace(POLICY, retired_places=("hdfs /lake",))
+    assert ">retired</td>" in re.sub(r"\s+<", "<", _get(ledger, "/agents", policy=gone)[2])

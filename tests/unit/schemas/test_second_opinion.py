@@ -11,7 +11,7 @@ from schemas.avro_schema import parse
 from schemas.second_opinion import second_opinion
 
 
-@pytest.mark.parametrize("name", ["announcement", "audit", "rejected"])
+@pytest.mark.parametrize("name", ["announcement", "audit", "decision", "rejected"])
 def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
     """What we publish can be read without us."""
     assert second_opinion(resources.files("schemas").joinpath(f"{name}.avsc").read_text()) is None

@@ -258,6 +258,22 @@ def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
     assert isinstance(State, type)
 
 
+def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -> None:
+    """By file id, path and range; where nobody saw the end, the bytes are more than the sum."""
+    state = open_state(tmp_path)
+    changes = Changes()
+    changes.put_files([a_file()])
+    changes.put_loss(Loss(SOURCE, state.agent, 7, 100, None, Certainty.LOST, "vanished"), 5)
+    changes.put_loss(Loss(SOURCE, state.agent, 9, 0, 2_000, Certainty.UNCERTAIN, "/b: why"), 5)
+    state.commit(changes)
+    state.close()
+    files, declared = ledger.rows(ledger.show(tmp_path))
+    assert [(x["file"], x["lost"], x["uncertain"]) for x in files] == [("7", "4 or more", 5)]
+    assert [(x["file"], x["path"], x["first"], x["end"], x["fate"]) for x in declared] == [
+        ("7", "/log/a", 100, None, "lost"), ("9", None, 0, 2_000, "uncertain")
+    ]  # fmt: skip
+
+
 def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
     """A file's intents come in the order of its bytes, other files' in the order of promises."""
     state = open_state(tmp_path)

@@ -1,0 +1,101 @@
+"""Which findings of which buckets a person can accept, or take back. Pure.
+
+Only what is there is accepted: each acceptance names the findings of one bucket as they are now. A
+bucket that is not due is not accepted, because it may still become complete; nor is anything while
+a newer version's messages cannot be read, because they may say anything of any bucket.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from audit import reasons
+from audit.decisions import Acceptance, Retirement, Revocation
+from audit.retired_places import check
+from audit.verdict import BucketVerdict, Place, Status
+from skidway.errors import ConfigurationRefused, UsageError
+
+ID_BITS = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who decides, when and why."""
+
+    time_ms: int
+    person: str
+    reason: str
+
+
+def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
+    """One for each bucket that has something to accept. Raises UsageError where none has."""
+    accepted = [
+        Acceptance(
+            new_id(), signed.time_ms, signed.person, signed.reason,
+            verdict.source, verdict.bucket, verdict.bucket_ms, names,
+        )
+        for verdict in found
+        if verdict.due and (names := verdict.unaccepted())
+    ]  # fmt: skip
+    if not accepted:
+        raise UsageError(_nothing_to_accept(found))
+    return accepted
+
+
+def revocations(found: Sequence[BucketVerdict], signed: Signature) -> list[Revocation]:
+    """One for each acceptance of these buckets. Raises UsageError where there is none."""
+    ids = dict.fromkeys(each.id for verdict in found for each in verdict.acceptances)
+    if not ids:
+        raise UsageError("Nothing of these buckets was accepted.")
+    said = (signed.time_ms, signed.person, signed.reason)
+    return [Revocation(new_id(), *said, each) for each in ids]
+
+
+def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirement:
+    """Raises UsageError for a text that names no place, or one that holds for none that counted.
+
+    known: the places that counted, as they are with this one retired, too.
+    """
+    try:
+        check([place], "PLACE")
+    except ConfigurationRefused as error:
+        raise UsageError(f"{error}.") from error
+    if not any(each.is_retired for each in known):
+        names = ", ".join(sorted(reasons.of_place(each) for each in known)) or "none"
+        raise UsageError(f"{place} never counted anything; these places did: {names}.")
+    return Retirement(new_id(), signed.time_ms, signed.person, signed.reason, place)
+
+
+def reinstatements(
+    place: str, retirements: Sequence[Retirement], signed: Signature
+) -> list[Revocation]:
+    """Takes the retirements of a place back. Raises UsageError where there is none."""
+    ids = [each.id for each in retirements if each.place == place]
+    if not ids:
+        raise UsageError(
+            f"{place} was not retired by this command; where retired.places in audit.yml names it,"
+            " take it out there."
+        )
+    said = (signed.time_ms, signed.person, signed.reason)
+    return [Revocation(new_id(), *said, each) for each in ids]
+
+
+def new_id() -> int:
+    """Random, above 0 and below 2^63."""
+    return secrets.randbits(ID_BITS) or 1
+
+
+def _nothing_to_accept(found: Sequence[BucketVerdict]) -> str:
+    if not found:
+        return "No bucket of this topic and time has any counts: there is nothing to accept."
+    if all(x.status is Status.COMPLETE for x in found):
+        return "All of these buckets are complete: there is nothing to accept."
+    if any(x.is_accepted for x in found):
+        return "What is against these buckets was accepted already."
+    young = [x for x in found if not x.due]
+    if young:
+        when = reasons.of_time(young[0].bucket)
+        return f"The bucket of {when} is too young: it may still become complete."
+    return "These buckets are open only: they may still become complete."

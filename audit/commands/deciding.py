@@ -1,0 +1,206 @@
+"""`skidway audit accept` and `skidway audit retire`: what a person decides about verdicts.
+
+Decisions are messages on the audit topic of the cluster where the collector reads: it knows them a
+moment later, and again when it begins anew. The evidence that they are about is read as by other
+commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from audit import accepting, reasons, report, topic
+from audit.accepting import Signature
+from audit.bucket import DEFAULT_BUCKET_MS
+from audit.commands import asking
+from audit.counting_places import place_of
+from audit.decisions import Acceptance, Decision
+from audit.evidence import REJECTED_SUFFIX, Evidence
+from audit.ledger_evidence import NO_BUCKETS
+from audit.messages import TOPIC, Tier, encode
+from audit.publisher import LIMIT_BYTES, Publisher
+from audit.reconcile import verdicts
+from audit.retired_places import RetiredPlaces
+from audit.settings import AuditSettings
+from audit.verdict import BucketVerdict, Place
+from skidway.cli.moments import parse_since
+from skidway.cli.options import add_config_options, add_json_option
+from skidway.cli.output import print_json
+from skidway.clock import Clock, SystemClock
+from skidway.errors import Unreachable, UsageError
+from skidway.kafka.client import Client, Producer
+from skidway.kafka.types import TopicPartition
+
+PUBLISHED_WITHIN_S = 30.0
+LINES_SHOWN = 20
+
+
+def register(verbs: Any) -> None:
+    """Adds the two verbs."""
+    words = "accept why buckets are not complete: they hold nothing back any more"
+    accept = verbs.add_parser("accept", help=words, description=f"{words}.")
+    accept.add_argument("topic", metavar="TOPIC", help="as reports print it; with its rejects")
+    accept.add_argument("bucket", metavar="BUCKET", help="a time in it, 2026-01-31T10:00:00Z")
+    accept.add_argument("last", metavar="LAST", nargs="?", help="a time in the last one of several")
+    _add_common(accept)
+    accept.set_defaults(run=_accept, tiers=None, lateness_ms=None)
+    words = "retire an output, a mirror or a cluster: nobody waits for its counts any more"
+    retire = verbs.add_parser("retire", help=words, description=f"{words}.")
+    retire.add_argument(
+        "place",
+        metavar="PLACE",
+        nargs="+",
+        help="as reports print it: hdfs OUTPUT, mirror CLUSTER, broker CLUSTER; or cluster CLUSTER",
+    )
+    _add_common(retire)
+    retire.set_defaults(run=_retire, tiers=None, lateness_ms=None)
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it is shown for ever")
+    parser.add_argument("--name", metavar="NAME", help="who decides (the login name)")
+    parser.add_argument("--revoke", action="store_true", help="take it back")
+    add_config_options(parser)
+    add_json_option(parser)
+    asking.add_where(parser)
+
+
+def _accept(args: argparse.Namespace) -> int:
+    clock = SystemClock()
+    settings = asking.settings_of(args)
+    signed = _signature(args, clock)
+    found = _buckets(args, settings, clock)
+    decisions: Sequence[Decision]
+    if args.revoke:
+        decisions = accepting.revocations(found, signed)
+        said = [f"{_name(x)}: taken back" for x in found if x.acceptances]
+    else:
+        decisions = accepted = accepting.acceptances(found, signed)
+        said = [line for each in accepted for line in _lines(each, found)]
+    publish(args, settings, decisions, clock)
+    return _tell(args, said, decisions)
+
+
+def _retire(args: argparse.Namespace) -> int:
+    clock = SystemClock()
+    settings = asking.settings_of(args)
+    signed = _signature(args, clock)
+    place = " ".join(args.place)
+    ledger = asking.ledger_of(args, settings, clock)
+    try:
+        evidence = ledger.evidence(NO_BUCKETS)
+    finally:
+        ledger.close()
+    decisions: Sequence[Decision]
+    if args.revoke:
+        decisions = accepting.reinstatements(place, evidence.retirements, signed)
+        said = [f"{place} counts again."]
+    else:
+        decisions = [accepting.retirement(place, _places(evidence, place), signed)]
+        said = [f"{place} is retired by {signed.person}: nobody waits for its counts any more."]
+    publish(args, settings, decisions, clock)
+    return _tell(args, said, decisions)
+
+
+def publish(
+    args: argparse.Namespace,
+    settings: AuditSettings | None,
+    decisions: Sequence[Decision],
+    clock: Clock,
+) -> None:
+    """Says decisions on the audit topic. Raises Unreachable, UsageError for too large ones."""
+    values = [encode(each) for each in decisions]
+    if max(map(len, values)) > LIMIT_BYTES:
+        raise UsageError("One bucket has more findings than a message takes: nothing was accepted.")
+    with asking.client_of(args, settings) as client:
+        _publish(client, values, clock)
+
+
+def _publish(client: Client, values: Sequence[bytes], clock: Clock) -> None:
+    count = topic.ensure(client, clock, time.sleep)
+    partition = TopicPartition(TOPIC, topic.partition_of("", count))
+    outbox = Said(values)
+    if not Publisher(Producer(client), outbox, partition, clock).flush(PUBLISHED_WITHIN_S):
+        raise Unreachable(
+            f"The cluster has not acknowledged the decision within {PUBLISHED_WITHIN_S:.0f} s: see"
+            " in the report whether it holds before you give it again."
+        )
+
+
+class Said:
+    """An outbox of this command alone: what is not published when it ends was never said."""
+
+    def __init__(self, values: Sequence[bytes]) -> None:
+        self._waiting = list(enumerate(values))
+
+    def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
+        """As audit.publisher.Outbox."""
+        return [each for each in self._waiting if each[0] > after][:limit]
+
+    def published(self, up_to: int) -> None:
+        """As audit.publisher.Outbox."""
+        self._waiting = [each for each in self._waiting if each[0] > up_to]
+
+
+def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
+    person = args.name or os.environ.get("SUDO_USER") or pwd.getpwuid(os.getuid()).pw_name
+    if not args.reason.strip():
+        raise UsageError("--reason must say something.")
+    return Signature(clock.time_ms(), person.strip(), args.reason.strip())
+
+
+def _buckets(
+    args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
+) -> list[BucketVerdict]:
+    """The buckets that are meant, as they are now."""
+    now_ms = clock.time_ms()
+    first = parse_since(args.bucket, now_ms, "BUCKET")
+    last = first if args.last is None else parse_since(args.last, now_ms, "LAST")
+    if last < first:
+        raise UsageError("LAST must not be before BUCKET.")
+    policy = asking.policy_of(args, settings)
+    names = [args.topic, args.topic + REJECTED_SUFFIX]
+    ledger = asking.ledger_of(args, settings, clock)
+    try:
+        size = ledger.bucket_ms() or DEFAULT_BUCKET_MS
+        window = (first - size + 1, last + 1)
+        evidence = ledger.evidence(window, asking.topics_named(names))
+    finally:
+        ledger.close()
+    if evidence.unread:
+        raise UsageError(f"{reasons.of_unread(evidence.unread)}; upgrade the audit first.")
+    found = verdicts(evidence, policy, now_ms)
+    return [x for x in found if asking.is_named(x.source, names) and x.bucket + x.bucket_ms > first]
+
+
+def _places(evidence: Evidence, place: str) -> list[Place]:
+    """The places that counted anything, as they are with this one retired."""
+    retired = RetiredPlaces([place])
+    known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
+    return list(dict.fromkeys(place_of(key, evidence, retired) for key in known))
+
+
+def _lines(accepted: Acceptance, found: Sequence[BucketVerdict]) -> list[str]:
+    """The bucket and what of it is accepted, as the report has it."""
+    key = accepted.source, accepted.bucket, accepted.bucket_ms
+    [verdict] = [x for x in found if (x.source, x.bucket, x.bucket_ms) == key]
+    return [f"{_name(verdict)} ({verdict.status.word}): {report.reasons_text(verdict.reasons)}"]
+
+
+def _name(verdict: BucketVerdict) -> str:
+    return f"{report.topic_name(verdict.source)} {report.time_text(verdict.bucket)}"
+
+
+def _tell(args: argparse.Namespace, said: Sequence[str], decisions: Sequence[Decision]) -> int:
+    if args.json:
+        print_json({"says": list(said), "decisions": [each.id for each in decisions]})
+        return 0
+    print("\n".join(said[:LINES_SHOWN]))
+    if len(said) > LINES_SHOWN:
+        print(f"and {len(said) - LINES_SHOWN:,} more buckets")
+    return 0

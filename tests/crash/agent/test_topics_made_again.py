@@ -1,0 +1,60 @@
+"""A topic that is made again while a real agent runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from skidway.kafka.client import Client, NewTopic
+from support.agent_process import AgentProcess, rows
+from support.brokers import SkidwayBroker
+from support.processes import eventually
+
+pytestmark = pytest.mark.crash
+
+Make = Callable[..., AgentProcess]
+TOPICS = ("logs", "logs.rejected")
+
+
+def made_again(broker: SkidwayBroker, path: Path, process: AgentProcess) -> None:
+    """Ten lines arrive in a topic that is deleted then, and made again."""
+    path.parent.mkdir()
+    path.write_text("".join(f"old {n}\n" for n in range(10)))
+    process.start()
+    eventually(lambda: process.settled({path: path.stat().st_size}), what="the old lines")
+    with Client(broker.address) as client:
+        assert not any(client.delete_topics(TOPICS).values())
+        eventually(lambda: not set(TOPICS) & set(client.metadata(None).topics), what="deleted")
+        assert not any(client.create_topics([NewTopic(name, 1) for name in TOPICS]).values())
+
+
+def test_the_agent_goes_on_under_the_new_id(
+    agent: Make, own_broker: SkidwayBroker, tmp_path: Path
+) -> None:
+    """With nothing on its way to the old one nobody has to be asked; no line is counted there."""
+    path = tmp_path / "log" / "a.log"
+    process = agent({"topic": "logs", "paths": [str(path)]})
+    made_again(own_broker, path, process)
+    said = "topics_made_again"
+    eventually(lambda: said in process.program.output(), what="it notices")
+    with path.open("a") as out:
+        out.write("new 1\n")
+    eventually(lambda: process.settled({path: path.stat().st_size}), what="the new line")
+    assert [line for line, _, _ in rows(own_broker.address, "logs")] == ["new 1"]
+    assert process.program.stop() == 0
+
+
+def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
+    agent: Make, own_broker: SkidwayBroker, tmp_path: Path
+) -> None:
+    """A line that was sent before anybody knew is not counted as the old topic's: the agent ends
+    with the sentence of a start, and goes on once it is given up."""
+    path = tmp_path / "log" / "a.log"
+    process = agent({"topic": "logs", "paths": [str(path)]})
+    made_again(own_broker, path, process)
+    with path.open("a") as out:
+        out.write("between\n")
+    assert process.program.wait() == 65
+    assert "was made again (its id was" in process.program.output()
+    (entry,) = process.ledger()
+    assert (entry["acknowledged"], entry["pending"]) == (60, len("between\n"))

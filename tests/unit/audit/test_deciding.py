@@ -1,0 +1,139 @@
+"""`skidway audit accept` and `skidway audit retire`, without a cluster."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audit import messages
+from audit.commands import deciding
+from audit.decisions import Decision, Retirement
+from audit.ledger import DATABASE, Ledger
+from audit.messages import (
+    TOPIC,
+    Certainty,
+    Count,
+    Delta,
+    Loss,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from skidway.cli.commands import main
+from skidway.kafka.source import Source
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+from support.memory_kafka import MemoryCluster, MemoryProducer
+
+LOGS = Source("dc1", "cid", "logs", "tid")
+AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
+BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+HDFS = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
+LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "deleted", 60_000, 60_000)
+
+Ask = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """A command against a store whose bucket of 00:01 is lost; what it says is taken at once."""
+    counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
+    said = [
+        Delta(AGENT, 1, 5, counts=counts, losses=(LOSS,)),
+        Delta(BROKER, 1, 5, ranges=(Range(LOGS, 0, 0, 15),), counts=counts),
+        Delta(HDFS, 1, 5, ranges=(Range(LOGS, 0, 0, 15),), counts=counts),
+        Seal(AGENT, 2, 10**9, (SealedTopic(LOGS, 10**9, 1),)),
+    ]
+    store = tmp_path / "store"
+    store.mkdir()
+    ledger = Ledger(store / DATABASE)
+    ledger.take(map(messages.encode, said), now_ms=10**9)
+    config = tmp_path / "audit.yml"
+    config.write_text(
+        f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {store}\ntiers: [agent, broker, hdfs]\n"
+        "lateness.ms: 0\nsilence.ms: 100000000000\n"
+    )
+
+    def publish(_args: Any, _settings: Any, decisions: Sequence[Decision], _clock: Any) -> None:
+        ledger.take([messages.encode(each) for each in decisions], now_ms=10**9)
+
+    monkeypatch.setattr(deciding, "publish", publish)
+    for module in ("audit.cli", "audit.commands.deciding"):
+        monkeypatch.setattr(f"{module}.SystemClock", lambda: ManualClock(10**9))
+
+    def run(line: str) -> tuple[int, str]:
+        status = main(["audit", *shlex.split(line), "--config", str(config)])
+        captured = capsys.readouterr()
+        return status, captured.out + captured.err
+
+    return run
+
+
+def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
+    """The command says what it accepts; the report ends with 0, and tells how many."""
+    assert ask("report")[0] == 1
+    status, printed = ask(
+        "accept dc1.logs 1970-01-01T00:01:30Z --reason 'the disk died' --name ada"
+    )
+    assert status == 0
+    assert "dc1.logs 1970-01-01T00:01:00Z (lost): web1: bytes 100 to 200 of file 3" in printed
+    status, printed = ask("report")
+    assert status == 0
+    assert "1 is not, and accepted (1 lost)." in printed
+    assert "accepted by ada (the disk died)" in printed
+    [found] = [x for x in json.loads(ask("report --json")[1])["buckets"] if x["accepted"]]
+    assert (found["verdict"], found["acceptances"][0]["person"]) == ("lost", "ada")
+    assert ask("accept logs 1970-01-01T00:01:00Z --revoke --reason 'not so' --name bob")[0] == 0
+    assert ask("report")[0] == 1
+
+
+def test_a_range_takes_what_is_there(ask: Ask) -> None:
+    """Complete buckets between are left out; without anything there is a sentence, and 2."""
+    status, printed = ask("accept logs 1970-01-01T00:00:00Z 1970-01-01T00:02:00Z --reason x")
+    assert (status, printed.count("(lost)")) == (0, 1)
+    for line, words in (
+        ("accept logs 1970-01-01T00:02:00Z --reason x", "complete: there is nothing to accept"),
+        ("accept other 1970-01-01T00:01:00Z --reason x", "No bucket of this topic"),
+        ("accept logs 1970-01-01T00:01:00Z --reason ' '", "--reason must say something"),
+        ("accept logs yesterday --reason x", "BUCKET 'yesterday' is neither a time"),
+        ("accept logs 1970-01-01T00:01:00Z 1970-01-01T00:00:00Z --reason x", "LAST must not be"),
+    ):
+        status, printed = ask(line)
+        assert (status, words in printed) == (2, True), printed
+
+
+def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind sudo, where everybody is root."""
+    monkeypatch.setenv("SUDO_USER", "grace")
+    assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
+    assert "accepted by grace (x)" in ask("report")[1]
+
+
+def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
+    """By the name that the report prints."""
+    assert ask("retire hdfs /old --reason moved --name ada") == (
+        0, "hdfs /old is retired by ada: nobody waits for its counts any more.\n"
+    )  # fmt: skip
+    assert ask("retire hdfs /old --revoke --reason back") == (0, "hdfs /old counts again.\n")
+    status, printed = ask("retire hdfs /new --reason x")
+    assert (status, "these places did: broker dc1, hdfs /old/dc1.logs" in printed) == (2, True)
+
+
+def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
+    """Each leaves the command when all in-sync replicas have it."""
+    cluster = MemoryCluster()
+    said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
+    outbox = deciding.Said([messages.encode(each) for each in said])
+    cluster.create(TOPIC)
+    publisher = deciding.Publisher(
+        MemoryProducer(cluster), outbox, TopicPartition(TOPIC, 0), ManualClock()
+    )
+    assert publisher.flush(1)
+    assert outbox.pending(-1, 10) == []

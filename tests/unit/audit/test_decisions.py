@@ -1,0 +1,289 @@
+"""What people decide: acceptances, retirements, and what takes them back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audit import accepting, messages, report
+from audit.accepting import Signature
+from audit.decisions import Acceptance, Decision, FindingName, Retirement, Revocation, not_revoked
+from audit.evidence import Fold
+from audit.ledger import ledger_of
+from audit.messages import (
+    Certainty,
+    Count,
+    Delta,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from audit.reconcile import judge, verdicts
+from audit.standing import standing
+from audit.verdict import BucketVerdict, Place, Policy, Status
+from skidway.errors import UsageError
+from skidway.kafka.source import Source
+
+LOGS = Source("dc1", "cid", "logs", "tid")
+SIZE, START = 60_000, 600_000
+NOW = START + 2 * SIZE
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0, silence_ms=10**9)
+AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
+BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+OLD = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
+NEW = Sender(Tier.HDFS, "dc1", "/new/dc1.logs", "l1", 1)
+LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "it was deleted unread", START, START)
+SIGNED = Signature(NOW, "ada", "the disk died")
+
+
+def delta(sender: Sender, records: int, number: int = 1, losses: tuple[Loss, ...] = ()) -> Delta:
+    ranges = () if sender.tier is Tier.AGENT else (Range(LOGS, 0, 0, 10),)
+    counts = (Count(LOGS, 7, START, SIZE, records, records * 10, records),) if records else ()
+    return Delta(sender, number, START, ranges=ranges, counts=counts, losses=losses)
+
+
+def said(old: int | None = 5, new: int | None = None, *losses: Loss) -> list[Message]:
+    """A bucket of five records; as many as are given in two outputs; and losses."""
+    outputs = [delta(x, n) for x, n in ((OLD, old), (NEW, new)) if n is not None]
+    seal = Seal(AGENT, 2 + len(losses), NOW, (SealedTopic(LOGS, NOW, 1 + len(losses)),))
+    lost = [delta(AGENT, 0, 2 + n, (loss,)) for n, loss in enumerate(losses)]
+    return [delta(AGENT, 5), delta(BROKER, 5), *outputs, *lost, seal]
+
+
+def bucket(found: list[Message], policy: Policy = POLICY, now: int = NOW) -> BucketVerdict:
+    [verdict] = judge(found, policy, now)
+    return verdict
+
+
+def accepted(found: list[Message], policy: Policy = POLICY) -> list[Message]:
+    return [*found, *accepting.acceptances([bucket(found, policy)], SIGNED)]
+
+
+def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
+    """With name and reason, also in the sums of the report; it is never called complete."""
+    lost = said(5, None, LOSS)
+    assert (bucket(lost).status, bucket(lost).is_overdue) == (Status.LOST, True)
+    found = bucket(accepted(lost))
+    assert (found.status, found.residue, found.word) == (
+        Status.LOST, Status.COMPLETE, "lost, accepted"
+    )  # fmt: skip
+    assert (found.is_accepted, found.is_overdue) == (True, False)
+    assert found.reasons == (
+        "web1: bytes 100 to 200 of file 3 are lost: it was deleted unread,"
+        " accepted by ada (the disk died)",
+    )
+    whole = standing([found])
+    assert report.exit_status(whole, everything=True) == 0
+    assert (whole.accepted, whole.overdue) == ({Status.LOST: 1}, {})
+    assert report.sentence(whole) == (
+        "0 of 1 buckets of 1 topic are complete; 1 is not, and accepted (1 lost)."
+    )
+    document = report.document(whole, [found])
+    assert document["buckets_accepted"] == 1
+    assert document["buckets"][0]["verdict"] == "lost"
+    assert document["buckets"][0]["acceptances"][0]["person"] == "ada"
+
+
+def test_what_comes_later_is_not_covered() -> None:
+    """Another loss in the same bucket, and a tier that is short by then."""
+    seen = said(5, None, LOSS)
+    [acceptance] = accepting.acceptances([bucket(seen)], SIGNED)
+    other = replace(LOSS, first=200, end=300)
+    found = bucket([*said(5, None, LOSS, other), acceptance])
+    assert (found.residue, found.is_overdue) == (Status.LOST, True)
+    assert [x for x in found.reasons if "accepted" in x] == [
+        "web1: bytes 100 to 200 of file 3 are lost: it was deleted unread,"
+        " accepted by ada (the disk died)"
+    ]
+    found = bucket([*said(4, None, LOSS), acceptance])
+    assert (found.status, found.residue) == (Status.LOST, Status.INCOMPLETE)
+    again = accepting.acceptances([found], SIGNED)
+    assert bucket([*said(4, None, LOSS), acceptance, *again]).is_accepted
+
+
+def test_a_loss_of_the_same_words_is_another_one() -> None:
+    """What names a loss are its file and bytes, not what is said of it."""
+    names = {x.name for x in bucket(said(5, None, LOSS)).agents[0].findings}
+    assert names == {"LOST 3 100-200"}
+
+
+def test_an_acceptance_that_is_taken_back_covers_nothing() -> None:
+    """And one that is given again afterwards covers again."""
+    found = accepted(said(5, None, LOSS))
+    revoked = [*found, *accepting.revocations([bucket(found)], SIGNED)]
+    assert bucket(revoked).is_overdue
+    assert bucket(accepted(revoked)).is_accepted
+    with pytest.raises(UsageError, match="Nothing of these buckets was accepted"):
+        accepting.revocations([bucket(revoked)], SIGNED)
+
+
+def test_what_is_not_there_cannot_be_accepted() -> None:
+    """A sentence for each: no bucket, a complete one, a young one, one that was accepted."""
+    lost = said(5, None, LOSS)
+    for found, words in (
+        ([], "No bucket"),
+        ([bucket(said())], "complete"),
+        ([bucket(lost, now=NOW - SIZE - 1)], "too young"),
+        ([bucket(accepted(lost))], "accepted already"),
+        ([bucket(said()[:-1])], "open only"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            accepting.acceptances(found, SIGNED)
+
+
+def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
+    """They may be so for good: a host is gone, or offsets expired before they were loaded."""
+    short = said(3)
+    assert bucket(short).status is Status.INCOMPLETE
+    assert bucket(accepted(short)).word == "incomplete, accepted"
+    gone = said()[:-1]
+    impatient = replace(POLICY, silence_ms=1)
+    assert bucket(gone, impatient).status is Status.UNKNOWN
+    assert bucket(accepted(gone, impatient), impatient).word == "unknown, accepted"
+
+
+def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
+    """What is known to be lost is not too young to say, and status 0 would hide it."""
+    lost = standing([bucket(said(5, None, LOSS), now=NOW - SIZE - 1)])
+    assert report.exit_status(lost, everything=False) == 1
+    assert "1 is too young to be complete, and lost already" in report.sentence(lost)
+    young = standing([bucket(said(), now=NOW - SIZE - 1)])
+    assert report.exit_status(young, everything=False) == 0
+    assert "too young to say" in report.sentence(young)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("hdfs /old",), ("hdfs /old/",), ("hdfs /old/dc1.logs",), ("mirror x", "hdfs /old"),
+    ],
+)  # fmt: skip
+def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ...]) -> None:
+    """A newer one covers the topic; that the old one is short stands there, as of a retired one."""
+    both = said(3, 5)
+    assert bucket(both).status is Status.INCOMPLETE
+    found = bucket(both, replace(POLICY, retired_places=texts))
+    assert (found.status, found.reasons) == (
+        Status.COMPLETE, ("web1: hdfs /old/dc1.logs (retired) is short by 2 of 5",)
+    )  # fmt: skip
+    assert found.count(Tier.HDFS) == 5
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [("hdfs /ol",), ("hdfs /new",), ("broker /old/dc1.logs",), ("mirror",), ("cluster dc2",)],
+)
+def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
+    """Names are of whole folders."""
+    found = bucket(said(3, 5), replace(POLICY, retired_places=texts))
+    assert found.status is Status.INCOMPLETE
+
+
+def test_what_a_retired_place_has_counted_is_compared_as_ever() -> None:
+    """Buckets that were complete by it stay so, without a remark."""
+    found = bucket(said(5), replace(POLICY, retired_places=("hdfs /old",)))
+    assert (found.status, found.reasons) == (Status.COMPLETE, ())
+
+
+def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> None:
+    """The other tiers still have to agree."""
+    found = bucket(said(3), replace(POLICY, retired_places=("hdfs /old",)))
+    assert (found.status, found.reasons) == (
+        Status.COMPLETE, ("web1: hdfs /old/dc1.logs (retired) is short by 2 of 5",)
+    )  # fmt: skip
+    short = [delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]]
+    found = bucket(short, replace(POLICY, retired_places=("hdfs /old",)))
+    assert found.status is Status.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    "texts", [("cluster dc1",), ("broker", "hdfs"), ("broker dc1", "hdfs /old")]
+)
+def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -> None:
+    """Where all that could is retired and short: an agent alone proves nothing."""
+    short = [delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]]
+    found = bucket(short, replace(POLICY, retired_places=texts))
+    assert found.status is Status.UNKNOWN
+    assert "web1: all that could confirm the counts is retired" in found.reasons
+    never = bucket(said(None), replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS), retired_places=texts))
+    assert never.status is not Status.COMPLETE
+
+
+def test_a_missing_message_of_a_retired_place_is_a_remark() -> None:
+    """Nobody waits for it any more."""
+    holed = [*said(5, 5), delta(OLD, 0, 3)]
+    assert bucket(holed).status is Status.UNKNOWN
+    found = bucket(holed, replace(POLICY, retired_places=("hdfs /old",)))
+    assert found.status is Status.COMPLETE
+    assert found.reasons == (
+        "web1: message 2 of the hdfs counter /old/dc1.logs is missing (retired)",
+    )
+
+
+def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
+    """As by the setting; it stands in the evidence of every window."""
+    known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
+    retired = accepting.retirement("hdfs /old", known, SIGNED)
+    assert bucket([*said(3, 5), retired]).status is Status.COMPLETE
+    ledger = ledger_of(map(messages.encode, [*said(3, 5), retired]))
+    assert verdicts(ledger.evidence((START, START + 1)), POLICY, NOW)[0].status is Status.COMPLETE
+    [back] = accepting.reinstatements("hdfs /old", [retired], SIGNED)
+    assert bucket([*said(3, 5), retired, back]).status is Status.INCOMPLETE
+    with pytest.raises(UsageError, match="was not retired by this command"):
+        accepting.reinstatements("hdfs /new", [retired], SIGNED)
+
+
+def test_only_what_has_counted_is_retired_by_the_command() -> None:
+    """A sentence with the places that there are, or with the words that name one."""
+    known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
+    with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
+        accepting.retirement("hdfs /odl", known, SIGNED)
+    with pytest.raises(UsageError, match="names no place"):
+        accepting.retirement("/old", known, SIGNED)
+
+
+decisions: st.SearchStrategy[Decision] = st.one_of(
+    st.builds(
+        Acceptance, st.integers(1, 4), st.integers(0, 2), st.just("ada"), st.just("why"),
+        st.just(LOGS), st.just(START), st.just(SIZE),
+        st.just((FindingName(7, "LOST 3 100-200"),)),
+    ),
+    st.builds(
+        Retirement, st.integers(1, 4), st.integers(0, 2), st.just("ada"), st.just("why"),
+        st.sampled_from(["hdfs /old", "mirror"]),
+    ),
+    st.builds(
+        Revocation, st.integers(5, 8), st.integers(0, 2), st.just("ada"), st.just("why"),
+        st.integers(1, 4),
+    ),
+)  # fmt: skip
+
+
+@given(st.lists(decisions, max_size=6).flatmap(lambda x: st.tuples(st.just(x), st.permutations(x))))
+def test_order_and_repetition_of_decisions_do_not_matter(
+    drawn: tuple[list[Decision], list[Decision]],
+) -> None:
+    """They come from several clusters, some twice; the ledger says what the fold says."""
+    found, shuffled = drawn
+    again = [*shuffled, *found[:2]]
+    assert not_revoked(again) == not_revoked(found)
+    everything = [*said(3, 5, LOSS), *again]
+    ledger = ledger_of(map(messages.encode, everything))
+    assert ledger.evidence() == Fold(everything).evidence()
+
+
+def test_a_collector_that_begins_anew_knows_what_was_decided() -> None:
+    """The topic has it: who, when, why, and what of which bucket."""
+    everything = accepted(said(5, None, LOSS))
+    values = [messages.encode(x) for x in everything]
+    assert [messages.decode(x) for x in values] == everything
+    [found] = verdicts(ledger_of(values).evidence((START, START + 1)), POLICY, NOW)
+    assert (found.is_accepted, found.acceptances[0].time_ms) == (True, NOW)
+    assert verdicts(ledger_of(values[:-1]).evidence(), POLICY, NOW)[0].is_overdue

@@ -1,0 +1,73 @@
+"""A producer that is bound to topic ids, without a network."""
+
+from __future__ import annotations
+
+import uuid
+from types import SimpleNamespace
+from typing import Any
+
+from skidway.kafka.batch import Codec, EncodedBatch
+from skidway.kafka.client import Producer
+from skidway.kafka.client.cluster import Broker, Cluster, Partition, Topic
+from skidway.kafka.client.metadata import Metadata
+from skidway.kafka.client.session import Channel
+from skidway.kafka.errors import ErrorCode
+from skidway.kafka.types import TopicPartition
+from support.clock import ManualClock
+
+TP = TopicPartition("logs", 0)
+FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
+
+
+class Session:
+    """Everybody can be asked, and nobody answers."""
+
+    def __init__(self) -> None:
+        self.produced = 0
+
+    def usable(self, *_: Any) -> bool:
+        return True
+
+    def is_ready(self, *_: Any) -> bool:
+        return True
+
+    def submit(self, to: Any, channel: Channel, *_: Any) -> int:
+        self.produced += channel is Channel.PRODUCE
+        return self.produced
+
+
+def told(topic_id: uuid.UUID | None) -> Cluster:
+    leader = Partition(0, 1, 0, (1,), (1,))
+    topic = Topic("logs", topic_id, ErrorCode.NONE, (leader,))
+    return Cluster("c", 1, {1: Broker(1, "b1", 9092)}, {"logs": topic})
+
+
+def producing(topic_id: uuid.UUID | None, bound: str) -> tuple[Producer, Metadata, Session]:
+    picture, session = Metadata((), lambda: 0.5), Session()
+    client = SimpleNamespace(
+        clock=ManualClock(), random=lambda: 0.5, picture=picture, session=session,
+        push=lambda: None, request_timeout_ms=1_000,
+    )  # fmt: skip
+    producer = Producer(client, idempotent=False)  # type: ignore[arg-type]
+    producer.bind({"logs": bound})
+    picture.learned(told(topic_id))
+    producer.send(TP, EncodedBatch(b"opaque", Codec.NONE, 1, 0, 0, 6), None)
+    return producer, picture, session
+
+
+def test_batches_go_to_the_topic_that_they_are_for() -> None:
+    """By its id, as long as it is that one; without ids by its name, as ever."""
+    for topic_id, bound in ((FIRST, FIRST.hex), (None, FIRST.hex), (SECOND, "")):
+        producer, _, session = producing(topic_id, bound)
+        assert (session.produced, producer.made_again) == (1, frozenset())
+
+
+def test_a_topic_made_again_takes_nothing_that_was_for_the_one_before() -> None:
+    """It is named, and what is on its way waits for whoever decides."""
+    producer, _, session = producing(SECOND, FIRST.hex)
+    assert (session.produced, producer.made_again) == (0, {"logs"})
+    producer, picture, session = producing(FIRST, FIRST.hex)
+    picture.learned(told(SECOND))
+    producer.send(TP, EncodedBatch(b"opaque", Codec.NONE, 1, 0, 0, 6), None)
+    assert (session.produced, producer.made_again) == (1, {"logs"})
+    assert producer.pending_count == 2
