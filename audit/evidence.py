@@ -1,10 +1,9 @@
 """Evidence: what all messages together say, in whatever order and however often they came.
 
-`Evidence` is what the judgement (reconcile) looks at. Two things make it: `Fold`, below, from
-messages in memory; and ledger.Ledger, from its SQLite tables, for a window of buckets. Tests hold
-the two equal. Every number in it is a sum, a least or a greatest over distinct messages, so order
-and repetition cannot matter. Only the senders stand in the order in which they were first heard,
-which can but raise a doubt (counting_places).
+`Evidence` is what the judgement (reconcile) looks at; the ledger makes it from its tables, for a
+window of buckets. Every number in it is a sum, a least or a greatest over distinct messages, so
+order and repetition cannot matter. Only the senders stand in the order in which they were first
+heard, which can but raise a doubt (counting_places).
 
 The chain of a bucket: each count names the number of the delta before that touched the bucket. The
 sum over a tally's deltas of link(number) - link(previous) must be link(last) - link(0); anything
@@ -20,10 +19,8 @@ from typing import NamedTuple
 from audit import checksum
 from audit.counts import NO_AGENT, Sums
 from audit.decisions import Acceptance, Decision, Retirement, Revocation, not_revoked
-from audit.file_notes import FileNotes
 from audit.hearing import Heard, Hearings, Log, Offsets, Reading, SenderName
 from audit.messages import (
-    NOTHING_SAID,
     Announcement,
     Bounds,
     Count,
@@ -36,7 +33,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.rereading import Rereadings, rereadings
+from audit.rereading import Rereadings
 from skidway.kafka.source import Source
 
 REJECTED_SUFFIX = ".rejected"
@@ -279,162 +276,3 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
         hearings.read(name, where.sent_ms, where)
     elif isinstance(message, Seal | Heartbeat):
         hearings.read(name, message.time_ms, where)
-
-
-class Fold:
-    """Messages to evidence, in memory. For tests and models, and as the definition of the fold."""
-
-    def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
-        self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
-        self._claims: dict[SenderKey, Heartbeat] = {}
-        self._files: dict[Source, FileNotes] = {}
-        self._hosts: dict[int, tuple[int, str]] = {}
-        self._began: dict[int, int] = {}
-        self._bounds: dict[int, Bounds] = {}
-        self._decisions: list[Decision] = []
-        self._evidence = Evidence()
-        self._hearings = Hearings()
-        for message in messages:
-            self.apply(message)
-
-    def apply(self, message: Message, where: Heard | None = None) -> None:
-        """Takes one message, again or for the first time. where: it lies, where that is known."""
-        hear(self._hearings, message, where)
-        if where is not None:
-            self._evidence.taken_ms = where.taken_ms
-        if isinstance(message, Announcement):
-            self._announced(message)
-            return
-        if isinstance(message, Acceptance | Retirement | Revocation):
-            self._decisions.append(message)
-            return
-        key = sender_key(message.sender)
-        seen = self._evidence.last_seen
-        seen[key[:2]] = max(seen.get(key[:2], message.time_ms), message.time_ms)
-        if message.sender.tier is Tier.AGENT:
-            agent, bounds = agent_of(message.sender), message.sender.bounds
-            self._host(agent, message.time_ms, message.sender.host)
-            self._bounds[agent] = self._bounds.get(agent, NOTHING_SAID).or_wider(bounds)
-        if isinstance(message, Heartbeat):
-            known_claim = self._claims.get(key, message)
-            self._claims[key] = max(known_claim, message, key=lambda x: (x.number, x.time_ms))
-            return
-        known = self._messages.setdefault(key, {})
-        if message.number not in known:
-            known[message.number] = message
-        elif known[message.number] != message:
-            self._others.setdefault(key, {}).setdefault(message.number, []).append(message)
-
-    def evidence(self) -> Evidence:
-        """What all messages so far say."""
-        hosts = {agent: host for agent, (_, host) in self._hosts.items()}
-        found = Evidence(
-            hosts=hosts,
-            last_seen=dict(self._evidence.last_seen),
-            began=dict(self._began),
-            bounds=dict(self._bounds),
-            heard=dict(self._hearings.heard),
-            readings=dict(self._hearings.readings),
-            taken_ms=self._evidence.taken_ms,
-        )
-        for (agent, log), offsets in self._hearings.offsets.items():
-            found.offsets.setdefault(agent, {})[log] = offsets
-        for source, topic in self._evidence.topics.items():
-            found.topic(source).agents |= topic.agents
-        for key in self._messages:
-            self._add_sender(found, key)
-        for key, claim in self._claims.items():
-            if key not in found.senders and claim.number > 0:
-                found.senders[key] = only_claimed(
-                    claim.sender.cluster, claim.sender.host, claim.number, claim.time_ms
-                )
-        for source, notes in self._files.items():
-            known = rereadings(notes.files(), found.first_heard, found.last_heard)
-            topic = found.topic(source)
-            topic.rereadings = known
-            files = {(x.loss.agent, x.loss.file) for own in topic.losses.values() for x in own}
-            topic.paths = notes.paths(files)
-        found.decided(self._decisions)
-        return found
-
-    def _add_sender(self, found: Evidence, key: SenderKey) -> None:
-        found.senders[key] = self._numbers(key)
-        for message in self._messages[key].values():
-            _add(found, key, message, counted=True)
-        for clones in self._others.get(key, {}).values():
-            for message in clones:
-                _add(found, key, message, counted=False)
-
-    def _announced(self, message: Announcement) -> None:
-        self._host(message.agent, message.time_ms, message.host)
-        self._evidence.topic(message.source).agents.add(message.agent)
-        self._files.setdefault(message.source, FileNotes()).take(message)
-
-    def _host(self, agent: int, time_ms: int, host: str) -> None:
-        """The host that an agent named last."""
-        self._hosts[agent] = max(self._hosts.get(agent, (time_ms, host)), (time_ms, host))
-        self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
-
-    def _numbers(self, key: SenderKey) -> Numbers:
-        messages = self._messages[key]
-        first = messages[min(messages)]
-        claimed = self._claims[key].number if key in self._claims else 0
-        last = max(max(messages), claimed)
-        missing = next((n for n in range(first.number, last + 1) if n not in messages), None)
-        return Numbers(
-            cluster=first.sender.cluster,
-            host=first.sender.host,
-            first=first.number,
-            last=last,
-            first_time_ms=first.time_ms,
-            missing=missing,
-            cloned_at=min(self._others[key]) if key in self._others else None,
-        )
-
-
-def _add(found: Evidence, key: SenderKey, message: Delta | Seal, *, counted: bool) -> None:
-    """Adds one message; with counted=False (another content of a known key) its touches only."""
-    for source, agent in agents_in(message):
-        found.topic(source).agents.add(agent)
-    if isinstance(message, Delta):
-        for count in message.counts:
-            _add_count(found.topic(count.source), key, message.number, count, counted=counted)
-        if counted:
-            _add_progress(found, key, message)
-    elif counted:
-        agent = agent_of(message.sender)
-        for sealed in message.topics:
-            note = SealNote(key.epoch, message.number, sealed.sealed_until, sealed.at, sealed.final)
-            found.topic(sealed.source).seals.setdefault(agent, []).append(note)
-
-
-def _add_count(
-    topic: TopicEvidence, key: SenderKey, number: int, count: Count, *, counted: bool
-) -> None:
-    by_agent = topic.tallies.setdefault((count.bucket, count.bucket_ms), {})
-    tallies = by_agent.setdefault(count.agent, {})
-    sums = sums_of(count) if counted else Sums()
-    links = links_of(number, count.previous) if counted else 0
-    known = tallies.get(key)
-    if known is None:
-        tallies[key] = Tally(sums, number, number, links)
-    else:
-        tallies[key] = Tally(
-            known.sums + sums,
-            min(known.first, number),
-            max(known.last, number),
-            checksum.add(known.links, links),
-        )
-
-
-def _add_progress(found: Evidence, key: SenderKey, message: Delta) -> None:
-    for loss in message.losses:
-        note = loss_note(key, message.number, message.time_ms, loss)
-        found.topic(loss.source).losses.setdefault(loss.agent, []).append(note)
-    for gap in message.gaps:
-        found.topic(gap.source).gaps.append(GapNote(key, message.time_ms, gap))
-    for part in message.ranges:
-        covered = found.topic(part.source).coverage.setdefault(key, {})
-        known = covered.get(part.partition, Coverage(part.first, part.end))
-        covered[part.partition] = Coverage(min(known.first, part.first), max(known.end, part.end))

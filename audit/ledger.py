@@ -1,9 +1,9 @@
 """The ledger: the fold of all messages, kept in SQLite, and evidence for any window out of it.
 
-It holds what evidence.Fold holds, as rows: sums per (source topic, bucket, agent, sender), numbers
-with a digest of their content, seals, losses, gaps, coverage, files. A message and the position up
-to which its topic was read are taken in one transaction, so nothing counts twice; and if it did
-come twice, its number is known already. Everything can be rebuilt from the audit topics.
+It holds as rows: sums per (source topic, bucket, agent, sender), numbers with a digest of their
+content, seals, losses, gaps, coverage, files. A message and the position up to which its topic was
+read are taken in one transaction, so nothing counts twice; and if it did come twice, its number is
+known already. Everything can be rebuilt from the audit topics.
 
 Numbers of messages and their digests tell a repetition (same content) from a clone (another one).
 A digest is of the bytes, and the same message in the encoding of another version has other bytes:
@@ -112,7 +112,7 @@ CREATE TABLE IF NOT EXISTS decisions (
     "CREATE INDEX IF NOT EXISTS decisions_by_bucket ON decisions (source, bucket)",
 )
 """Which seals are last words; when agents were heard first; what they take event times to be; when
-the inodes of announced files were made, and whose content lay there before (see file_notes);
+the inodes of announced files were made, and whose content lay there before (see rereading);
 messages of schemas that this version does not have, and from where the topics are to be read again
 by one that has them; when senders were heard, their clocks, and where agents' messages lie (see
 audit.hearing); what people decided, as they said it. Tables that a program without them does not

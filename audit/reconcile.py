@@ -40,7 +40,6 @@ from audit.evidence import (
     REJECTED_SUFFIX,
     BucketId,
     Evidence,
-    Fold,
     LossNote,
     SealNote,
     SenderKey,
@@ -49,7 +48,7 @@ from audit.evidence import (
     agent_named,
 )
 from audit.expectation import Expectation, usable_seals
-from audit.messages import NOTHING_SAID, Certainty, Message, Tier
+from audit.messages import NOTHING_SAID, Certainty, Tier
 from audit.retired_places import retired_by
 from audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Policy, Status
 from skidway.kafka.source import Source
@@ -60,11 +59,6 @@ _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
 _TOO_YOUNG = Finding(
     Status.OPEN, "it is too young: more lines may come until its end and the lateness are over"
 )
-
-
-def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[BucketVerdict]:
-    """The verdicts that follow from messages, in any order, with repetitions."""
-    return verdicts(Fold(messages).evidence(), policy, now_ms)
 
 
 def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerdict]:

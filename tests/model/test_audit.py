@@ -31,7 +31,7 @@ import pytest
 from audit import checksum
 from audit.counts import BucketKey, Counts, Sums
 from audit.deltas import number_deltas
-from audit.evidence import Evidence, Fold, SealNote, SenderKey, Tally, link
+from audit.evidence import Evidence, SealNote, SenderKey, Tally, link
 from audit.messages import (
     Bounds,
     Certainty,
@@ -49,6 +49,7 @@ from audit.reconcile import verdicts
 from audit.roster import Roster
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
+from support.fold import Fold
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model

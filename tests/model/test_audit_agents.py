@@ -29,7 +29,7 @@ import pytest
 from audit import checksum
 from audit.counts import BucketKey, Counts, Sums
 from audit.deltas import number_deltas
-from audit.evidence import Evidence, Fold
+from audit.evidence import Evidence
 from audit.messages import (
     Announcement,
     Certainty,
@@ -47,6 +47,7 @@ from audit.reconcile import verdicts
 from audit.roster import Entry, Roster
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
+from support.fold import Fold
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model

@@ -11,10 +11,10 @@ from dataclasses import replace
 
 import pytest
 
-from audit.evidence import Fold
 from audit.messages import Message
 from audit.waiting import Proof, proofs
 from model.test_audit import BUCKET_MS, POLICY, SECOND, Faults, World
+from support.fold import Fold
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model

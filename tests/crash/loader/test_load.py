@@ -13,13 +13,13 @@ from confluent_kafka import TopicPartition as StockPartition
 from confluent_kafka.admin import AdminClient
 
 from audit.messages import Tier
-from audit.reconcile import judge
 from audit.verdict import Policy
 from loader.store import open_store
 from loader.textfile import LastRun
 from skidway.clock import SystemClock
 from skidway.kafka.client import EARLIEST, Client, ConfigChanges
 from skidway.kafka.types import TopicPartition
+from support.fold import judge
 from support.hdfs import Hdfs
 from support.processes import Program, eventually, free_port
 from tests.crash.loader.conftest import Cluster, Loading, SharedSpark, identities, lines

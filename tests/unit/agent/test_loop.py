@@ -15,13 +15,13 @@ from agent.ledger import given_up
 from agent.rejections import TELL_EVERY_S, Untold
 from agent.settings import ParserSettings, SourceSettings
 from agent.state.database import State, create_tables
-from audit.evidence import Fold
 from audit.messages import Announcement, Certainty, Delta, Heartbeat, Seal
 from audit.rereading import identity_of
 from skidway.errors import StateRefused
 from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows
 from support.agent_world import World, datum_text, raw, settings
+from support.fold import Fold
 
 A = "/log/a.log"
 FIRST = TopicPartition("logs", 0)

@@ -13,7 +13,7 @@ import pytest
 from audit import clock_report, messages
 from audit.clocks import Clocks, clocks, present_ms
 from audit.collection import Collection
-from audit.evidence import Evidence, Fold
+from audit.evidence import Evidence
 from audit.hearing import WINDOW_MS, Heard, Reading, then
 from audit.hosts import HostStatus, survey
 from audit.ledger import DATABASE, Ledger
@@ -38,6 +38,7 @@ from skidway.kafka.batch import read_header, stamp_append_time
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
+from support.fold import Fold
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 
 NOW = 1_800_000_000_000

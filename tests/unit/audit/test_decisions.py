@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from audit import accepting, messages, report
 from audit.accepting import Signature
 from audit.decisions import Acceptance, Decision, FindingName, Retirement, Revocation, not_revoked
-from audit.evidence import Fold
 from audit.ledger import ledger_of
 from audit.messages import (
     Certainty,
@@ -25,11 +24,12 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import judge, verdicts
+from audit.reconcile import verdicts
 from audit.standing import standing
 from audit.verdict import BucketVerdict, Place, Policy, Status
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
+from support.fold import Fold, judge
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 SIZE, START = 60_000, 600_000

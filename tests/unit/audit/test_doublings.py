@@ -13,7 +13,7 @@ import pytest
 from audit import messages
 from audit.counts import Sums
 from audit.doublings import Doublings
-from audit.evidence import Fold, SenderKey, Tally, sender_key
+from audit.evidence import SenderKey, Tally, sender_key
 from audit.ledger import Ledger, ledger_of
 from audit.messages import (
     Announcement,
@@ -29,9 +29,10 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import judge, verdicts
+from audit.reconcile import verdicts
 from audit.verdict import AgentVerdict, Policy, Status
 from skidway.kafka.source import Source
+from support.fold import Fold, judge
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 SIZE = 60_000

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from audit import host_report
-from audit.evidence import Fold
 from audit.hosts import AgentState, HostState, HostStatus, survey
 from audit.messages import Count, Delta, Heartbeat, Message, Seal, SealedTopic, Sender, Tier
 from audit.roster import Entry, Roster
 from audit.verdict import Policy
 from skidway.kafka.source import Source
+from support.fold import Fold
 
 NGINX = Source("dc1", "c1", "nginx", "n1")
 AUTH = Source("dc1", "c1", "auth", "a1")

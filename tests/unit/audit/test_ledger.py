@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from audit import messages, report
 from audit.database import DatabaseFailed, failures
-from audit.evidence import Fold, sender_key
+from audit.evidence import sender_key
 from audit.ledger import Ledger, Position, ledger_of
 from audit.messages import (
     Announcement,
@@ -32,12 +32,13 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import judge, verdicts
+from audit.reconcile import verdicts
 from audit.verdict import Policy, Status
 from schemas import single_object
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from support.fold import Fold, judge
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 REJECTED = Source("dc1", "cid", "logs.rejected", "rid")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from audit.evidence import Evidence, Fold
+from audit.evidence import Evidence
 from audit.hearing import Heard
 from audit.hosts import survey
 from audit.ledger import Ledger
@@ -26,6 +26,7 @@ from audit.reconcile import verdicts
 from audit.roster import Entry, Roster
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
+from support.fold import Fold
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 MINUTE, HOUR = 60_000, 3_600_000

@@ -24,10 +24,10 @@ from audit.messages import (
     Sender,
     Tier,
 )
-from audit.reconcile import judge
 from audit.roster import Entry, Roster
 from audit.verdict import BucketVerdict, Exemption, Policy, Status
 from skidway.kafka.source import Source
+from support.fold import judge
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 REJECTED = Source("dc1", "cid", "logs.rejected", "rid")

@@ -18,7 +18,7 @@ import pytest
 from audit import checksum, manifests, recount, recount_report
 from audit.counts import Counts
 from audit.deltas import number_deltas
-from audit.evidence import Evidence, Fold
+from audit.evidence import Evidence
 from audit.faults import Fault, Kind, Whereabouts
 from audit.ledger import DATABASE, Ledger
 from audit.manifests import ManifestUnreadable
@@ -30,6 +30,7 @@ from skidway.cli.commands import main
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
+from support.fold import Fold
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 TOPIC = "dc1.logs"

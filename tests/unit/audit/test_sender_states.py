@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from audit.evidence import Fold
 from audit.messages import Delta, Heartbeat, Range, Sender, Tier
 from audit.sender_states import SenderState, sender_states
 from audit.verdict import Policy
 from skidway.kafka.source import Source
+from support.fold import Fold
 
 HOUR = 3_600_000
 LOGS = Source("dc1", "cid", "logs", "tid")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from audit.evidence import Fold
 from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
 from audit.standing import NEWEST_BUCKETS, Standing, judged
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
+from support.fold import Fold
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 OTHER = Source("dc1", "cid", "other", "oid")

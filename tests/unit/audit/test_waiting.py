@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from audit import accepting
 from audit.accepting import Signature
-from audit.evidence import Evidence, Fold
+from audit.evidence import Evidence
 from audit.messages import (
     Certainty,
     Count,
@@ -32,6 +32,7 @@ from audit.verdict import Exemption, Policy, Status
 from audit.waiting import Proof, proofs
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
+from support.fold import Fold
 
 SIZE = 60_000
 START = 6_000_000

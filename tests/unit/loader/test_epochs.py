@@ -12,7 +12,6 @@ import pytest
 
 from audit.counts import Counts
 from audit.deltas import number_deltas
-from audit.evidence import Fold
 from audit.ledger import Ledger
 from audit.ledger_evidence import FOREVER
 from audit.messages import TOPIC as AUDIT
@@ -24,6 +23,7 @@ from skidway.errors import StateRefused
 from skidway.kafka import columns
 from skidway.kafka.columns import Origins
 from skidway.kafka.types import TopicPartition
+from support.fold import Fold
 from support.loading import SOURCE, START_MS
 from support.memory_kafka import MemoryClient, MemoryFetcher
 from support.memory_loading import AGENT, DATA, LENGTH, PRODUCER, MemoryLoading

@@ -2,7 +2,7 @@
 
 Every announcement of a file id repeats what the id stands for, in whatever order they come: what
 counts is when it was announced first, and the birth that any of them tells (an agent of the version
-before does not say it, until it is upgraded). The ledger keeps the same in its tables.
+before does not say it, until it is upgraded). The ledger keeps it in its tables.
 """
 
 from __future__ import annotations
