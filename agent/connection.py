@@ -161,14 +161,10 @@ def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
     found = Refreshed([], set())
     for each in destinations:
         data, rejected = topics[each.data.topic], topics[each.rejected.topic]
-        others = {
-            source.topic
-            for source in (each.data, each.rejected)
-            if topics[source.topic][1] != source.topic_id
-        }
+        others = {source for source in (each.data, each.rejected) if _is_another(source, topics)}
         recipe = replace(each.recipe, data=data[0], rejected=rejected[0])
         found.destinations.append(each if others else replace(each, recipe=recipe))
-        found.made_again.update(others)
+        found.made_again.update(source.topic for source in others)
     return found
 
 
@@ -194,6 +190,12 @@ def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[Topic, 
         limit = int(configs[name].get("max.message.bytes", MESSAGE_BYTES_DEFAULT))
         found[name] = Topic(name, len(topic.partitions), limit), topic_id
     return found
+
+
+def _is_another(source: Source, topics: Mapping[str, tuple[Topic, str]]) -> bool:
+    """Whether the topic of that name has another id by now; one that is not told says nothing."""
+    _, topic_id = topics[source.topic]
+    return bool(topic_id and source.topic_id) and topic_id != source.topic_id
 
 
 def _recipe(

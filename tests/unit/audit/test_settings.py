@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from audit.messages import Tier
@@ -44,6 +46,20 @@ def test_topics_are_exempt_from_a_tier_by_name_or_pattern() -> None:
     assert settings.load(AuditSettings, None, AUDIT).policy().exemptions == ()
 
 
+def test_places_are_retired_beside_hosts(tmp_path: Path) -> None:
+    """Two keys of which one begins like the other, in a file as in overrides."""
+    path = tmp_path / "audit.yml"
+    path.write_text(
+        "bootstrap.servers: a:1\nretired: [web3]\nretired.places: ['hdfs /old', mirror]\n"
+        "loads.every.ms: 90000000\n"
+    )
+    policy = settings.load(AuditSettings, path, []).policy()
+    assert policy.retired_places == ("hdfs /old", "mirror")
+    assert policy.roster.is_retired("dc1", "web3")
+    assert policy.loads_every_ms == 90_000_000
+    assert settings.load(AuditSettings, None, AUDIT).policy().loads_every_ms is None
+
+
 def test_without_a_roster_every_agent_is_expected() -> None:
     """A roster that names nobody says nothing."""
     assert settings.load(AuditSettings, None, AUDIT).policy().roster.is_silent
@@ -55,6 +71,8 @@ def test_without_a_roster_every_agent_is_expected() -> None:
         ("tiers=agent", "at least two"),
         ("tiers=agent,agent", "at least two"),
         ("tiers=agent,kafka", "'kafka' is none of"),
+        ("retired.places=/lake", r"retired\.places: '/lake' names no place"),
+        ("retired.places=cluster", "names no place"),
         ("exempt.mirror=dc1(", r"exempt\.mirror: 'dc1\(' is neither"),
     ],
 )

@@ -314,3 +314,16 @@ def test_a_loader_is_not_called_silent() -> None:
     assert "loaded last at 1970-01-01 00:01:00Z" in _get(ledger, "/agents")[2]
     gone = replace(POLICY, retired_places=("hdfs /lake",))
     assert ">retired</td>" in re.sub(r"\s+<", "<", _get(ledger, "/agents", policy=gone)[2])
+
+
+def test_topics_of_one_name_are_told_apart_on_the_pages() -> None:
+    """One that was made again is another topic, with rows of its own."""
+    ledger = _ledger()
+    again = replace(LOGS, topic_id="3f2a9c1d" * 4)
+    ledger.take(
+        [messages.encode(Delta(AGENT, 3, 5, counts=(Count(again, 7, 0, 60_000, 5, 5, 9),)))]
+    )
+    for path in ("/", "/buckets"):
+        body = _get(ledger, path)[2]
+        assert "dc1.logs (id 3f2a9c1d)" in body
+        assert "dc1.logs (id tid)" in body
