@@ -39,6 +39,9 @@ from skidway.kafka.source import Source
 
 REJECTED_SUFFIX = ".rejected"
 
+NEVER_AHEAD_MS = 1 << 62
+"""A moment behind all seals."""
+
 _ID_END = 1 << 63
 _ID_DIGITS_MAX = 19
 
@@ -52,13 +55,20 @@ class SenderKey(NamedTuple):
 
 
 class SealNote(NamedTuple):
-    """One seal of one topic by one agent; sorts by (epoch, number), which is by age."""
+    """One seal of one topic by one agent; sorts by (epoch, number), which is by age. taken_ms: our
+    clock when we took it, where the agent's was ahead of that."""
 
     epoch: int
     number: int
     sealed_until: int
     at: int
     final: bool = False
+    taken_ms: int = NEVER_AHEAD_MS
+
+    @property
+    def vouched_until(self) -> int:
+        """Until when nothing is missing: no seal vouches for what comes after it was taken."""
+        return min(self.sealed_until, self.taken_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +287,7 @@ class Fold:
         self._bounds: dict[int, Bounds] = {}
         self._evidence = Evidence()
         self._hearings = Hearings()
+        self._taken: dict[tuple[SenderKey, int], int] = {}
         for message in messages:
             self.apply(message)
 
@@ -302,6 +313,8 @@ class Fold:
         known = self._messages.setdefault(key, {})
         if message.number not in known:
             known[message.number] = message
+            if where is not None:
+                self._taken[key, message.number] = where.taken_ms
         elif known[message.number] != message:
             self._others.setdefault(key, {}).setdefault(message.number, []).append(message)
 
@@ -336,7 +349,8 @@ class Fold:
     def _add_sender(self, found: Evidence, key: SenderKey) -> None:
         found.senders[key] = self._numbers(key)
         for message in self._messages[key].values():
-            _add(found, key, message, counted=True)
+            taken_ms = self._taken.get((key, message.number), NEVER_AHEAD_MS)
+            _add(found, key, message, counted=True, taken_ms=taken_ms)
         for clones in self._others.get(key, {}).values():
             for message in clones:
                 _add(found, key, message, counted=False)
@@ -368,7 +382,14 @@ class Fold:
         )
 
 
-def _add(found: Evidence, key: SenderKey, message: Delta | Seal, *, counted: bool) -> None:
+def _add(
+    found: Evidence,
+    key: SenderKey,
+    message: Delta | Seal,
+    *,
+    counted: bool,
+    taken_ms: int = NEVER_AHEAD_MS,
+) -> None:
     """Adds one message; with counted=False (another content of a known key) its touches only."""
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
@@ -380,7 +401,10 @@ def _add(found: Evidence, key: SenderKey, message: Delta | Seal, *, counted: boo
     elif counted:
         agent = agent_of(message.sender)
         for sealed in message.topics:
-            note = SealNote(key.epoch, message.number, sealed.sealed_until, sealed.at, sealed.final)
+            note = SealNote(
+                key.epoch, message.number, sealed.sealed_until, sealed.at, sealed.final,
+                taken_ms if taken_ms < sealed.sealed_until else NEVER_AHEAD_MS,
+            )  # fmt: skip
             found.topic(sealed.source).seals.setdefault(agent, []).append(note)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from audit.counts import Sums
 from audit.evidence import (
+    NEVER_AHEAD_MS,
     REJECTED_SUFFIX,
     Coverage,
     Evidence,
@@ -40,7 +41,9 @@ NO_BUCKETS: Window = (0, 0)
 _NO_LIMIT = 1 << 62
 
 _SEALS = """
-SELECT epoch, number, sealed_until, at, (source, agent, epoch, number) IN (SELECT * FROM finals)
+SELECT epoch, number, sealed_until, at, (source, agent, epoch, number) IN (SELECT * FROM finals),
+    (SELECT taken FROM seals_ahead AS x
+     WHERE (x.agent, x.epoch, x.number) = (seals.agent, seals.epoch, seals.number))
 FROM seals WHERE source = ? AND agent = ? AND epoch = ?
 """
 
@@ -241,8 +244,10 @@ class _Reader:
 
     def _seal(self, query: str, *values: int) -> Iterator[SealNote]:
         for row in self._connection.execute(f"{query} LIMIT 1", values):
-            epoch, number, sealed_until, at, final = row
-            yield SealNote(epoch, number, sealed_until, at, bool(final))
+            epoch, number, sealed_until, at, final, taken_ms = row
+            if taken_ms is None or taken_ms >= sealed_until:
+                taken_ms = NEVER_AHEAD_MS
+            yield SealNote(epoch, number, sealed_until, at, bool(final), taken_ms)
 
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:

@@ -745,10 +745,13 @@ def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
     assert fooled > 0
 
 
-def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(seeds: Seeds) -> None:
+@pytest.mark.parametrize("clocks", [False, True])
+def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
+    clocks: bool, seeds: Seeds
+) -> None:
     """Whatever beginning of the topic is gone, nothing is called complete that is not."""
     for seed in seeds(RUNS):
-        faults = Faults(lost_rows=True, deletes=True)
+        faults = Faults(lost_rows=True, deletes=True, clocks=clocks)
         world, complete = _run(seed, faults)
         for kept in range(0, len(world.all_messages), 7):
             rebuilt = world.judge(world.all_messages[kept:])
