@@ -283,6 +283,7 @@ class Loop:
     def _gather(self, now: float) -> _Turn:
         changes, self._first = self._first or Changes(), None
         now_ms = self._clock.time_ms()
+        self._books.read_clock(now_ms, self._sealed)
         if self._books.leaving.is_asked:
             self._looks.ask(now)
         if self._looks.is_due(now) and not self.is_stopping:

@@ -38,6 +38,9 @@ from skidway.kafka.source import Source
 
 REJECTED_SUFFIX = ".rejected"
 
+NEVER_AHEAD_MS = 1 << 62
+"""A moment behind all seals."""
+
 _ID_END = 1 << 63
 _ID_DIGITS_MAX = 19
 
@@ -51,13 +54,20 @@ class SenderKey(NamedTuple):
 
 
 class SealNote(NamedTuple):
-    """One seal of one topic by one agent; sorts by (epoch, number), which is by age."""
+    """One seal of one topic by one agent; sorts by (epoch, number), which is by age. taken_ms: our
+    clock when we took it, where the agent's was ahead of that."""
 
     epoch: int
     number: int
     sealed_until: int
     at: int
     final: bool = False
+    taken_ms: int = NEVER_AHEAD_MS
+
+    @property
+    def vouched_until(self) -> int:
+        """Until when nothing is missing: no seal vouches for what comes after it was taken."""
+        return min(self.sealed_until, self.taken_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +160,8 @@ class Evidence:
     agent. bounds: by agent, the widest that it ever said. unread: how many messages have a schema
     that this version does not have, by its fingerprint. heard, readings, offsets (by agent): what
     does not rest on the senders' clocks alone, see audit.hearing. taken_ms: our clock when
-    something was taken last; 0 for never. retirements: those that nobody took back."""
+    something was taken last; 0 for never. retirements: those that nobody took back. asked: the
+    names of the topics that are to be judged, others are there for their sake; None: all."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
@@ -164,6 +175,7 @@ class Evidence:
     offsets: dict[int, dict[Log, Offsets]] = field(default_factory=dict)
     taken_ms: int = 0
     retirements: list[Retirement] = field(default_factory=list)
+    asked: frozenset[str] | None = None
 
     def decided(self, decisions: Iterable[Decision]) -> None:
         """Takes all decisions of people, or all that bear on some buckets."""

@@ -155,7 +155,7 @@ class _Survey:
         for name, sources in sorted(by_name.items()):
             data = [self._evidence.topic(x) for x in sources if x.topic == name]
             seals = usable_seals(self._evidence, data, agent)
-            found[name] = seals[-1].sealed_until if seals else None
+            found[name] = seals[-1].vouched_until if seals else None
         return found
 
 

@@ -99,6 +99,11 @@ CREATE TABLE IF NOT EXISTS readings (
 ) WITHOUT ROWID
 """,
     """
+CREATE TABLE IF NOT EXISTS seals_ahead (
+    agent INTEGER, epoch INTEGER, number INTEGER, taken INTEGER, PRIMARY KEY (agent, epoch, number)
+) WITHOUT ROWID
+""",
+    """
 CREATE TABLE IF NOT EXISTS offsets (
     agent INTEGER, topic TEXT, topic_id TEXT, partition INTEGER, first INTEGER, last INTEGER,
     PRIMARY KEY (agent, topic, topic_id, partition)
@@ -114,10 +119,10 @@ CREATE TABLE IF NOT EXISTS decisions (
 """Which seals are last words; when agents were heard first; what they take event times to be; when
 the inodes of announced files were made, and whose content lay there before (see rereading);
 messages of schemas that this version does not have, and from where the topics are to be read again
-by one that has them; when senders were heard, their clocks, and where agents' messages lie (see
-audit.hearing); what people decided, as they said it. Tables that a program without them does not
-miss: it opens the store all the same, so an upgrade of the collector can go back; so they make no
-new format."""
+by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, and
+where agents' messages lie (see audit.hearing); what people decided, as they said it. Tables that a
+program without them does not miss: it opens the store all the same, so an upgrade of the collector
+can go back; so they make no new format."""
 
 _FINGERPRINTS_MAX = 64
 """Schemas counted by their fingerprints; the rest together, as ""."""
@@ -320,7 +325,7 @@ class Ledger:
         elif isinstance(message, Heartbeat):
             self._take_heartbeat(message)
         else:
-            self._take_numbered(message, value)
+            self._take_numbered(message, value, where)
         return True
 
     def _take_unread(self, error: SchemaUnknown) -> None:
@@ -372,7 +377,7 @@ class Ledger:
             (self._sender(message.sender), message.number, message.time_ms),
         )
 
-    def _take_numbered(self, message: Delta | Seal, value: bytes) -> None:
+    def _take_numbered(self, message: Delta | Seal, value: bytes, where: Heard | None) -> None:
         self._seen(message.sender, message.time_ms)
         sender = self._sender(message.sender)
         digest = _digest(value)
@@ -382,6 +387,8 @@ class Ledger:
         if known is None:
             self._take_number(sender, message, digest)
             self._add(sender, message, counted=True)
+            if isinstance(message, Seal) and where is not None:
+                self._add_seal_ahead(message, where.taken_ms)
         elif not _is_repetition(message, digest, known[0]) and self._is_new_clone(
             sender, message.number, digest
         ):
@@ -473,6 +480,13 @@ class Ledger:
                 if x.final
             ],
         )
+
+    def _add_seal_ahead(self, message: Seal, taken_ms: int) -> None:
+        if any(x.sealed_until > taken_ms for x in message.topics):
+            self._connection.execute(
+                "INSERT OR IGNORE INTO seals_ahead VALUES (?, ?, ?, ?)",
+                (agent_of(message.sender), message.sender.epoch, message.number, taken_ms),
+            )
 
     def _seen(self, sender: Sender, time_ms: int) -> None:
         self._connection.execute(

@@ -13,6 +13,7 @@ from audit import messages
 from audit.counts import Sums
 from audit.decisions import Acceptance, Retirement
 from audit.evidence import (
+    NEVER_AHEAD_MS,
     REJECTED_SUFFIX,
     Coverage,
     Evidence,
@@ -42,7 +43,9 @@ NO_BUCKETS: Window = (0, 0)
 _NO_LIMIT = 1 << 62
 
 _SEALS = """
-SELECT epoch, number, sealed_until, at, (source, agent, epoch, number) IN (SELECT * FROM finals)
+SELECT epoch, number, sealed_until, at, (source, agent, epoch, number) IN (SELECT * FROM finals),
+    (SELECT taken FROM seals_ahead AS x
+     WHERE (x.agent, x.epoch, x.number) = (seals.agent, seals.epoch, seals.number))
 FROM seals WHERE source = ? AND agent = ? AND epoch = ?
 """
 
@@ -109,11 +112,12 @@ class _Reader:
         found.unread = dict(select("SELECT fingerprint, count FROM unread"))
         self._read_hearings()
         self._read_decisions(_REMAINING)
+        found.asked = None if topics is None else frozenset(topics)
         wanted = _with_parents(topics)
         for number, *parts in select("SELECT * FROM sources").fetchall():
             source = Source(*parts)
             if wanted is None or source.topic in wanted:
-                self._read_topic(source, number, tallies=topics is None or source.topic in topics)
+                self._read_topic(source, number)
         return found
 
     def _read_hearings(self) -> None:
@@ -155,11 +159,10 @@ class _Reader:
             missing = last + 1
         return Numbers(cluster, host, first, max(last, claimed), first_time, missing, cloned_at)
 
-    def _read_topic(self, source: Source, number: int, *, tallies: bool) -> None:
+    def _read_topic(self, source: Source, number: int) -> None:
         topic = self._found.topic(source)
-        if tallies:
-            self._read_tallies(topic, number)
-            self._read_decisions(_OF_BUCKETS, number, *self._window)
+        self._read_tallies(topic, number)
+        self._read_decisions(_OF_BUCKETS, number, *self._window)
         rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (number,))
         topic.agents = {agent for (agent,) in rows}
         self._read_losses(topic, source, number)
@@ -268,8 +271,10 @@ class _Reader:
 
     def _seal(self, query: str, *values: int) -> Iterator[SealNote]:
         for row in self._connection.execute(f"{query} LIMIT 1", values):
-            epoch, number, sealed_until, at, final = row
-            yield SealNote(epoch, number, sealed_until, at, bool(final))
+            epoch, number, sealed_until, at, final, taken_ms = row
+            if taken_ms is None or taken_ms >= sealed_until:
+                taken_ms = NEVER_AHEAD_MS
+            yield SealNote(epoch, number, sealed_until, at, bool(final), taken_ms)
 
 
 def _may_be_in(window: Window, loss: Loss) -> bool:

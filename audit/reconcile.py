@@ -66,6 +66,8 @@ def verdicts(evidence: Evidence, policy: Policy, now_ms: int) -> list[BucketVerd
     now_ms = present_ms(evidence, policy, now_ms)
     found = []
     for source in sorted(evidence.topics, key=lambda x: (x.cluster, x.topic, x.topic_id)):
+        if evidence.asked is not None and source.topic not in evidence.asked:
+            continue
         judgement = TopicJudgement(evidence, source, policy, now_ms)
         found += [judgement.bucket(bucket) for bucket in judgement.buckets()]
     return found
@@ -271,7 +273,7 @@ class TopicJudgement:
         if key.tier is not Tier.AGENT:
             return True
         seals = self._seals.get(agent_named(key.producer), ())
-        return any(seal.sealed_until >= self._due(bucket) for seal in seals)
+        return any(seal.vouched_until >= self._due(bucket) for seal in seals)
 
     def _overcome(self, key: SenderKey, start: int) -> bool:
         """Whether an agent's later epoch has sealed so that this one cannot touch the bucket."""
@@ -309,7 +311,7 @@ class TopicJudgement:
         for old, new in pairwise(epochs):
             until = [x for x in self._seals[agent] if x.epoch == old.epoch]
             since = [x for x in self._seals[agent] if x.epoch == new.epoch]
-            proven = bool(until) and until[-1].sealed_until >= self._due(bucket)
+            proven = bool(until) and until[-1].vouched_until >= self._due(bucket)
             untouched = old not in tallies or (until and tallies[old].last <= until[-1].at)
             before = not since or bucket[0] <= since[0].sealed_until
             if before and not (proven and untouched):
@@ -356,11 +358,10 @@ class TopicJudgement:
             yield self._waiting(agent, bucket, "the agent has not sealed this topic yet", 0)
             return
         newest = seals[-1]
-        if newest.sealed_until < self._due(bucket) and not self._is_last_word(agent, newest):
-            when = reasons.of_time(newest.sealed_until)
-            yield self._waiting(
-                agent, bucket, f"the agent has sealed up to {when} only", newest.sealed_until
-            )
+        until_ms = newest.vouched_until
+        if until_ms < self._due(bucket) and not self._is_last_word(agent, newest):
+            when = reasons.of_time(until_ms)
+            yield self._waiting(agent, bucket, f"the agent has sealed up to {when} only", until_ms)
         touched = [
             (key.epoch, tally.last) for key, tally in tallies.items() if key.tier is Tier.AGENT
         ]

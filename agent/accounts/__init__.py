@@ -5,6 +5,7 @@
     register        file ids announced, announced again, closed
     deltas          counts of what the checkpoint passed, and declared losses, numbered
     sealing         until when everything that lay in the files is in deltas
+    set_backs       what the clock said before it was set back
     leaving         the last word of an agent that leaves for good
     books           deltas, losses and seals, each when it is due
 

@@ -11,6 +11,7 @@ from agent.accounts.deltas import Deltas
 from agent.accounts.leaving import Leaving
 from agent.accounts.mail import Mail
 from agent.accounts.sealing import Noted
+from agent.accounts.set_backs import SetBacks
 from agent.files.host import shown
 from agent.files.news import SetApart
 from agent.files.reading import Reader
@@ -43,6 +44,7 @@ class Books:
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._noted: list[Noted] = []
         self.leaving = Leaving(state.left)
+        self._set_backs = SetBacks()
         self._cut_at = self._seal_at = self._life_at = 0.0
         size = settings.audit_bucket_ms
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
@@ -77,6 +79,10 @@ class Books:
 
     # --- losses ---------------------------------------------------------------------------------
 
+    def read_clock(self, now_ms: int, topics: Iterable[str]) -> None:
+        """What the clock says in this turn."""
+        self._set_backs.read(now_ms, topics)
+
     def lose(
         self, range_: SetApart, now_ms: int, changes: Changes, lines: int | None = None
     ) -> None:
@@ -98,7 +104,7 @@ class Books:
             certainty=range_.certainty,
             reason=range_.reason,
             from_bucket=self._first_unsealed(range_.tracked.birth.topic),
-            to_bucket=self._bucket(now_ms),
+            to_bucket=self._last_unsealed(range_.tracked.birth.topic, now_ms),
         )
         self._deltas.lost(loss, now_ms, changes)
 
@@ -114,7 +120,7 @@ class Books:
             certainty=Certainty.LOST,
             reason=f"{shown(unseen.path)}: {unseen.reason}",
             from_bucket=self._first_unsealed(unseen.topic),
-            to_bucket=self._bucket(now_ms),
+            to_bucket=self._last_unsealed(unseen.topic, now_ms),
         )
         self._deltas.lost(loss, now_ms, changes)
 
@@ -130,6 +136,11 @@ class Books:
         saw is not taken off here: each message says it, and the audit may know more."""
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
+
+    def _last_unsealed(self, topic: str, now_ms: int) -> int:
+        """The bucket of now; where the clock was set back, that of what it said before."""
+        latest_ms = self._set_backs.greatest(topic, now_ms)
+        return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))
 
     def _bucket(self, moment_ms: int) -> int:
         return bucket.start_of(moment_ms, self._settings.audit_bucket_ms)
@@ -178,6 +189,7 @@ class Books:
             noted = _note(topic, wall_ms, at, tracker, reader)
             final = self.leaving.judge(noted, tracker.files)
             self._noted.append(replace(noted, final=final))
+            self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker, reader: Reader) -> None:
         """What the agent has seen since of topics with a last word: more to read, or a doubt."""
@@ -206,6 +218,8 @@ class Books:
             return
         self._deltas.cut(now_ms, changes)
         self._noted = [noted for noted in self._noted if noted not in ready]
+        for noted in ready:
+            self._set_backs.sealed(noted.topic)
         self._say(ready, changes, now_ms, topics, offsets)
 
     def take_back(

@@ -16,6 +16,9 @@ STILL_FACTOR: Final = 10
 """A file that vanished unseen has lost nothing if all of it was acknowledged, and it had stood
 still for so long, and so many times longer than the time in which nobody looked."""
 
+CLOCK_SET_S: Final = 5.0
+"""The clock was set when it went by so much more or less than time did."""
+
 WATCH_ENDED_S: Final = 86_400.0
 """How long a finished file that no pattern leads to is looked at in every look."""
 
@@ -32,6 +35,7 @@ class Endings:
         self._now = 0.0
         self._now_ms = 0
         self._looked_ms: int | None = None  # the look before this one
+        self._set_ms = 0  # what the clock said when it had been set lately
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:
@@ -46,6 +50,8 @@ class Endings:
         if not self._now:
             closed = (x for x in self._known.files.values() if x.state is not FileState.OPEN)
             self._ended_lately = {each.file: now + WATCH_ENDED_S for each in closed}
+        if self._now and abs((now_ms - self._now_ms) / 1000 - (now - self._now)) > CLOCK_SET_S:
+            self._set_ms = now_ms
         self._now = now
         self._looked_ms, self._now_ms = self._now_ms or None, now_ms
 
@@ -91,7 +97,8 @@ class Endings:
     def _stood_still(self, tracked: TrackedFile) -> bool:
         """Whether nothing can have come to it that was not seen: it was at rest for too long.
 
-        Where rotation was at work since, others may have gone with it.
+        Where rotation was at work since, others may have gone with it. By a clock that was set
+        nobody knows how long it was at rest before.
         """
         siblings = self._known.copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:
@@ -100,7 +107,8 @@ class Endings:
         if tracked.size > tracked.promised or tracked.changed_ns is None or seen_ms is None:
             return False
         unseen_s = (self._now_ms - seen_ms) / 1000
-        still_s = (seen_ms - tracked.changed_ns / 1_000_000) / 1000
+        changed_ms = max(tracked.changed_ns / 1_000_000, self._set_ms)
+        still_s = (seen_ms - changed_ms) / 1000
         return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:

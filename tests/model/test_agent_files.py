@@ -39,6 +39,7 @@ class Line:
     written_ms: int
     is_destroyed: bool = False  # the host has taken its bytes away
     has_trace: bool = True  # not written and deleted between two looks, where nobody expects it
+    traced_by_others: bool = False  # only the files beside it show that it was there
 
 
 @dataclass
@@ -144,9 +145,14 @@ class Host:
                 is_expected = self.scheme not in ("any name", "glob") and bool(others)
                 is_expected &= path != self.path
                 line.has_trace = tracked is not None or is_expected
+                line.traced_by_others = tracked is None and is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
                     line.has_trace &= stood_ms < STILL_S * 1000  # else: nobody expects any
+
+        if not self.world.files.by_path.keys() - {self.path, path}:
+            for line in self.lines.values():
+                line.has_trace &= not line.traced_by_others
 
     def lies_elsewhere(self, text: str, path: str) -> bool:
         return any(
@@ -290,6 +296,8 @@ class Schedule:
     def tick(self) -> None:
         self.world.settle(3, 0.2)
         self.host.was_looked_at = True
+        for line in self.host.lines.values():
+            line.traced_by_others = False
         self.host.say("tick")
 
     def kill(self) -> None:

@@ -28,10 +28,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from agent.accounts.set_backs import SetBacks
 from audit import checksum
+from audit.collection import LIVE_WITHIN_S
 from audit.counts import BucketKey, Counts, Sums
 from audit.deltas import number_deltas
 from audit.evidence import Evidence, SealNote, SenderKey, Tally, link
+from audit.hearing import Heard
 from audit.messages import (
     Bounds,
     Certainty,
@@ -60,6 +63,8 @@ BUCKET_MS = 4_000
 LATENESS_MS = 2_000
 LATENESSES_MS = [0, 2_000, 8_000, 20_000]
 SECOND = 1_000
+HOUR = 3_600
+WRONG = [-HOUR, 0, HOUR]
 POLICY = Policy(
     tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS),
     lateness_ms=LATENESS_MS,
@@ -83,7 +88,8 @@ class Faults:
     rules: hasty_drains say the last word while lines lie unread, silent_returns do not take it
     back, and deaf_drains do not where they find lines that they cannot read. latenesses: the
     agent's and the audit's are drawn, each for itself; with agents_word, against the rules, losses
-    reach back by the agent's alone.
+    reach back by the agent's alone. clocks: of the host, the counter, the loader and the audit each
+    is right, or an hour back or ahead; with clock_steps the host's is set between these.
     """
 
     old_files: bool = True
@@ -91,6 +97,7 @@ class Faults:
     deletes: bool = False
     lost_rows: bool = False
     doubled_rows: bool = False
+    clocks: bool = False
     lost_messages: bool = False
     restores: bool = False
     drains: bool = False
@@ -145,6 +152,14 @@ class World:
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.now, self.skew, self.sequence = 40, 0, 0
+        self.skews = dict.fromkeys([Tier.BROKER, Tier.HDFS], 0)
+        self.own_skew = 0
+        self.set_backs = SetBacks()
+        if faults.clocks:
+            hours = random.Random(-seed - 2)
+            self.now = 10 * HOUR
+            self.skew, self.own_skew = hours.choice(WRONG), hours.choice(WRONG)
+            self.skews = {tier: hours.choice(WRONG) for tier in self.skews}
         self.lines: list[Line] = []
         self.files: dict[int, list[Line]] = {}
         self.known: set[int] = set()
@@ -163,6 +178,8 @@ class World:
         self.all_messages: list[Message] = []
         self.inbox: list[Message] = []
         self.delivered: list[Message] = []
+        self.sent: dict[int, tuple[int, int, int]] = {}
+        self.heard: list[Heard] = []
         self.last_seal: tuple[int, int] | None = None
         self.last_word: Snapshot | None = None
         self.looked = 0
@@ -178,11 +195,17 @@ class World:
     def clock_ms(self) -> int:
         return (self.now + self.skew) * SECOND
 
+    def clock_of(self, tier: Tier) -> int:
+        return self.clock_ms() if tier is Tier.AGENT else (self.now + self.skews[tier]) * SECOND
+
+    def own_clock_ms(self) -> int:
+        return (self.now + self.own_skew) * SECOND
+
     def tick(self) -> None:
         self.now += 1
 
     def step_clock(self) -> None:
-        self.skew = self.random.choice([0, 8, -8])
+        self.skew = self.random.choice(WRONG if self.faults.clocks else [0, 8, -8])
 
     def new_file(self) -> None:
         self.file_count += 1
@@ -213,6 +236,10 @@ class World:
 
     # The agent.
 
+    def look_at_clock(self) -> None:
+        """In each of its turns, and there is one behind everything that happens."""
+        self.set_backs.read(self.clock_ms(), ["logs"])
+
     def scan(self) -> None:
         self.known |= set(self.files)
 
@@ -240,6 +267,7 @@ class World:
             clock_ms, written = self.clock_ms(), self.sequence
             self.scan()
             sizes = {file: len(lines) for file, lines in self.files.items()}
+            self.set_backs.noted("logs")
             at = self.tellers[Tier.AGENT].last
             self.snapshot = Snapshot(clock_ms, sizes, at, written)
             self.seal_if_passed()
@@ -250,6 +278,7 @@ class World:
             return
         if any(f in self.files and self.checkpoint[f] < n for f, n in noted.sizes.items()):
             return
+        self.set_backs.sealed("logs")
         self.seal(noted)
         self.snapshot = None
 
@@ -319,7 +348,11 @@ class World:
             if self.last_seal is not None and self.faults.latenesses:
                 unsealed = self.last_seal[0] - self.last_seal[0] % BUCKET_MS
             words = "the file vanished"
-            losses = [Loss(LOGS, AGENT, file, first, None, Certainty.LOST, words, unsealed)]
+            until = None
+            if self.faults.clock_steps:
+                latest_ms = self.set_backs.greatest("logs", self.clock_ms())
+                until = latest_ms - latest_ms % BUCKET_MS
+            losses = [Loss(LOGS, AGENT, file, first, None, Certainty.LOST, words, unsealed, until)]
         self.tell(Tier.AGENT, lines[self.checkpoint[file] : self.position[file]], losses=losses)
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
@@ -401,7 +434,7 @@ class World:
             counts.put((LOGS, AGENT, line.bucket), _sums(line))
         numbered = number_deltas(
             teller.sender,
-            self.clock_ms() if tier is Tier.AGENT else self.now * SECOND,
+            self.clock_of(tier),
             teller.last,
             counts,
             teller.touched,
@@ -416,7 +449,9 @@ class World:
                 self.delta_written[delta.sender.epoch, delta.number] = self.sequence
             self.publish(delta)
 
-    def publish(self, message: Message) -> None:
+    def publish(self, message: Delta | Seal | Heartbeat) -> None:
+        sent_ms = self.clock_of(message.sender.tier)
+        self.sent[id(message)] = len(self.all_messages), sent_ms, self.now
         self.all_messages.append(message)
         if self.faults.lost_messages and self.random.random() < 0.05:
             return
@@ -427,17 +462,35 @@ class World:
             return
         chosen = self.random.randrange(len(self.inbox))
         again = self.random.random() < 0.2
-        self.delivered.append(self.inbox[chosen] if again else self.inbox.pop(chosen))
+        self.hear(self.inbox[chosen] if again else self.inbox.pop(chosen))
         self.judge(self.delivered)
+
+    def hear(self, message: Message) -> None:
+        offset, sent_ms, sent_at = self.sent[id(message)]
+        is_live = self.now - sent_at < LIVE_WITHIN_S
+        where = Heard("audit", "", 0, offset, sent_ms, self.own_clock_ms(), is_live=is_live)
+        self.delivered.append(message)
+        self.heard.append(where)
+
+    def fold(self, messages: list[Message]) -> Evidence:
+        """What was taken as it came, or a rebuild from the topic, of which nothing comes live."""
+        if not self.faults.clocks:
+            return Fold(messages).evidence()
+        fold = Fold()
+        for number, message in enumerate(messages):
+            offset, sent_ms, _ = self.sent[id(message)]
+            where = Heard("audit", "", 0, offset, sent_ms, self.own_clock_ms(), is_live=False)
+            fold.apply(message, self.heard[number] if messages is self.delivered else where)
+        return fold.evidence()
 
     # Judgement and truth.
 
     def judge(self, messages: list[Message]) -> set[int]:
         """The buckets called complete; `wrong` says which of them is not, and why."""
-        evidence = Fold(messages).evidence()
+        evidence = self.fold(messages)
         self.faults.blind(evidence)
         complete = set()
-        now_ms = self.now * SECOND if self.faults.own_clock else 10**12
+        now_ms = self.own_clock_ms() if self.faults.own_clock else 10**12
         if self.faults.agents_word:
             _shorten_losses(evidence, max(0, self.lateness_ms - self.agents_lateness_ms))
         policy = replace(RETIRED if self.is_retired else POLICY, lateness_ms=self.lateness_ms)
@@ -445,10 +498,14 @@ class World:
             if verdict.status is Status.COMPLETE:
                 complete.add(verdict.bucket)
                 self.wrong = self.wrong or self.falsehood(verdict.bucket, messages)
+            elif not verdict.reasons:
+                self.wrong = self.wrong or f"bucket {verdict.bucket}: nothing says why"
         return complete
 
     def falsehood(self, bucket: int, messages: list[Message]) -> str | None:
-        if self.now * SECOND < bucket + BUCKET_MS:
+        if self.clock_ms() < bucket + BUCKET_MS and not self.faults.clock_steps:
+            return f"D3: bucket {bucket} is not over by the clock of its host"
+        if self.now * SECOND < bucket + BUCKET_MS and self.own_skew <= 0:
             return f"D3: bucket {bucket} is not over"
         seals = [x for x in messages if isinstance(x, Seal)]
         newest = max(seals, key=lambda x: (x.sender.epoch, x.number))
@@ -470,11 +527,15 @@ class World:
                 return f"D1/D2: line {line.number} of bucket {bucket} is no row ({lost}{line})"
             if missing and has_left and is_all_heard and line.written <= self.looked:
                 return f"D5: line {line.number} of bucket {bucket} is no row ({line})"
-            if missing and line.written_ms < due and self.faults.drains:
+            if missing and line.written_ms < due and self.is_waited_for:
                 return f"D4: line {line.number} of bucket {bucket} is no row ({line})"
         if bucket in self.doubled():
             return f"bucket {bucket} has a row twice"
         return None
+
+    @property
+    def is_waited_for(self) -> bool:
+        return self.faults.drains or (self.faults.clocks and not self.faults.clock_steps)
 
     def has_left(self, messages: list[Message], newest: Seal) -> bool:
         """Whether nobody waits for the agent: its last word is the last that was heard of it."""
@@ -516,15 +577,19 @@ class World:
         actions += [(self.copy_state, 0.5), (self.restore, 0.5)] if faults.restores else []
         chosen, weights = zip(*actions, strict=True)
         self.random.choices(chosen, weights)[0]()
+        if not self.is_away:
+            self.look_at_clock()
 
     def finish(self) -> set[int]:
-        """Everything calms down, is read, counted, loaded and delivered."""
-        self.skew = 0
+        """Everything calms down, is read, counted, loaded and delivered. A clock that stands wrong
+        stays so; one that was set now and then is right."""
+        if self.faults.clock_steps:
+            self.skew = 0
         self.is_retired = False
         if self.is_away:
             self.come_back()
         for _ in range(3):
-            self.now += 40
+            self.now += HOUR if self.faults.clocks else 40
             self.scan()
             while any(self.position[f] < len(self.files[f]) for f in self.known & set(self.files)):
                 self.read()
@@ -533,7 +598,11 @@ class World:
             while self.counted < len(self.broker):
                 self.count()
             self.load()
-        self.delivered += self.inbox
+        return self.hear_all()
+
+    def hear_all(self) -> set[int]:
+        for message in self.inbox:
+            self.hear(message)
         self.inbox = []
         return self.judge(self.delivered)
 
@@ -545,14 +614,12 @@ class World:
         while any(self.position[f] < len(self.files[f]) for f in self.known & set(self.files)):
             self.read()
         self.drain()
-        self.now += 40
+        self.now += 3 * HOUR if self.faults.clocks else 40
         self.is_retired = True
         while self.counted < len(self.broker):
             self.count()
         self.load()
-        self.delivered += self.inbox
-        self.inbox = []
-        return self.judge(self.delivered)
+        return self.hear_all()
 
     def expected_complete(self) -> set[int]:
         return {line.bucket for line in self.lines if line.number not in self.declared}
@@ -597,8 +664,21 @@ RUNS = range(80)
         Faults(steps=200, clock_steps=True),
         Faults(drains=True),
         Faults(latenesses=True),
+        Faults(clocks=True),
+        Faults(clocks=True, drains=True),
+        Faults(clocks=True, clock_steps=True),
     ],
-    ids=["ordinary", "no-old-files", "clock-steps", "long", "drains", "latenesses"],
+    ids=[
+        "ordinary",
+        "no-old-files",
+        "clock-steps",
+        "long",
+        "drains",
+        "latenesses",
+        "clocks",
+        "clocks-drains",
+        "clocks-that-are-set",
+    ],
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """Late lines, old files, several clocks, any order: no false word, and then the right one."""
@@ -621,6 +701,12 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
         Faults(restores=True, lost_rows=True, clock_steps=True),
         Faults(drains=True, lost_rows=True),
         Faults(drains=True, lost_messages=True, lost_rows=True, steps=120),
+        Faults(clocks=True, lost_rows=True),
+        Faults(clocks=True, lost_messages=True, lost_rows=True),
+        Faults(clocks=True, deletes=True),
+        Faults(clocks=True, clock_steps=True, deletes=True, old_files=False),
+        Faults(clocks=True, clock_steps=True, restores=True, old_files=False),
+        Faults(clocks=True, clock_steps=True, drains=True),
     ],
     ids=lambda faults: "+".join(
         name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True
@@ -660,10 +746,13 @@ def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
     assert fooled > 0
 
 
-def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(seeds: Seeds) -> None:
+@pytest.mark.parametrize("clocks", [False, True])
+def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
+    clocks: bool, seeds: Seeds
+) -> None:
     """Whatever beginning of the topic is gone, nothing is called complete that is not."""
     for seed in seeds(RUNS):
-        faults = Faults(lost_rows=True, deletes=True)
+        faults = Faults(lost_rows=True, deletes=True, clocks=clocks)
         world, complete = _run(seed, faults)
         for kept in range(0, len(world.all_messages), 7):
             rebuilt = world.judge(world.all_messages[kept:])

@@ -30,6 +30,7 @@ from audit import checksum
 from audit.counts import BucketKey, Counts, Sums
 from audit.deltas import number_deltas
 from audit.evidence import Evidence
+from audit.hearing import Heard
 from audit.messages import (
     Announcement,
     Certainty,
@@ -56,6 +57,7 @@ LOGS = Source("dc1", "cluster-id", "logs", "topic-id")
 BUCKET_MS = 4_000
 LATENESS_MS = 2_000
 SECOND = 1_000
+HOUR = 3_600
 POLICY = Policy(
     tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS),
     lateness_ms=LATENESS_MS,
@@ -75,7 +77,7 @@ class Faults:
     births: agents say when an inode was made; mixed: every second one does not. grows: files are
     announced with few bytes. renumbers: the disk gets another number. truncates: a file's content
     goes, and other content comes. reuses: a file is deleted, and the next one has its inode. alike:
-    the first bytes of all files are the same."""
+    the first bytes of all files are the same. hours: the clock is set by hours."""
 
     timed: bool = False
     overlaps: bool = False
@@ -91,6 +93,7 @@ class Faults:
     truncates: bool = False
     reuses: bool = False
     alike: bool = False
+    hours: bool = False
     steps: int = 120
     blind: Callable[[Evidence], None] = lambda evidence: None
     by_event_time: bool = False
@@ -151,7 +154,7 @@ class World:
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        self.now, self.skew = 40, 0
+        self.now, self.skew = 10 * HOUR if faults.hours else 40, 0
         self.times: list[int] = []
         self.files: dict[int, list[int]] = {1: []}  # a content has one number all its life
         self.inodes: dict[int, Inode] = {1: Inode(1, 1)}
@@ -168,6 +171,7 @@ class World:
             Tier.HDFS: Teller(Sender(Tier.HDFS, "offline", "/logs", "loader", 1)),
         }
         self.inbox: list[Message] = []
+        self.offsets: dict[int, int] = {}
         self.delivered: list[Message] = []
         self.wrong: str | None = None
         self.begin()
@@ -181,7 +185,7 @@ class World:
         self.now += 1
 
     def step_clock(self) -> None:
-        self.skew = self.random.choice([0, 8, -8])
+        self.skew = self.random.choice([0, HOUR, -HOUR] if self.faults.hours else [0, 8, -8])
 
     def write(self) -> None:
         seen = sorted(set(self.files) - self.hidden - self.gone)
@@ -295,13 +299,14 @@ class World:
             length = min(len(self.files[file]), FULL)
             bytes_ = repr(self.files[file][:length]).encode()
         is_told = self.faults.births and not (self.faults.mixed and agent.number % 2)
-        self.delivered.append(
+        self.say(
             Announcement(
                 self.clock_ms(), agent.number, agent.ids[file], "host", f"/{file}", self.device,
                 inode.number, bytes_, length, LOGS, born_ns=inode.born if is_told else None,
                 **before,
             )
         )  # fmt: skip
+        self.delivered.append(self.inbox.pop())
 
     def read(self) -> None:
         """Reads a line, sends it and has it acknowledged."""
@@ -375,11 +380,11 @@ class World:
         teller.last += 1
         agent.sealed.append((sealed_until, self.clock_ms()))
         sealed = SealedTopic(LOGS, sealed_until, at)
-        self.inbox.append(Seal(teller.sender, teller.last, self.clock_ms(), (sealed,)))
+        self.say(Seal(teller.sender, teller.last, self.clock_ms(), (sealed,)))
 
     def heartbeat(self) -> None:
         teller = self.one().teller
-        self.inbox.append(Heartbeat(teller.sender, teller.last, self.clock_ms()))
+        self.say(Heartbeat(teller.sender, teller.last, self.clock_ms()))
 
     # Counter and loader.
 
@@ -424,7 +429,23 @@ class World:
         )
         teller.last = numbered.last
         teller.touched.update(numbered.touched)
-        self.inbox += numbered.deltas
+        self.say(*numbered.deltas)
+
+    def say(self, *said: Message) -> None:
+        """It lies in the log from now on."""
+        for message in said:
+            self.offsets[id(message)] = len(self.offsets)
+            self.inbox.append(message)
+
+    def fold(self) -> Evidence:
+        if not self.faults.hours:
+            return Fold(self.delivered).evidence()
+        fold = Fold()
+        for message in self.delivered:
+            offset = self.offsets[id(message)]
+            now_ms = self.now * SECOND
+            fold.apply(message, Heard("audit", "", 0, offset, None, now_ms, is_live=False))
+        return fold.evidence()
 
     def deliver(self) -> None:
         if self.inbox:
@@ -437,7 +458,7 @@ class World:
 
     def judge(self) -> set[int]:
         """The buckets called complete; `wrong` says which of them is not, and why."""
-        evidence = Fold(self.delivered).evidence()
+        evidence = self.fold()
         self.faults.blind(evidence)
         found = verdicts(evidence, POLICY, max(self.now, self.now + self.skew) * SECOND)
         complete = {x.bucket for x in found if x.status is Status.COMPLETE}
@@ -450,6 +471,8 @@ class World:
 
     def falsehood(self, bucket: int) -> str | None:
         """Of agents that run at once only what was heard counts: a bucket opens again by it."""
+        if self.faults.hours and not self.is_sealed(bucket):
+            return f"bucket {bucket} was never sealed by the agent that began last"
         heard = {
             (int(x.sender.producer), x.number)
             for x in self.delivered
@@ -463,6 +486,16 @@ class World:
             if known is not sent and sent.bucket == bucket:
                 return f"bucket {bucket} has {sent}, and {known} was there before"
         return None
+
+    def is_sealed(self, bucket: int) -> bool:
+        """By the agent that began last of those that were heard of this topic."""
+        heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
+        last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
+        seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
+        newest = max(seals, key=lambda x: x.number, default=None)
+        if newest is None:
+            return False
+        return newest.topics[0].sealed_until >= bucket + BUCKET_MS + LATENESS_MS
 
     # The schedule.
 
@@ -594,6 +627,8 @@ def _ids(faults: Faults) -> str:
         Faults(births=True, timed=True, alike=True, reuses=True, succeeds=True, clock_steps=True),
         Faults(births=True, mixed=True, alike=True, reuses=True, truncates=True, moves=True),
         Faults(alike=True, reuses=True, truncates=True, returns=True, moves=True),
+        Faults(timed=True, clock_steps=True, hours=True),
+        Faults(timed=True, births=True, grows=True, clock_steps=True, hours=True, steps=200),
     ],
     ids=_ids,
 )
@@ -662,6 +697,11 @@ def _blind_to_kin(evidence: Evidence) -> None:
         known[agent] = replace(part, kin=agent)
 
 
+def _blind_to_order(evidence: Evidence) -> None:
+    """As if the clock of the host said who began last."""
+    evidence.offsets.clear()
+
+
 def _blind_to_losses(evidence: Evidence) -> None:
     """As if what was set apart were never read."""
     evidence.topic(LOGS).losses.clear()
@@ -679,6 +719,7 @@ def _blind_to_losses(evidence: Evidence) -> None:
         Faults(gives_up=True, blind=_blind_to_losses),
         Faults(grows=True),
         Faults(births=True, renumbers=True, mixed=True),
+        Faults(timed=True, clock_steps=True, hours=True, blind=_blind_to_order),
     ],
     ids=[
         "no-rule",
@@ -690,10 +731,12 @@ def _blind_to_losses(evidence: Evidence) -> None:
         "not-the-losses",
         "small-files-without-births",
         "disks-renumbered-without-births",
+        "agents-by-their-clocks",
     ],
 )
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
-    """With one part taken out the same schedules find a line twice: the model can see it."""
+    """With one part taken out the same schedules find a line twice, or an agent that nobody waited
+    for: the model can see it."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
 

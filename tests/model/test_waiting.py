@@ -14,7 +14,6 @@ import pytest
 from audit.messages import Message
 from audit.waiting import Proof, proofs
 from model.test_audit import BUCKET_MS, POLICY, SECOND, Faults, World
-from support.fold import Fold
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
@@ -32,7 +31,7 @@ class Gate(World):
     def judge(self, messages: list[Message]) -> set[int]:
         complete = super().judge(messages)
         back = self.random.randrange(0, 6 * BUCKET_MS, SECOND)
-        since_ms = self.now * SECOND - back
+        since_ms = self.own_clock_ms() - back
         if self.ask(messages, since_ms) and not self.wrong:
             self.proven += 1
             self.wrong = self.mistaken(messages, since_ms)
@@ -40,19 +39,19 @@ class Gate(World):
 
     def ask(self, messages: list[Message], since_ms: int) -> bool:
         """Whether the host is proven; before it is heard nobody can ask."""
-        evidence = Fold(messages).evidence()
+        evidence = self.fold(messages)
         self.faults.blind(evidence)
         if not evidence.hosts:
             return False
-        now_ms = self.now * SECOND
+        now_ms = self.own_clock_ms()
         policy = replace(POLICY, lateness_ms=self.lateness_ms)
         found: list[Proof] = proofs(evidence, policy, ["host"], since_ms, now_ms, BUCKET_MS)
         return not any(proof.is_short for proof in found)
 
     def mistaken(self, messages: list[Message], since_ms: int) -> str | None:
         first = since_ms - since_ms % BUCKET_MS
-        for bucket in range(first, self.now * SECOND, BUCKET_MS):
-            is_due = bucket + BUCKET_MS + self.lateness_ms <= self.now * SECOND
+        for bucket in range(first, self.own_clock_ms(), BUCKET_MS):
+            is_due = bucket + BUCKET_MS + self.lateness_ms <= self.own_clock_ms()
             wrong = self.falsehood(bucket, messages) if is_due or bucket == first else None
             if wrong is not None:
                 return f"proven since {since_ms}, but {wrong}"
@@ -69,6 +68,8 @@ class Gate(World):
         Faults(deletes=True, latenesses=True),
         Faults(lost_messages=True, lost_rows=True),
         Faults(restores=True, old_files=False),
+        Faults(clocks=True, lost_rows=True),
+        Faults(clocks=True, clock_steps=True),
     ],
     ids=lambda faults: "+".join(
         name for name in Faults.__dataclass_fields__ if getattr(faults, name) is True

@@ -12,6 +12,7 @@ from audit import checksum
 from audit.counts import Sums
 from audit.decisions import Acceptance, Decision, Retirement, Revocation
 from audit.evidence import (
+    NEVER_AHEAD_MS,
     Coverage,
     Evidence,
     GapNote,
@@ -57,6 +58,7 @@ class Fold:
     """Takes messages, and says what all of them say."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._senders: dict[SenderKey, None] = {}  # in the order in which they are first heard
         self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
         self._claims: dict[SenderKey, Heartbeat] = {}
@@ -67,6 +69,7 @@ class Fold:
         self._decisions: list[Decision] = []
         self._evidence = Evidence()
         self._hearings = Hearings()
+        self._taken: dict[tuple[SenderKey, int], int] = {}
         for message in messages:
             self.apply(message)
 
@@ -82,6 +85,7 @@ class Fold:
             self._decisions.append(message)
             return
         key = sender_key(message.sender)
+        self._senders[key] = None
         seen = self._evidence.last_seen
         seen[key[:2]] = max(seen.get(key[:2], message.time_ms), message.time_ms)
         if message.sender.tier is Tier.AGENT:
@@ -95,6 +99,8 @@ class Fold:
         known = self._messages.setdefault(key, {})
         if message.number not in known:
             known[message.number] = message
+            if where is not None:
+                self._taken[key, message.number] = where.taken_ms
         elif known[message.number] != message:
             self._others.setdefault(key, {}).setdefault(message.number, []).append(message)
 
@@ -114,10 +120,10 @@ class Fold:
             found.offsets.setdefault(agent, {})[log] = offsets
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents
-        for key in self._messages:
-            self._add_sender(found, key)
-        for key, claim in self._claims.items():
-            if key not in found.senders and claim.number > 0:
+        for key in self._senders:
+            if key in self._messages:
+                self._add_sender(found, key)
+            elif (claim := self._claims[key]).number > 0:
                 found.senders[key] = only_claimed(
                     claim.sender.cluster, claim.sender.host, claim.number, claim.time_ms
                 )
@@ -133,7 +139,8 @@ class Fold:
     def _add_sender(self, found: Evidence, key: SenderKey) -> None:
         found.senders[key] = self._numbers(key)
         for message in self._messages[key].values():
-            _add(found, key, message, counted=True)
+            taken_ms = self._taken.get((key, message.number), NEVER_AHEAD_MS)
+            _add(found, key, message, counted=True, taken_ms=taken_ms)
         for clones in self._others.get(key, {}).values():
             for message in clones:
                 _add(found, key, message, counted=False)
@@ -165,7 +172,14 @@ class Fold:
         )
 
 
-def _add(found: Evidence, key: SenderKey, message: Delta | Seal, *, counted: bool) -> None:
+def _add(
+    found: Evidence,
+    key: SenderKey,
+    message: Delta | Seal,
+    *,
+    counted: bool,
+    taken_ms: int = NEVER_AHEAD_MS,
+) -> None:
     """Adds one message; with counted=False (another content of a known key) its touches only."""
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
@@ -177,7 +191,10 @@ def _add(found: Evidence, key: SenderKey, message: Delta | Seal, *, counted: boo
     elif counted:
         agent = agent_of(message.sender)
         for sealed in message.topics:
-            note = SealNote(key.epoch, message.number, sealed.sealed_until, sealed.at, sealed.final)
+            note = SealNote(
+                key.epoch, message.number, sealed.sealed_until, sealed.at, sealed.final,
+                taken_ms if taken_ms < sealed.sealed_until else NEVER_AHEAD_MS,
+            )  # fmt: skip
             found.topic(sealed.source).seals.setdefault(agent, []).append(note)
 
 

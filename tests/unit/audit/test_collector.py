@@ -20,8 +20,8 @@ HOUR = 3_600_000
 class Collector:
     """One that hears three hosts, by a clock of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        settings = AuditSettings(bootstrap_servers="a:1", store_dir=folder)
+    def __init__(self, folder: Path, **others: int) -> None:
+        settings = AuditSettings(bootstrap_servers="a:1", store_dir=folder, **others)  # type: ignore[arg-type]
         self.clock, self.ledger = ManualClock(), Ledger()
         self.loop = _Loop(settings, _Expected(settings, self.clock), self.ledger, self.clock)
 
@@ -57,6 +57,14 @@ def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_
     collector.hear(0, 0, 0)
     assert "clocks" not in collector.health()[1]
     assert (_metric("wrong_clocks"), _metric("clock_ahead_seconds", **labels)) == (0, None)
+
+
+def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
+    """A minute, unless it says otherwise."""
+    for others, named in (({}, 0), ({"clock_difference_max_ms": 10_000}, 1)):
+        collector = Collector(tmp_path, **others)
+        collector.hear(0, 20_000, 0)
+        assert len(collector.health()[1].get("clocks", [])) == named
 
 
 def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> None:

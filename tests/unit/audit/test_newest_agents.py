@@ -125,6 +125,35 @@ def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
     assert state.is_missed
 
 
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_seal_vouches_for_nothing_that_came_after_it_was_taken(is_stored: bool) -> None:
+    """The clock was an hour ahead when the agent died; lines of that hour nobody has read."""
+    died_ms = NOW - HOUR
+    bucket = died_ms + HOUR // 2
+    part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
+    ahead_ms = died_ms + 2 * HOUR
+    said: list[Said] = [
+        (Delta(OLD, 1, ahead_ms, counts=(part,)), died_ms),
+        (Seal(OLD, 2, ahead_ms, (SealedTopic(LOGS, ahead_ms, 1),)), died_ms),
+        (Delta(BROKER, 1, NOW, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,)), NOW),
+    ]
+    evidence = folded(said)
+    if is_stored:
+        places = [_where(n, x) for n, x in enumerate(said)]
+        ledger = Ledger()
+        ledger.take([encode(x) for x, _ in said], {}, NOW, places)
+        evidence = ledger.evidence()
+    [found] = verdicts(evidence, POLICY, NOW)
+    assert found.status is Status.UNKNOWN
+    [state] = survey(evidence, POLICY, NOW)
+    assert state.sealed_until == died_ms
+
+
+def _where(offset: int, said: Said) -> Heard:
+    message, taken_ms = said
+    return Heard(TOPIC, "id", 0, offset, message.time_ms, taken_ms, is_live=True)
+
+
 def test_the_ledger_says_the_same() -> None:
     """In whatever order it takes them, and however often."""
     said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))

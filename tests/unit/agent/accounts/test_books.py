@@ -47,3 +47,21 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
     world.settle()
     mine = [x for x in world.losses() if x.file == promise.file]
     assert [(x.first, x.end) for x in mine if x.end is not None] == [(2, 4)]
+
+
+def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
+    """It may have a time of before: the loss reaches to the bucket of what the clock said then."""
+    world = World(settings(raw(), max_open_files=1))
+    world.files.append(A, b"1\n")
+    world.start()
+    world.settle()
+    world.files.append("/log/b.log", b"x\n")
+    world.settle()
+    ahead_ms = world.clock.time_ms()
+    world.files.append(A, b"2\n")
+    world.clock.set_time_ms(ahead_ms - 3_600_000)
+    world.files.delete(A)
+    world.settle()
+    [loss] = world.losses()
+    assert loss.end is None
+    assert loss.to_bucket == ahead_ms - ahead_ms % world.settings.audit_bucket_ms

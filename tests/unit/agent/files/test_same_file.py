@@ -149,6 +149,17 @@ def test_deleting_what_was_written_just_now_is_a_loss() -> None:
     assert [loss.end for loss in losses(world)] == [None]
 
 
+@pytest.mark.parametrize("hours", [1, -1])
+def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
+    """It was written just now, however long ago the clock says."""
+    world = at_rest(0.1)
+    world.clock.set_time_ms(world.clock.time_ms() + hours * 3_600_000)
+    world.settle(20)
+    world.files.delete(RUN)
+    world.settle()
+    assert [loss.end for loss in losses(world)] == [None]
+
+
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
     """At rest for ten minutes says much about one minute without an agent, and little about an

@@ -1,0 +1,41 @@
+"""What the clock said before it was set back, as long as that bears on lines that nobody has read.
+
+Lines that are lost unread came behind their topic's newest seal. Where the clock was set back since
+that seal was noted, they can have times of before it was: up to the greatest that it said. A state
+does not remember that; after a start only what was sealed is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class SetBacks:
+    """Owns the readings of the clock, one of each turn."""
+
+    def __init__(self) -> None:
+        self._last_ms = 0
+        self._count = 0
+        self._greatest: dict[str, int] = {}
+        self._noted: dict[str, int] = {}
+
+    def read(self, now_ms: int, topics: Iterable[str]) -> None:
+        """The clock says so now; topics: all that there are."""
+        if now_ms < self._last_ms:
+            self._count += 1
+            for topic in topics:
+                self._greatest[topic] = max(self._greatest.get(topic, 0), self._last_ms)
+        self._last_ms = now_ms
+
+    def noted(self, topic: str) -> None:
+        """A seal of the topic is noted now."""
+        self._noted[topic] = self._count
+
+    def sealed(self, topic: str) -> None:
+        """The seal that was noted last is said: it vouches for all that came before."""
+        if self._noted.get(topic) == self._count:
+            self._greatest.pop(topic, None)
+
+    def greatest(self, topic: str, now_ms: int) -> int:
+        """The greatest time (ms) of a line of the topic that nobody has read."""
+        return max(now_ms, self._greatest.get(topic, now_ms))

@@ -1,0 +1,40 @@
+"""What the clock said before it was set back."""
+
+from __future__ import annotations
+
+from agent.accounts.set_backs import SetBacks
+
+TOPICS = ["logs", "auth"]
+
+
+def _read(found: SetBacks, *readings_ms: int) -> None:
+    for now_ms in readings_ms:
+        found.read(now_ms, TOPICS)
+
+
+def test_a_clock_that_only_goes_on_says_the_present() -> None:
+    """There is nothing greater."""
+    found = SetBacks()
+    _read(found, 10, 20, 30)
+    assert found.greatest("logs", 30) == 30
+
+
+def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
+    """A line that nobody has read may be of then; a seal of before vouches for none of these."""
+    found = SetBacks()
+    _read(found, 10)
+    found.noted("logs")
+    _read(found, 90, 20)
+    found.sealed("logs")
+    assert found.greatest("logs", 20) == 90
+    found.noted("logs")
+    found.sealed("logs")
+    assert found.greatest("logs", 20) == 20
+    assert found.greatest("auth", 20) == 90, "of this topic nothing was sealed since"
+
+
+def test_of_several_times_the_greatest_counts() -> None:
+    """However often it was set."""
+    found = SetBacks()
+    _read(found, 90, 50, 60, 20)
+    assert found.greatest("logs", 20) == 90
