@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from audit import messages, report
 from audit.database import DatabaseFailed, failures
-from audit.evidence import sender_key
+from audit.evidence import SenderKey, sender_key
 from audit.ledger import Ledger, Position, ledger_of
 from audit.messages import (
     Announcement,
@@ -133,8 +133,10 @@ def test_the_ledger_and_the_fold_know_the_same_files_again(
 
 def _first_of_each_sender(said: list[Message]) -> list[Message]:
     numbered = [message for message in said if isinstance(message, Delta | Seal | Heartbeat)]
-    first = {sender_key(message.sender): message for message in reversed(numbered)}
-    return list(reversed(first.values()))
+    first: dict[SenderKey, Message] = {}
+    for message in numbered:
+        first.setdefault(sender_key(message.sender), message)
+    return list(first.values())
 
 
 def _without_clones(chosen: list[Message]) -> list[Message]:
