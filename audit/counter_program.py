@@ -5,21 +5,17 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, replace
 
-import numpy as np
-import pyarrow as pa
-
 from audit import topic
 from audit.counter import Counter
 from audit.counter_state import CounterState
 from audit.database import failures
 from audit.messages import TOPIC, Tier
-from audit.publisher import Publisher, check_restored, newest_own
+from audit.publisher import Heartbeats, Publisher, check_restored, newest_own
 from audit.settings import CounterSettings
 from skidway import log, systemd
 from skidway.clock import Clock
 from skidway.errors import StateRefused, Unreachable
 from skidway.files import DirectoryLock
-from skidway.kafka import columns
 from skidway.kafka.client import Client, Fetcher, Producer
 from skidway.kafka.source import cluster_name_of
 from skidway.kafka.types import TopicPartition
@@ -30,7 +26,6 @@ DATABASE = "counter.db"
 TURN_MS = 200
 FLUSH_WITHIN_S = 10.0
 RETRY_S = 1.0
-HEARTBEAT = "heartbeat"
 
 _log = log.get(__name__)
 
@@ -105,6 +100,7 @@ class _Running:
         _log.info("counter_started", producer=settings.producer_name, epoch=self.state.epoch)
         systemd.ready(f"counting tier {settings.tier} as {settings.producer_name}")
         beats = Producer(self.client)
+        heartbeats = Heartbeats(beats, publisher, self.partition, self.clock)
         try:
             while not shutdown.requested:
                 try:
@@ -113,8 +109,7 @@ class _Running:
                     counter.is_away(str(error))
                     shutdown.wait(RETRY_S)
                 publisher.poll()
-                if publisher.is_idle:  # a heartbeat must not overtake what it counts as said
-                    self._beat(beats, counter)
+                heartbeats.poll(counter.heartbeat)
             counter.commit()
             if not publisher.flush(FLUSH_WITHIN_S):
                 _log.warning("counts_unpublished", messages=self.state.outbox_size)
@@ -123,11 +118,3 @@ class _Running:
             producer.close()
             beats.close()
         return 0
-
-    def _beat(self, producer: Producer, counter: Counter) -> None:
-        message = counter.heartbeat()
-        producer.poll(0)
-        if message is not None and producer.has_room and producer.pending_count == 0:
-            times = np.full(1, self.clock.time_ms(), np.int64)
-            batch = columns.encode(pa.array([message], pa.binary()), times)
-            producer.send(self.partition, batch, HEARTBEAT)

@@ -11,7 +11,7 @@ content, so the program stops.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,6 +35,8 @@ ENTRIES_MAX = 500
 
 FIRST_LOOK_OFFSETS = 1_000
 """How far back the search for the newest own message goes at first; doubled each time."""
+
+_HEARTBEAT = "heartbeat"
 
 _log = log.get(__name__)
 
@@ -115,6 +117,30 @@ class Publisher:
         _PUBLISHED.inc(max(0, token - max(self._published, 0)))
         self._published = token
         self._outbox.published(token)
+
+
+class Heartbeats:
+    """Sends proof of life, by a producer of its own. A heartbeat says up to which number there are
+    messages, so it goes behind all of them: only while the outbox is empty."""
+
+    def __init__(
+        self, producer: Producer, publisher: Publisher, partition: TopicPartition, clock: Clock
+    ) -> None:
+        self._producer = producer
+        self._publisher = publisher
+        self._partition = partition
+        self._clock = clock
+
+    def poll(self, due: Callable[[], bytes | None]) -> None:
+        """Sends what is due; one that does not arrive is not sent again."""
+        self._producer.poll(0)
+        if self._producer.pending_count or not self._publisher.is_idle:
+            return
+        message = due()
+        if message is not None and self._producer.has_room:
+            times = np.full(1, self._clock.time_ms(), np.int64)
+            batch = columns.encode(pa.array([message], pa.binary()), times)
+            self._producer.send(self._partition, batch, _HEARTBEAT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,14 @@ import pytest
 
 from audit import messages, topic
 from audit.messages import TOPIC, Heartbeat, Sender, Tier
-from audit.publisher import Newest, Publisher, PublishRefused, check_restored, newest_own
+from audit.publisher import (
+    Heartbeats,
+    Newest,
+    Publisher,
+    PublishRefused,
+    check_restored,
+    newest_own,
+)
 from skidway.errors import StateRefused, Unreachable
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
@@ -54,6 +61,21 @@ def test_the_outbox_is_published_in_order_and_emptied() -> None:
     assert publisher.flush(10)
     assert _values(cluster) == [b"%d" % n for n in range(1200)]
     assert outbox.entries == {}
+
+
+def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published() -> None:
+    """It says up to which number there are messages: one that overtook them would miss some."""
+    cluster, outbox = _cluster(), ListOutbox()
+    publisher = _publisher(cluster, outbox)
+    heartbeats = Heartbeats(MemoryProducer(cluster), publisher, PARTITION, ManualClock())
+    outbox.entries[1] = b"delta"
+    for _ in range(3):
+        heartbeats.poll(lambda: b"heartbeat")
+    assert _values(cluster) == []
+    publisher.poll()
+    for _ in range(2):
+        heartbeats.poll(lambda: b"heartbeat")
+    assert _values(cluster) == [b"delta", b"heartbeat"]
 
 
 def test_large_messages_are_cut_into_batches_that_fit() -> None:
