@@ -6,15 +6,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from audit import clock_report, manifests, recount, recount_report, report
+from audit import clock_report, faults, manifests, recount, recount_report, report
 from audit.clocks import Clocks, clocks
-from audit.commands import asking, deciding
+from audit.commands import asking, deciding, saying
 from audit.commands import hosts as host_commands
 from audit.ledger_evidence import FOREVER
+from audit.messages import encode
 from audit.output import open_output
 from audit.reconcile import verdicts
 from audit.settings import TIERS, AuditSettings, CounterSettings
-from audit.standing import standing
+from audit.standing import Standing, of_evidence
 from audit.verdict import BucketVerdict, Policy
 from skidway import service
 from skidway.cli.moments import parse_since
@@ -87,6 +88,14 @@ def _register_recount(verbs: Any) -> None:
     )
     asking.add_where(parser)
     asking.add_topic(parser)
+    parser.add_argument(
+        "--since",
+        metavar="TIME",
+        help="only rows of event times from then on, by whole hours: 2026-01-31T10:00:00Z, 26h, 7d",
+    )
+    parser.add_argument(
+        "--tell", action="store_true", help="tell the collector, for pages, metrics and report"
+    )
     parser.set_defaults(run=_recount, tiers=None, lateness_ms=None)
 
 
@@ -129,8 +138,7 @@ def _validate(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     settings = asking.settings_of(args)
     policy = asking.policy_of(args, settings)
-    found, times = _verdicts(args, settings, policy)
-    judged = standing(found)
+    judged, found, times = _judged(args, settings, policy)
     if args.json:
         print_json(report.document(judged, found) | {"clocks": clock_report.document(times)})
     else:
@@ -145,18 +153,24 @@ def _recount(args: argparse.Namespace) -> int:
     output = open_output(args.output)
     clock = SystemClock()
     ledger = asking.ledger_of(args, settings, clock)
+    since_ms = None if args.since is None else parse_since(args.since, clock.time_ms())
+    since_ms = None if since_ms is None else since_ms - since_ms % faults.HOUR_MS
     try:
         recounts = []
         for topic in recount.topics(output):
             found = manifests.head(output, topic)
             names = {topic} if found.source is None else {topic, found.source.topic}
             if args.topic is None or names & set(args.topic):
-                recounts.append(recount.recount(output, found))
-        evidence = ledger.evidence(FOREVER)
+                recounts.append(recount.recount(output, found, since_ms))
+        evidence = ledger.evidence((FOREVER[0] if since_ms is None else since_ms, FOREVER[1]))
     finally:
         ledger.close()
     tiers = asking.policy_of(args, settings).tiers
     compared = [(x, recount.compare(x, evidence, tiers)) for x in recounts]
+    if args.tell:
+        results = recount_report.results(compared, args.output, since_ms, clock.time_ms())
+        values = [encode(result) for result in results]
+        saying.say(args, settings, values, clock, "what the recount found")
     if args.json:
         print_json(recount_report.document(compared))
     else:
@@ -167,9 +181,9 @@ def _recount(args: argparse.Namespace) -> int:
     return 0 if recount_report.is_good(compared) else 1
 
 
-def _verdicts(
+def _judged(
     args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
-) -> tuple[list[BucketVerdict], Clocks]:
+) -> tuple[Standing, list[BucketVerdict], Clocks]:
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
@@ -183,4 +197,7 @@ def _verdicts(
     found, times = verdicts(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
     if args.topic is not None:
         found = [x for x in found if asking.is_named(x.source, args.topic)]
-    return found, times
+    whole = of_evidence(evidence, found)
+    if args.topic is not None:
+        whole = whole.where(lambda source: asking.is_named(source, args.topic))
+    return whole, found, times

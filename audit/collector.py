@@ -64,6 +64,10 @@ _WARNED = Gauge(
     "skidway_audit_warned_buckets",
     "Of these, how many are complete with more rejects than rejects.share.max.",
 )
+_DIFFERING = Gauge(
+    "skidway_audit_differing_recounts",
+    "Topics of outputs whose newest recount found files or rows that are not what was counted.",
+)
 _UNREAD = Gauge(
     "skidway_audit_unread_messages",
     "Messages of a schema that this version does not have; while there are any, every bucket is"
@@ -211,6 +215,7 @@ class _Loop:
         _OVERDUE.set(sum(found.overdue.values()))
         _ACCEPTED.set(sum(found.accepted.values()))
         _WARNED.set(found.warned)
+        _DIFFERING.set(sum(1 for recount in found.recounts if not recount.is_good))
         self._tell_clocks(clocks(evidence, policy, now_ms))
         expected = [x for x in survey(evidence, policy, now_ms) if x.expected]
         _EXPECTED.set(len(expected))

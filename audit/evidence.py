@@ -33,6 +33,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.recount_result import RecountResult
 from audit.rereading import Rereadings
 from skidway.kafka.source import Source
 
@@ -140,7 +141,8 @@ BucketId = tuple[int, int]
 class TopicEvidence:
     """All that was said of one source topic. agents: every one that announced, sealed or sent.
     rereadings: by agent, of those that may have read what others had read. acceptances: those that
-    nobody took back. paths: by agent and file id, of files of which something is lost."""
+    nobody took back. recounts: the newest of each output. paths: by agent and file id, of files of
+    which something is lost."""
 
     tallies: dict[BucketId, dict[int, dict[SenderKey, Tally]]] = field(default_factory=dict)
     seals: dict[int, list[SealNote]] = field(default_factory=dict)
@@ -150,6 +152,7 @@ class TopicEvidence:
     agents: set[int] = field(default_factory=set)
     rereadings: dict[int, Rereadings] = field(default_factory=dict)
     acceptances: list[Acceptance] = field(default_factory=list)
+    recounts: list[RecountResult] = field(default_factory=list)
     paths: dict[tuple[int, int], str] = field(default_factory=dict)
 
 
@@ -273,8 +276,8 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     Where the broker writes its own clock into records, the sender's is read from what is sent as
     soon as it is made: seals and heartbeats. A delta may have waited, a loader's for a day.
     """
-    if isinstance(message, Acceptance | Retirement | Revocation):
-        return  # a person's
+    if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
+        return  # nobody's who proves life
     if isinstance(message, Announcement):
         name = Tier.AGENT, str(message.agent)
     else:

@@ -108,17 +108,27 @@ def by_name(path: str) -> Whereabouts:
     return replace(place, partition=int(file[1])) if file else place
 
 
+def is_before(path: str, since_ms: int) -> bool:
+    """Whether all rows of a file are of an hour before the one that begins then, by its path."""
+    hour = by_name(path).hour
+    return bool(hour) and _begin_ms(hour) < since_ms
+
+
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
     """What the manifest that names a file says of its rows: agents with counts in that hour, and
     the offsets from the file's first one to where the load ended."""
     place, file = by_name(path), _FILE.search(path)
     if not place.hour or file is None:
         return place
-    begin = datetime.strptime(f"{place.hour}+0000", "%Y-%m-%dT%H%z").astimezone(UTC)
-    agents = _agents(manifest["audit"], int(begin.timestamp()) * 1000)
+    agents = _agents(manifest["audit"], _begin_ms(place.hour))
     first = int(file[2])
     ends = [x["end"] for x in manifest["partitions"] if x["partition"] == place.partition]
     return replace(place, agents=agents, first=first, end=max(ends, default=first + 1))
+
+
+def _begin_ms(hour: str) -> int:
+    begin = datetime.strptime(f"{hour}+0000", "%Y-%m-%dT%H%z").astimezone(UTC)
+    return int(begin.timestamp()) * 1000
 
 
 def _agents(audit: Mapping[str, Any], begin_ms: int) -> tuple[int, ...]:

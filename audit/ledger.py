@@ -49,6 +49,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.recount_result import RecountResult
 from audit.rereading import identity_of, replaced_by
 from schemas import single_object
 from skidway import log
@@ -115,14 +116,19 @@ CREATE TABLE IF NOT EXISTS decisions (
 ) WITHOUT ROWID
 """,
     "CREATE INDEX IF NOT EXISTS decisions_by_bucket ON decisions (source, bucket)",
+    """
+CREATE TABLE IF NOT EXISTS recounts (
+    source INTEGER, output TEXT, value BLOB, PRIMARY KEY (source, output)
+) WITHOUT ROWID
+""",
 )
 """Which seals are last words; when agents were heard first; what they take event times to be; when
 the inodes of announced files were made, and whose content lay there before (see rereading);
 messages of schemas that this version does not have, and from where the topics are to be read again
 by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, and
-where agents' messages lie (see audit.hearing); what people decided, as they said it. Tables that a
-program without them does not miss: it opens the store all the same, so an upgrade of the collector
-can go back; so they make no new format."""
+where agents' messages lie (see audit.hearing); what people decided and recounts found, as they said
+it. Tables that a program without them does not miss: it opens the store all the same, so an upgrade
+of the collector can go back; so they make no new format."""
 
 _FINGERPRINTS_MAX = 64
 """Schemas counted by their fingerprints; the rest together, as ""."""
@@ -322,6 +328,11 @@ class Ledger:
             self._take_announcement(message)
         elif isinstance(message, Acceptance | Retirement | Revocation):
             self._take_decision(message, value)
+        elif isinstance(message, RecountResult):
+            self._connection.execute(
+                "INSERT OR REPLACE INTO recounts VALUES (?, ?, ?)",
+                (self._source(message.source), message.output, value),
+            )
         elif isinstance(message, Heartbeat):
             self._take_heartbeat(message)
         else:

@@ -29,6 +29,7 @@ from audit.evidence import (
 )
 from audit.hearing import Log, Offsets, Reading
 from audit.messages import Bounds, Certainty, Gap, Loss, Tier
+from audit.recount_result import RecountResult
 from audit.rereading import FileNote, Rereading, is_untold, rereadings
 from skidway.kafka.source import Source
 
@@ -163,6 +164,7 @@ class _Reader:
         topic = self._found.topic(source)
         self._read_tallies(topic, number)
         self._read_decisions(_OF_BUCKETS, number, *self._window)
+        self._read_recounts(topic, number)
         rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (number,))
         topic.agents = {agent for (agent,) in rows}
         self._read_losses(topic, source, number)
@@ -199,6 +201,11 @@ class _Reader:
         row = self._connection.execute(_PATH, (agent, file, number)).fetchone()
         if row is not None:
             topic.paths[agent, file] = row[0]
+
+    def _read_recounts(self, topic: TopicEvidence, number: int) -> None:
+        query = "SELECT value FROM recounts WHERE source = ? ORDER BY output"
+        found = (messages.decode(value) for (value,) in self._connection.execute(query, (number,)))
+        topic.recounts += [x for x in found if isinstance(x, RecountResult)]
 
     def _read_gaps(self, topic: TopicEvidence, source: Source, number: int) -> None:
         rows = self._connection.execute(

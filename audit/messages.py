@@ -1,8 +1,9 @@
 """The messages of `_skidway_audit` as values, and as bytes (Avro single-object encoding).
 
-Three schemas: schemas/audit.avsc for the numbered messages of a tier (Delta, Seal, and Heartbeat,
-which repeats the last number), schemas/announcement.avsc for what a file id stands for, and
-schemas/decision.avsc for what people decide (audit.decisions). The key of a numbered message is
+Four schemas: schemas/audit.avsc for the numbered messages of a tier (Delta, Seal, and Heartbeat,
+which repeats the last number), schemas/announcement.avsc for what a file id stands for,
+schemas/decision.avsc for what people decide (audit.decisions), and schemas/recount.avsc for what a
+recount found (audit.recount_result). The key of a numbered message is
 (tier, producer, epoch, number); the same key always has the same content.
 
 Positions count bytes, offsets count records, times and buckets are ms since the epoch.
@@ -15,7 +16,9 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from audit import recount_result
 from audit.decisions import Acceptance, Decision, Retirement, Revocation, decision_of, record_of
+from audit.recount_result import RecountResult
 from schemas import single_object
 from skidway.errors import SkidwayError
 from skidway.kafka.source import Source
@@ -26,6 +29,7 @@ TOPIC = "_skidway_audit"
 AUDIT_SCHEMA = "Audit"
 ANNOUNCEMENT_SCHEMA = "Announcement"
 DECISION_SCHEMA = "Decision"
+RECOUNT_SCHEMA = "Recount"
 
 _EPOCH_START = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -227,7 +231,7 @@ class Announcement:
     born_ns: int | None = None
 
 
-Message = Delta | Seal | Heartbeat | Announcement | Decision
+Message = Delta | Seal | Heartbeat | Announcement | Decision | RecountResult
 
 
 def encode(message: Message) -> bytes:
@@ -236,6 +240,8 @@ def encode(message: Message) -> bytes:
         return single_object.encode(ANNOUNCEMENT_SCHEMA, _announcement_record(message))
     if isinstance(message, Acceptance | Retirement | Revocation):
         return single_object.encode(DECISION_SCHEMA, record_of(message))
+    if isinstance(message, RecountResult):
+        return single_object.encode(RECOUNT_SCHEMA, recount_result.record_of(message))
     return single_object.encode(AUDIT_SCHEMA, _audit_record(message))
 
 
@@ -259,6 +265,8 @@ def decode(value: bytes) -> Message:
             return _announcement(record)
         if name == DECISION_SCHEMA:
             return decision_of(record, _milliseconds(record["time"]))
+        if name == RECOUNT_SCHEMA:
+            return recount_result.result_of(record, _milliseconds(record["time"]))
     except single_object.UnknownFingerprint as error:
         raise SchemaUnknown(error.fingerprint) from error
     except (SkidwayError, ValueError, KeyError, TypeError) as error:

@@ -22,7 +22,7 @@ from typing import IO
 from audit import listing, manifests, row_files
 from audit.counts import BucketKey, Counts, Sums
 from audit.evidence import BucketId, Evidence, SenderKey
-from audit.faults import Fault, Faults, Kind, Whereabouts, by_manifest
+from audit.faults import Fault, Faults, Kind, Whereabouts, by_manifest, is_before
 from audit.manifests import COUNTED, STATE, Committed, NamedFile, NamedFiles
 from audit.messages import Tier
 from audit.output import Output, StoreFailed
@@ -72,9 +72,10 @@ def topics(output: Output) -> list[str]:
     return sorted([*(name for name in known if _has_any(output, name)), *rows])
 
 
-def recount(output: Output, committed: Committed) -> Recounted:
-    """Counts every committed file of a topic. Raises ManifestUnreadable for a manifest that cannot
-    be understood, and StoreUnreachable."""
+def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
+    """Counts every committed file of a topic. since_ms: lists all of them, and counts those of the
+    hours from then on, in buckets that begin from then on. Raises ManifestUnreadable for a manifest
+    that cannot be understood, and StoreUnreachable."""
     if committed.source is None:
         committed = manifests.head(output, committed.topic)  # its first load may have come
     result = Recounted(committed)
@@ -85,7 +86,7 @@ def recount(output: Output, committed: Committed) -> Recounted:
         for fault in listing.faults(output, named):
             result.faults.add(fault)
         if committed.source is not None:
-            _count(output, committed.source, result, named)
+            _count(output, committed.source, result, named, since_ms)
         result.files = named.count()
     return result
 
@@ -130,9 +131,13 @@ def _hole(topic: str, first: int, last: int) -> Fault:
     return Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}/{first:020}.json", words)
 
 
-def _count(output: Output, source: Source, result: Recounted, named: NamedFiles) -> None:
+def _count(
+    output: Output, source: Source, result: Recounted, named: NamedFiles, since_ms: int | None
+) -> None:
     counts: dict[int, Counts] = {}
     for file in named.all():
+        if since_ms is not None and is_before(file.path, since_ms):
+            continue
         counted = counts.setdefault(file.bucket_ms, Counts(file.bucket_ms))
         rows, found = _check(output, source, file, counted)
         result.rows += rows
@@ -144,7 +149,13 @@ def _count(output: Output, source: Source, result: Recounted, named: NamedFiles)
                 place = by_manifest(file.path, manifest)
             result.faults.add(Fault(kind, file.path, words, place))
     for bucket_ms, counted in counts.items():
-        result.sums.update({(key, bucket_ms): sums for key, sums in counted.items()})
+        result.sums.update(
+            {
+                (key, bucket_ms): sums
+                for key, sums in counted.items()
+                if since_ms is None or key[2] >= since_ms
+            }
+        )
 
 
 def _check(

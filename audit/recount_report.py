@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from audit.faults import Fault
 from audit.recount import Difference, Recounted
+from audit.recount_result import REASONS_MAX, RecountResult
 from audit.report import reasons_text, time_text
 
 COLUMNS = ("topic", "loads", "files", "rows", "verdict", "why")
@@ -67,6 +69,19 @@ def document(compared: Compared) -> dict[str, Any]:
         for row, (found, differences) in zip(table(compared), compared, strict=True)
     ]
     return {"sentence": sentence(compared), "topics": topics}
+
+
+def results(
+    compared: Compared, output: str, since_ms: int | None, time_ms: int
+) -> Iterator[RecountResult]:
+    """What the collector is told; of rows without any manifest nobody knows the source topic."""
+    for found, differences in compared:
+        if found.committed.source is not None:
+            yield RecountResult(
+                time_ms, socket.gethostname(), output, found.committed.source, since_ms,
+                found.loads, found.files, found.rows, len(found.faults.kept) + found.faults.more,
+                len(differences), tuple(_reasons(found, differences)[:REASONS_MAX]),
+            )  # fmt: skip
 
 
 def _differs(found: Recounted, differences: Sequence[Difference]) -> bool:

@@ -12,6 +12,7 @@ from audit.counts import Sums
 from audit.decisions import Acceptance
 from audit.evidence import REJECTED_SUFFIX
 from audit.messages import Tier
+from audit.recount_result import RecountResult
 from audit.standing import Standing, TopicStanding
 from audit.verdict import AgentVerdict, BucketVerdict, Place, Status
 from skidway.kafka.source import Source
@@ -19,17 +20,20 @@ from skidway.kafka.source import Source
 ID_SHOWN = 8
 """Digits of a topic's id, of the 32 that it has."""
 
+NAMES_SHOWN = 3
+
 REASONS_SHOWN = 3
 """In a line of the table; JSON and the pages have all of them."""
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
     """0 when every bucket that is due (with `everything`: every bucket) is complete or accepted,
-    none is lost, and none has a warning."""
+    none is lost, none has a warning, and no recount found anything."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)
-    return int(buckets == 0 or short or found.warned > 0)
+    differs = any(not recount.is_good for recount in found.recounts)
+    return int(buckets == 0 or short or found.warned > 0 or differs)
 
 
 def sentence(found: Standing) -> str:
@@ -108,7 +112,30 @@ def _topic(found: TopicStanding) -> dict[str, Any]:
         "records": found.records,
         "rejects": found.rejects,
         "repeats": found.repeats,
+        "recounts": [recount_document(recount) for recount in found.recounts],
     }
+
+
+def recount_document(recount: RecountResult) -> dict[str, Any]:
+    """What a recount found."""
+    return {
+        "time": time_text(recount.time_ms),
+        "host": recount.host,
+        "output": recount.output,
+        "since": None if recount.since_ms is None else time_text(recount.since_ms),
+        "verdict": recount_word(recount),
+        "loads": recount.loads,
+        "files": recount.files,
+        "rows": recount.rows,
+        "faults": recount.faults,
+        "differences": recount.differences,
+        "reasons": list(recount.reasons),
+    }
+
+
+def recount_word(recount: RecountResult) -> str:
+    """As `skidway audit recount` prints it."""
+    return "agrees" if recount.is_good else "differs"
 
 
 def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
@@ -202,6 +229,10 @@ def _remarks(found: Standing) -> Iterator[str]:
         yield f"{_counted(repeats, 'repeat')} {'was' if repeats == 1 else 'were'} left out"
     if found.warned:
         yield f"{_counted(found.warned, 'bucket')} with more rejects than allowed"
+    if differing := [x for x in found.recounts if not x.is_good]:
+        names = ", ".join(dict.fromkeys(topic_name(x.source) for x in differing[:NAMES_SHOWN]))
+        more = f" and {len(differing) - NAMES_SHOWN} more" if len(differing) > NAMES_SHOWN else ""
+        yield f"by the newest recount the rows of {names}{more} are not what was counted"
 
 
 def _counted(count: int, what: str) -> str:

@@ -7,11 +7,12 @@ since it is of every bucket, nothing bad is forgotten because it is old.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from audit.evidence import REJECTED_SUFFIX, Evidence
 from audit.reconcile import verdicts
+from audit.recount_result import RecountResult
 from audit.verdict import BucketVerdict, Policy, Status
 from skidway.kafka.source import Source
 
@@ -29,7 +30,7 @@ class TopicStanding:
     warned: complete ones with a warning. complete_until: end of the last bucket that is complete or
     accepted with all before it (ms; None: the oldest is not). oldest_overdue: its start. records,
     rejects, repeats: as counted in whatever place has most of them; rejects are the loader's.
-    newest: verdicts by start, see NEWEST_BUCKETS.
+    newest: verdicts by start, see NEWEST_BUCKETS. recounts: the newest of each output.
     """
 
     source: Source
@@ -44,6 +45,7 @@ class TopicStanding:
     rejects: int
     repeats: int
     newest: Mapping[int, BucketVerdict]
+    recounts: tuple[RecountResult, ...] = ()
 
     @property
     def buckets(self) -> int:
@@ -85,14 +87,18 @@ class Standing:
         return sum(topic.warned for topic in self.topics)
 
     @property
+    def recounts(self) -> tuple[RecountResult, ...]:
+        """The newest of each topic and output."""
+        return tuple(recount for topic in self.topics for recount in topic.recounts)
+
+    @property
     def counted(self) -> tuple[TopicStanding, ...]:
         """The topics in which anything was counted."""
         return tuple(topic for topic in self.topics if topic.buckets)
 
-    def of(self, names: Iterable[str]) -> Standing:
-        """The same for some topics alone, by their names in the source cluster."""
-        wanted = set(names)
-        topics = tuple(topic for topic in self.topics if topic.source.topic in wanted)
+    def where(self, is_meant: Callable[[Source], bool]) -> Standing:
+        """The same for some topics alone."""
+        topics = tuple(topic for topic in self.topics if is_meant(topic.source))
         return Standing(topics, self.starts, self.judged_ms)
 
 
@@ -101,7 +107,19 @@ NOTHING_JUDGED = Standing((), (), 0)
 
 def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
     """Of every bucket that the evidence has."""
-    return standing(verdicts(evidence, policy, now_ms), evidence.topics, now_ms)
+    return of_evidence(evidence, verdicts(evidence, policy, now_ms), now_ms)
+
+
+def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: int = 0) -> Standing:
+    """Of these verdicts on it."""
+    asked = [
+        source
+        for source in evidence.topics
+        if evidence.asked is None or source.topic in evidence.asked
+    ]
+    whole = standing(found, asked, judged_ms)
+    topics = (replace(x, recounts=tuple(evidence.topic(x.source).recounts)) for x in whole.topics)
+    return replace(whole, topics=tuple(topics))
 
 
 def standing(

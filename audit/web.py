@@ -35,6 +35,7 @@ from audit.hosts import HostState, survey
 from audit.ledger import Ledger
 from audit.ledger_evidence import NO_BUCKETS, Window
 from audit.reconcile import verdicts
+from audit.recount_result import RecountResult
 from audit.sender_states import sender_states
 from audit.standing import Standing, TopicStanding
 from audit.verdict import BucketVerdict, Policy, Status
@@ -176,7 +177,7 @@ class Dashboard:
 
     def _standing_of(self, topic: str | None) -> Standing:
         found = self._standing()
-        return found if topic is None else found.of([topic])
+        return found if topic is None else found.where(lambda source: source.topic == topic)
 
     def _agents(self, request: Request) -> dict[str, Any]:
         evidence = self._ledger.evidence(NO_BUCKETS)
@@ -340,7 +341,18 @@ def _row(found: TopicStanding, name: str, starts: tuple[int, ...]) -> dict[str, 
         "complete_until": found.complete_until,
         "accepted": sum(found.accepted.values()),
         "oldest_overdue": found.oldest_overdue,
+        "recounts": [_recount(recount) for recount in found.recounts],
         "cells": [_cell(found.newest.get(start)) for start in starts],
+    }
+
+
+def _recount(found: RecountResult) -> dict[str, Any]:
+    """What a recount found, in the topic's row."""
+    return {
+        "time": found.time_ms,
+        "word": report.recount_word(found),
+        "status": (Status.COMPLETE if found.is_good else Status.INCOMPLETE).word,
+        "why": report.reasons_text(found.reasons),
     }
 
 

@@ -15,7 +15,7 @@ Reading order:
 - `registry`: the registry service itself, on ZooKeeper; `cli`: its commands; `commands`: those on
   schemas; `consuming`: those that print records by their schemas
 
-`rejected.avsc` is a registered schema like any other; `audit.avsc` and `announcement.avsc` are for
-single-object messages. A released version of these two is copied to `history/` before it changes,
-so that old messages stay readable.
+`rejected.avsc` is a registered schema like any other; `audit.avsc`, `announcement.avsc`,
+`decision.avsc` and `recount.avsc` are for single-object messages. A released version of these is
+copied to `history/` before it changes, so that old messages stay readable.
 """

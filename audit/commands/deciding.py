@@ -10,20 +10,19 @@ from __future__ import annotations
 import argparse
 import os
 import pwd
-import time
 from collections.abc import Sequence
 from typing import Any
 
-from audit import accepting, reasons, report, topic
+from audit import accepting, reasons, report
 from audit.accepting import Signature
 from audit.bucket import DEFAULT_BUCKET_MS
-from audit.commands import asking
+from audit.commands import asking, saying
 from audit.counting_places import place_of
 from audit.decisions import Acceptance, Decision
 from audit.evidence import REJECTED_SUFFIX, Evidence
 from audit.ledger_evidence import NO_BUCKETS
-from audit.messages import TOPIC, Tier, encode
-from audit.publisher import LIMIT_BYTES, Publisher
+from audit.messages import Tier, encode
+from audit.publisher import LIMIT_BYTES
 from audit.reconcile import verdicts
 from audit.retired_places import RetiredPlaces
 from audit.settings import AuditSettings
@@ -32,11 +31,8 @@ from skidway.cli.moments import parse_since
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json
 from skidway.clock import Clock, SystemClock
-from skidway.errors import Unreachable, UsageError
-from skidway.kafka.client import Client, Producer
-from skidway.kafka.types import TopicPartition
+from skidway.errors import UsageError
 
-PUBLISHED_WITHIN_S = 30.0
 LINES_SHOWN = 20
 
 
@@ -117,34 +113,7 @@ def publish(
     values = [encode(each) for each in decisions]
     if max(map(len, values)) > LIMIT_BYTES:
         raise UsageError("One bucket has more findings than a message takes: nothing was accepted.")
-    with asking.client_of(args, settings) as client:
-        _publish(client, values, clock)
-
-
-def _publish(client: Client, values: Sequence[bytes], clock: Clock) -> None:
-    count = topic.ensure(client, clock, time.sleep)
-    partition = TopicPartition(TOPIC, topic.partition_of("", count))
-    outbox = Said(values)
-    if not Publisher(Producer(client), outbox, partition, clock).flush(PUBLISHED_WITHIN_S):
-        raise Unreachable(
-            f"The cluster has not acknowledged the decision within {PUBLISHED_WITHIN_S:.0f} s: see"
-            " in the report whether it holds before you give it again."
-        )
-
-
-class Said:
-    """An outbox of this command alone: what is not published when it ends was never said."""
-
-    def __init__(self, values: Sequence[bytes]) -> None:
-        self._waiting = list(enumerate(values))
-
-    def pending(self, after: int, limit: int) -> Sequence[tuple[int, bytes]]:
-        """As audit.publisher.Outbox."""
-        return [each for each in self._waiting if each[0] > after][:limit]
-
-    def published(self, up_to: int) -> None:
-        """As audit.publisher.Outbox."""
-        self._waiting = [each for each in self._waiting if each[0] > up_to]
+    saying.say(args, settings, values, clock, "the decision")
 
 
 def _signature(args: argparse.Namespace, clock: Clock) -> Signature:

@@ -43,6 +43,7 @@ from audit.messages import (
     Tier,
 )
 from audit.reconcile import verdicts
+from audit.recount_result import RecountResult
 from audit.rereading import rereadings
 from audit.verdict import BucketVerdict, Policy
 from skidway.kafka.source import Source
@@ -67,6 +68,7 @@ class Fold:
         self._began: dict[int, int] = {}
         self._bounds: dict[int, Bounds] = {}
         self._decisions: list[Decision] = []
+        self._recounts: dict[tuple[Source, str], RecountResult] = {}
         self._evidence = Evidence()
         self._hearings = Hearings()
         self._taken: dict[tuple[SenderKey, int], int] = {}
@@ -83,6 +85,9 @@ class Fold:
             return
         if isinstance(message, Acceptance | Retirement | Revocation):
             self._decisions.append(message)
+            return
+        if isinstance(message, RecountResult):
+            self._recounts[message.source, message.output] = message
             return
         key = sender_key(message.sender)
         self._senders[key] = None
@@ -134,6 +139,8 @@ class Fold:
             files = {(x.loss.agent, x.loss.file) for own in topic.losses.values() for x in own}
             topic.paths = notes.paths(files)
         found.decided(self._decisions)
+        for (source, _), recount in sorted(self._recounts.items(), key=lambda x: x[0][1]):
+            found.topic(source).recounts.append(recount)
         return found
 
     def _add_sender(self, found: Evidence, key: SenderKey) -> None:

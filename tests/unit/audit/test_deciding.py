@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from audit import messages
-from audit.commands import deciding
+from audit.commands import deciding, saying
 from audit.decisions import Decision, Retirement
 from audit.ledger import DATABASE, Ledger
 from audit.messages import (
@@ -26,6 +26,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.publisher import Publisher
 from skidway.cli.commands import main
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -130,10 +131,8 @@ def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
     """Each leaves the command when all in-sync replicas have it."""
     cluster = MemoryCluster()
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
-    outbox = deciding.Said([messages.encode(each) for each in said])
+    outbox = saying.Said([messages.encode(each) for each in said])
     cluster.create(TOPIC)
-    publisher = deciding.Publisher(
-        MemoryProducer(cluster), outbox, TopicPartition(TOPIC, 0), ManualClock()
-    )
+    publisher = Publisher(MemoryProducer(cluster), outbox, TopicPartition(TOPIC, 0), ManualClock())
     assert publisher.flush(1)
     assert outbox.pending(-1, 10) == []

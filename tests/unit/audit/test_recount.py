@@ -16,16 +16,18 @@ import pyarrow.parquet as pq
 import pytest
 
 from audit import checksum, manifests, recount, recount_report
+from audit.commands import saying
 from audit.counts import Counts
 from audit.deltas import number_deltas
 from audit.evidence import Evidence
-from audit.faults import Fault, Kind, Whereabouts
+from audit.faults import HOUR_MS, Fault, Kind, Whereabouts
 from audit.ledger import DATABASE, Ledger
 from audit.manifests import ManifestUnreadable
-from audit.messages import Delta, Range, Sender, Tier, encode
+from audit.messages import Delta, Range, Sender, Tier, decode, encode
 from audit.output import Entry, open_output
 from audit.output.local import LocalOutput
 from audit.recount import Recounted
+from audit.recount_result import RecountResult
 from skidway.cli.commands import main
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
@@ -53,15 +55,17 @@ class Output:
 
     def load(
         self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
-        said: int | None = None,
+        said: int | None = None, hour: int = 0,
     ) -> str:  # fmt: skip
         """A committed load of one file; `said`: how many records the tiers claim."""
         self.loads += 1
-        origins, times = _origins(first, count), np.full(count, 5 * MINUTE + first, np.int64)
+        begin = hour * HOUR_MS + 5 * MINUTE
+        origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
         folder, name = {
             "rows": (TOPIC, "part"), "rejects": (f"_skidway/{TOPIC}/rejects", "reject"),
         }[kind]  # fmt: skip
-        path = f"{folder}/{HOUR}/{name}-{self.loads}-0-{first}.parquet"
+        there = f"dt=1970-01-01/hour={hour:02}"
+        path = f"{folder}/{there}/{name}-{self.loads}-0-{first}.parquet"
         staged = f"_skidway/{TOPIC}/staging/{self.loads}-x/part.parquet"
         data = _parquet(origins, times, kind)
         self.put(path if moved else staged, data)
@@ -75,7 +79,7 @@ class Output:
             "kind": kind, "path": path, "staged": staged, "rows": count, "checksum": total,
             "length": len(data), "crc32c": google_crc32c.value(data),
         }  # fmt: skip
-        counted = {"agent": 7, "bucket": 5 * MINUTE}
+        counted = {"agent": 7, "bucket": begin}
         self.commit(
             files=[file],
             partitions=[{"partition": 0, "first": first, "end": first + count}],
@@ -108,10 +112,10 @@ class Output:
     def evidence(self) -> Evidence:
         return Fold(self.messages()).evidence()
 
-    def recount(self, output: Any = None) -> Recounted:
+    def recount(self, output: Any = None, since_ms: int | None = None) -> Recounted:
         output = output or LocalOutput(str(self.root))
         [topic] = recount.topics(output)
-        return recount.recount(output, manifests.head(output, topic))
+        return recount.recount(output, manifests.head(output, topic), since_ms)
 
     def compared(self) -> recount_report.Compared:
         found = self.recount()
@@ -467,3 +471,55 @@ def test_an_output_that_cannot_be_is_refused(url: str) -> None:
     """One sentence."""
     with pytest.raises(ConfigurationRefused, match="--output"):
         open_output(url)
+
+
+def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
+    """What lies before is listed and not read, so a night's recount is as dear as a day's rows."""
+    old, new = output.load(0, 100), output.load(100, 50, hour=2)
+    (output.root / old).write_bytes(b"x" * (output.root / old).stat().st_size)
+    found = output.recount(since_ms=2 * HOUR_MS)
+    assert (found.rows, found.files, list(found.faults.sentences())) == (50, 2, [])
+    ledger = Ledger()
+    ledger.take(map(encode, output.messages()))
+    evidence = ledger.evidence((2 * HOUR_MS, 1 << 62))
+    assert recount.compare(found, evidence, tuple(Tier)) == []
+    (output.root / old).unlink()
+    (output.root / new).write_bytes(b"y")
+    found = output.recount(since_ms=2 * HOUR_MS)
+    assert [fault.kind for fault in found.faults.kept] == [Kind.DAMAGED]
+
+
+def test_what_was_found_comes_as_a_message(output: Output) -> None:
+    """With the first reasons in words; the collector has it from there."""
+    output.load(0, 100)
+    [good] = recount_report.results(output.compared(), "/out", None, 5)
+    assert (good.is_good, good.source, good.rows, good.reasons) == (True, LOGS, 100, ())
+    path = output.load(100, 50)
+    (output.root / path).unlink()
+    [bad] = recount_report.results(output.compared(), "/out", HOUR_MS, 6)
+    assert not bad.is_good
+    assert (bad.faults, bad.differences) == (1, 2)
+    assert bad.reasons[0].startswith(f"{path} is gone, with 50 rows of load 2")
+    for result in (good, bad):
+        assert decode(encode(result)) == result
+
+
+def test_the_collector_is_told_what_a_night_s_recount_found(
+    output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One message a topic, with the moment from which rows were counted again."""
+    output.load(0, 100)
+    output.load(100, 50, hour=2)
+    store = tmp_path / "store"
+    store.mkdir()
+    ledger = Ledger(store / DATABASE)
+    ledger.take(map(encode, output.messages()))
+    ledger.close()
+    said: list[bytes] = []
+    monkeypatch.setattr(saying, "say", lambda args, settings, values, *others: said.extend(values))
+    given = ["--store", str(store), "--output", str(output.root)]
+    assert main(["audit", "recount", *given, "--since", "1970-01-01T02:30:00Z", "--tell"]) == 0
+    [result] = map(decode, said)
+    assert isinstance(result, RecountResult)
+    assert (result.since_ms, result.rows, result.output) == (2 * HOUR_MS, 50, str(output.root))
+    assert result.is_good

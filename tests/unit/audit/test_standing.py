@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
+from collections.abc import Callable
+
+import pytest
+
+from audit import report
+from audit.ledger import Ledger
+from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier, encode
+from audit.recount_result import RecountResult
 from audit.standing import NEWEST_BUCKETS, Standing, judged
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
@@ -102,3 +109,46 @@ def test_lines_that_agents_reject_are_held_against_those_that_they_deliver() -> 
     [topic] = [x for x in found.topics if x.source == REJECTED]
     assert found.warned == 1
     assert topic.newest[0].warnings == ("55 of 100 records were rejected by the agents",)
+
+
+def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
+    reasons = ("a.parquet is gone",) * min(faults, 1)
+    return RecountResult(5, "l1", output, topic, None, 3, 4, 50, faults, 0, reasons)
+
+
+@pytest.mark.parametrize("said", [Ledger, Fold])
+def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
+    """What was found, until a later one finds it no more; the report is not good meanwhile."""
+    found = said()
+
+    def tell(*results: RecountResult) -> Standing:
+        if isinstance(found, Ledger):
+            found.take(map(encode, results))
+        else:
+            for result in results:
+                found.apply(result)
+        return judged(found.evidence(), POLICY, NOW)
+
+    counts = (_count(LOGS, 0, 5),)
+    ranges = (Range(LOGS, 0, 0, 5),)
+    said_before = [
+        Delta(AGENT, 1, 5, counts=counts),
+        Delta(BROKER, 1, 5, ranges, counts),
+        Seal(AGENT, 2, NOW, (SealedTopic(LOGS, NOW, 1),)),
+    ]
+    if isinstance(found, Ledger):
+        found.take(map(encode, said_before))
+    else:
+        for message in said_before:
+            found.apply(message)
+    assert report.exit_status(tell(_recounted("/a", 0)), everything=True) == 0
+    differing = tell(_recounted("/b", 2))
+    assert [(x.output, x.is_good) for x in differing.recounts] == [("/a", True), ("/b", False)]
+    assert report.exit_status(differing, everything=True) == 1
+    assert report.sentence(differing) == (
+        "The bucket of 1 topic is complete; by the newest recount the rows of dc1.logs are not what"
+        " was counted."
+    )
+    [topic] = report.document(differing, [])["topics"]
+    assert [x["verdict"] for x in topic["recounts"]] == ["agrees", "differs"]
+    assert report.exit_status(tell(_recounted("/b", 0)), everything=True) == 0

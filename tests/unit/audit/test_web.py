@@ -27,6 +27,7 @@ from audit.messages import (
     Tier,
 )
 from audit.reconcile import verdicts
+from audit.recount_result import RecountResult
 from audit.roster import Entry, Roster
 from audit.standing import Standing, judged
 from audit.verdict import Policy
@@ -232,6 +233,20 @@ def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
 
 def _sealed(at: int) -> tuple[SealedTopic, ...]:
     return tuple(SealedTopic(source, 10**9, at) for source in (LOGS, OTHER))
+
+
+def test_what_a_recount_found_stands_in_the_topics_row() -> None:
+    """When, whether it agreed, and at a pointer why not."""
+    ledger = _ledger()
+    good = RecountResult(60_000, "l1", "/out", LOGS, None, 1, 2, 5, 0, 0, ())
+    ledger.take([messages.encode(good)])
+    assert "✓ rows counted again at 1970-01-01 00:01:00: agrees" in _get(ledger, "/")[2]
+    bad = replace(good, faults=1, reasons=(f"{HOSTILE} is gone",))
+    ledger.take([messages.encode(bad)])
+    body = _get(ledger, "/")[2]
+    assert "✗ rows counted again at 1970-01-01 00:01:00: differs" in body
+    assert "by the newest recount the rows of dc1.logs are not what was counted" in body
+    assert HOSTILE not in body
 
 
 def test_older_buckets_are_on_the_next_page() -> None:

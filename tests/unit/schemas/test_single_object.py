@@ -98,7 +98,7 @@ def test_messages_of_older_versions_are_brought_to_the_current_schema() -> None:
 
 def test_the_shipped_schemas_are_there_by_name() -> None:
     """The names that agent, audit and loader use."""
-    for name in ("Audit", "Announcement", "Decision", "Rejected"):
+    for name in ("Audit", "Announcement", "Decision", "Recount", "Rejected"):
         assert json.loads(single_object.schema_text(name))["name"] == name
     with pytest.raises(KeyError):
         single_object.encode("Nothing", {})
