@@ -21,10 +21,12 @@ from audit.clocks import Clocks, clocks
 from audit.collection import Collection
 from audit.database import failures
 from audit.hosts import HostStatus, survey
+from audit.judging import Judging
 from audit.ledger import DATABASE, Ledger
+from audit.ledger_evidence import NO_BUCKETS
 from audit.roster_file import RosterFile
 from audit.settings import AuditSettings
-from audit.standing import NOTHING_JUDGED, judged
+from audit.standing import NOTHING_JUDGED
 from audit.verdict import Status
 from audit.web import Dashboard
 from skidway import log, ports, systemd
@@ -151,6 +153,7 @@ class _Loop:
         self._judge_at = clock.monotonic()
         self._good_at = clock.monotonic()
         self._partitions = 0
+        self._judging = Judging(ledger, lambda: expected.policy, clock)
         self.standing = NOTHING_JUDGED
         self._clocks = Clocks()
         self._has_read = False
@@ -177,11 +180,12 @@ class _Loop:
             collection.turn(TURN_MS, shutdown.fileno())
             self._good_at, self._has_read = self._clock.monotonic(), True
             self._partitions = collection.partitions
-            if self._clock.monotonic() >= self._judge_at:
-                self._judge()
             self._examine()
 
     def _examine(self) -> None:
+        self._expected.look()
+        if self._clock.monotonic() >= self._judge_at:
+            self._judge()
         silent_s = self._clock.monotonic() - self._good_at
         unread = self._ledger.unread()
         _UNREAD.set(sum(unread.values()))
@@ -196,7 +200,6 @@ class _Loop:
             detail["read"] = f"nothing since the start, {silent_s:.0f} s ago"
         if said := clock_report.sentences(self._clocks):
             detail["clocks"] = said
-        self._expected.look()
         if self._expected.problem is not None:
             detail["roster"] = self._expected.problem
         if unread:
@@ -205,11 +208,11 @@ class _Loop:
         self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
     def _judge(self) -> None:
-        """Every bucket anew; the newest judgement is what page, metrics and /health speak from."""
+        """The newest judgement is what page, metrics and /health speak from."""
         began = self._clock.monotonic()
-        evidence = self._ledger.evidence()
+        self.standing = found = self._judging.step()
+        evidence = self._ledger.evidence(NO_BUCKETS)
         policy, now_ms = self._expected.policy, self._clock.time_ms()
-        self.standing = found = judged(evidence, policy, now_ms)
         for status in Status:
             _BUCKETS.labels(status.word).set(found.by_status.get(status, 0))
         _OVERDUE.set(sum(found.overdue.values()))

@@ -611,6 +611,21 @@ class Ledger:
         )
         return [bucket for (bucket,) in rows]
 
+    def blocks(self, size_ms: int) -> list[int]:
+        """Beginnings of the blocks of that size in which a bucket begins that anything was counted
+        in, the oldest first."""
+        found: list[int] = []
+        after = FOREVER[0]
+        while True:
+            (bucket,) = self._connection.execute(
+                "SELECT min(bucket) FROM tallies WHERE bucket >= ? AND bucket < ?",
+                (after, FOREVER[1]),
+            ).fetchone()
+            if bucket is None:
+                return found
+            found.append(bucket - bucket % size_ms)
+            after = found[-1] + size_ms
+
     def bucket_ms(self) -> int:
         """The greatest size of the newest buckets; 0 if there is none."""
         newest = self.newest_buckets(1)

@@ -33,12 +33,15 @@ def exit_status(found: Standing, *, everything: bool) -> int:
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)
     differs = any(not recount.is_good for recount in found.recounts)
-    return int(buckets == 0 or short or found.warned > 0 or differs)
+    return int(buckets == 0 or short or found.warned > 0 or differs or found.unjudged > 0)
 
 
 def sentence(found: Standing) -> str:
     """The verdict on all buckets, and what did not become rows on the way."""
-    return "; ".join([_completeness(found), *_remarks(found)]) + "."
+    judged = [_completeness(found)]
+    if found.unjudged:
+        judged.append(f"{_counted(found.unjudged, 'hour')} of older buckets not judged yet")
+    return "; ".join([*judged, *_remarks(found)]) + "."
 
 
 def table(
@@ -83,6 +86,7 @@ def document(found: Standing, shown: Sequence[BucketVerdict]) -> dict[str, Any]:
     return {
         "sentence": sentence(found),
         **_numbers(found),
+        "hours_unjudged": found.unjudged,
         "topics": [_topic(topic) for topic in found.topics],
         "buckets_shown": len(shown),
         "buckets": [bucket_document(verdict) for verdict in shown],

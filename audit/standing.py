@@ -7,7 +7,7 @@ since it is of every bucket, nothing bad is forgotten because it is old.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from audit.evidence import REJECTED_SUFFIX, Evidence
@@ -52,14 +52,43 @@ class TopicStanding:
         """In how many something was counted."""
         return sum(self.by_status.values())
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of them are complete or accepted."""
+        complete = self.by_status.get(Status.COMPLETE, 0)
+        return complete + sum(self.accepted.values()) == self.buckets
+
+    def and_later(self, later: TopicStanding, starts: Collection[int]) -> TopicStanding:
+        """Both together. later: the same topic's buckets behind these; starts: see Standing."""
+        ends = (self.complete_until, later.complete_until if self.is_complete else None)
+        oldest = (self.oldest_overdue, later.oldest_overdue)
+        newest = {**self.newest, **later.newest}
+        return TopicStanding(
+            self.source,
+            _added([self.by_status, later.by_status]),
+            _added([self.overdue, later.overdue]),
+            self.lost_early + later.lost_early,
+            _added([self.accepted, later.accepted]),
+            self.warned + later.warned,
+            max((end for end in ends if end is not None), default=None),
+            min((start for start in oldest if start is not None), default=None),
+            self.records + later.records,
+            self.rejects + later.rejects,
+            self.repeats + later.repeats,
+            {start: verdict for start, verdict in newest.items() if start in starts},
+            later.recounts,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Of all topics. starts: of the newest buckets, newest first. judged_ms: our clock."""
+    """Of all topics. starts: of the newest buckets, newest first. judged_ms: our clock when the
+    newest were judged. unjudged: blocks of buckets (audit.judging) that nobody has judged yet."""
 
     topics: tuple[TopicStanding, ...]
     starts: tuple[int, ...]
     judged_ms: int
+    unjudged: int = 0
 
     @property
     def by_status(self) -> Mapping[Status, int]:
@@ -99,7 +128,7 @@ class Standing:
     def where(self, is_meant: Callable[[Source], bool]) -> Standing:
         """The same for some topics alone."""
         topics = tuple(topic for topic in self.topics if is_meant(topic.source))
-        return Standing(topics, self.starts, self.judged_ms)
+        return replace(self, topics=topics)
 
 
 NOTHING_JUDGED = Standing((), (), 0)
@@ -133,9 +162,27 @@ def standing(
     for verdict in found:
         by_source.setdefault(verdict.source, []).append(verdict)
     starts = sorted({verdict.bucket for verdict in found}, reverse=True)[:NEWEST_BUCKETS]
-    ordered = sorted(by_source, key=lambda x: (x.cluster, x.topic, x.topic_id))
-    topics = (_topic(source, by_source[source], set(starts)) for source in ordered)
+    topics = (_topic(x, by_source[x], set(starts)) for x in sorted(by_source, key=_order))
     return Standing(tuple(topics), tuple(starts), judged_ms)
+
+
+def joined(parts: Sequence[Standing], unjudged: int = 0) -> Standing:
+    """Of several windows of buckets, the oldest first; at least one."""
+    starts = sorted({start for part in parts for start in part.starts}, reverse=True)
+    newest = tuple(starts[:NEWEST_BUCKETS])
+    topics: dict[Source, TopicStanding] = {}
+    for part in parts:
+        for topic in part.topics:
+            known = topics.get(topic.source)
+            topics[topic.source] = topic if known is None else known.and_later(topic, newest)
+    ordered = sorted(topics.values(), key=lambda x: _order(x.source))
+    if unjudged:
+        ordered = [replace(topic, complete_until=None) for topic in ordered]
+    return Standing(tuple(ordered), newest, parts[-1].judged_ms, unjudged)
+
+
+def _order(source: Source) -> tuple[str, str, str]:
+    return source.cluster, source.topic, source.topic_id
 
 
 def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> TopicStanding:

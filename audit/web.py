@@ -328,6 +328,7 @@ def _frame(found: Standing) -> dict[str, Any]:
     worst = max(found.overdue, default=Status.COMPLETE).word
     if not found.overdue:
         is_complete = found.by_status.get(Status.COMPLETE, 0) > 0
+        is_complete &= not found.unjudged
         worst = WARNED if found.warned else worst if is_complete else Status.OPEN.word
     return {"sentence": report.sentence(found), "worst": worst}
 

@@ -10,8 +10,9 @@ from prometheus_client import REGISTRY
 from audit.collector import _Expected, _Loop
 from audit.hearing import Heard
 from audit.ledger import Ledger
-from audit.messages import Heartbeat, Sender, Tier, encode
+from audit.messages import Count, Delta, Heartbeat, Sender, Tier, encode
 from audit.settings import AuditSettings
+from skidway.kafka.source import Source
 from support.clock import ManualClock
 
 HOUR = 3_600_000
@@ -84,3 +85,19 @@ def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
     _, detail = collector.health()
     assert detail["seconds_since_read"] is None
     assert detail["read"] == "nothing since the start, 7 s ago"
+
+
+def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
+    """Otherwise the page would say for ever what was true when something was read last."""
+    collector = Collector(tmp_path)
+    now_ms = collector.clock.time_ms()
+    sender = Sender(Tier.AGENT, "dc1", "7", "app1", 1)
+    source = Source("dc1", "cid", "logs", "tid")
+    counted = Delta(sender, 1, now_ms, counts=(Count(source, 7, now_ms - 60_000, 60_000, 5, 5, 5),))
+    collector.ledger.take([encode(counted)])
+    collector.clock.advance(2)
+    collector.loop._examine()
+    assert collector.loop.standing.overdue == {}
+    collector.clock.advance(3_600)
+    collector.loop._examine()
+    assert collector.loop.standing.overdue
