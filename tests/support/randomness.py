@@ -63,6 +63,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if _is_of_share(item)]
 
 
+def share_of(count: int) -> int:
+    """So many examples for a test that wants `count` of them: fewer with --short."""
+    return max(1, count * settings.default.max_examples // 100)
+
+
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
     """Of the seeds that a test names, those that this run tries."""

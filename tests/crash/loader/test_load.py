@@ -137,7 +137,6 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
     assert loading.state("staging/*") == [], "each start tidies up what the one before left"
 
 
-@pytest.mark.quick
 def test_two_at_once(loading: Loading) -> None:
     """Of two loaders at once one wins each load; both end well, every row is there once."""
     fill(loading, 0, 3000)

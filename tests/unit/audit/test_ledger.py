@@ -39,6 +39,7 @@ from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.fold import Fold, judge
+from support.randomness import share_of
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
@@ -99,7 +100,7 @@ def _encoded(chosen: list[Message]) -> list[bytes]:
     return [messages.encode(message) for message in chosen]
 
 
-@settings(max_examples=250)
+@settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14), st.randoms())
 def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
@@ -115,7 +116,7 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
     ledger.close()
 
 
-@settings(max_examples=250)
+@settings(max_examples=share_of(250))
 @given(st.lists(st.one_of(announcements, deltas, seals), max_size=14), st.randoms())
 def test_the_ledger_and_the_fold_know_the_same_files_again(
     chosen: list[Message], random: object
@@ -151,7 +152,7 @@ def _without_clones(chosen: list[Message]) -> list[Message]:
     return list(kept.values())
 
 
-@settings(max_examples=250)
+@settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14))
 def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
     """In the same order both count the first content and name the second."""
@@ -160,7 +161,7 @@ def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
     ledger.close()
 
 
-@settings(max_examples=250)
+@settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14), buckets, topics)
 def test_a_window_shows_what_the_whole_shows_of_it(
     chosen: list[Message], start: int, source: Source

@@ -33,6 +33,7 @@ from audit.waiting import Proof, proofs
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
 from support.fold import Fold
+from support.randomness import share_of
 
 SIZE = 60_000
 START = 6_000_000
@@ -310,7 +311,7 @@ def worlds(draw: st.DrawFn) -> list[Message]:
 
 
 @given(worlds(), st.sampled_from(NOWS), st.sampled_from([None, ("nginx",), ("nginx", "auth")]))
-@hypothesis_settings(max_examples=600)
+@hypothesis_settings(max_examples=share_of(600))
 def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:

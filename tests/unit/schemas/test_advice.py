@@ -14,6 +14,7 @@ from schemas.avro_schema import named_types, parse
 from schemas.canonical import canonical
 from schemas.compatibility import Level, check
 from support.avro_schemas import mutated, schemas
+from support.randomness import share_of
 
 
 def record(*fields: Any, **more: Any) -> dict[str, Any]:
@@ -217,7 +218,7 @@ def test_who_may_follow_needs_no_advice() -> None:
     assert advise(parse(record(A)), [(1, parse(record(A)))], Level.FULL) is None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=share_of(150), deadline=None)
 @given(st.data(), st.sampled_from([each for each in Level if each is not Level.NONE]))
 def test_what_is_suggested_may_follow(data: st.DataObject, level: Level) -> None:
     """Whatever the schemas: the levels named allow the change, the schema offered is good."""

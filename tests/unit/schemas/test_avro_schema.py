@@ -27,6 +27,7 @@ from schemas.avro_schema.model import SHOWN_MAX, shown
 from schemas.canonical import canonical
 from support.avro import records
 from support.avro_schemas import KEYS, broken, made
+from support.randomness import share_of
 
 
 def record(*fields: Any, **more: Any) -> dict[str, Any]:
@@ -349,7 +350,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=share_of(500), deadline=None)
 @given(JSON)
 def test_no_json_breaks_the_parser(value: Any) -> None:
     """A schema whose text is read again, or a sentence; nothing else, ever."""
@@ -366,7 +367,7 @@ def test_no_json_breaks_the_parser(value: Any) -> None:
         assert canonical(parse(text), normalize=normalize) == text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=share_of(300), deadline=None)
 @given(st.integers(0, 2**32))
 def test_nearly_schemas_do_not_break_the_parser(seed: int) -> None:
     """Good schemas with a piece exchanged, doubled or gone."""

@@ -16,6 +16,7 @@ from schemas.avro_schema import Enum, SchemaInvalid, parse
 from schemas.compatibility import REPORTED_MAX, Level, check, incompatibilities
 from support.avro_rules import RULES, A, B, enum, field, record
 from support.avro_schemas import mutated, schemas
+from support.randomness import share_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::avro.errors.IgnoredLogicalType")
 
@@ -184,7 +185,7 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
     assert 0 < len(incompatibilities(chain("int"), chain("string"))) <= 50
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=share_of(400), deadline=None)
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
     """Where that library is right: it does not know aliases without their namespace.
@@ -202,7 +203,7 @@ def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
     assert (not found) == theirs
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share_of(200), deadline=None)
 @given(schemas())
 def test_every_schema_may_follow_itself(schema: Any) -> None:
     """At every level; but for one whose field has an alias that is another field's name."""
@@ -212,7 +213,7 @@ def test_every_schema_may_follow_itself(schema: Any) -> None:
         assert not found
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share_of(200), deadline=None)
 @given(st.data())
 def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
     """FULL is both directions, TRANSITIVE every version, NONE nothing; two runs say the same."""

@@ -25,9 +25,12 @@ from schemas.datum import plain_schema, write_datum
 from skidway.errors import SkidwayError
 from support.avro import batches, outgoing, raw, records
 from support.avro_schemas import Maker
+from support.randomness import share_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-common = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+common = settings(
+    max_examples=share_of(150), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def record(*fields: Any) -> dict[str, Any]:
@@ -130,7 +133,7 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
     return datum[:at] + draw(st.sampled_from([b"\xff" * 9 + b"\x7f", b"\x80\x00", b"\xff" * 12]))
 
 
-@settings(common, max_examples=600)
+@settings(common, max_examples=share_of(600))
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
     """Whatever the bytes, and however many, no path takes what the last word refuses, nor

@@ -19,9 +19,10 @@ from schemas.avro_schema import parse
 from schemas.codec import Codec, DatumReader, Unresolvable
 from schemas.codec.arrow import as_record
 from support.avro import batches, outgoing, raw
+from support.randomness import share_of
 
 common = settings(
-    max_examples=400,
+    max_examples=share_of(400),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

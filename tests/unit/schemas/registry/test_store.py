@@ -18,6 +18,7 @@ from schemas.registry.state import State
 from schemas.registry.store import Store
 from skidway.errors import StateRefused
 from support.clock import ManualClock
+from support.randomness import share_of
 from support.registry_log import MemoryLog, SharedLog
 
 
@@ -272,7 +273,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=share_of(200), deadline=None)
 @given(steps)
 def test_an_id_means_one_schema_under_any_schedule(schedule: list[Step]) -> None:
     """Three registries, lost answers, deletions and restarts: ids stay gapless and unambiguous,

@@ -25,6 +25,7 @@ from skidway.kafka.batch import (
 )
 from skidway.kafka.columns import Origins, cuts, decode, decode_headers, encode
 from skidway.kafka.compression import compress
+from support.randomness import share_of
 
 with warnings.catch_warnings():  # its import uses importlib.resources.read_text
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -138,7 +139,7 @@ def decoded_rows(
 
 
 @given(data=st.data(), codec=st.sampled_from(list(Codec)), count=st.integers(1, 40))
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> None:
     """What goes in comes out: values and keys with nulls, any timestamps, origins, every codec."""
     values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
@@ -167,7 +168,7 @@ def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> No
 
 
 @given(data=st.data(), count=st.integers(1, 30))
-@settings(max_examples=100)
+@settings(max_examples=share_of(100))
 def test_kafka_python_reads_what_we_write(data: st.DataObject, count: int) -> None:
     """Another parser finds the same records in our batches."""
     values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
@@ -203,7 +204,7 @@ def foreign_rows(draw: st.DrawFn) -> list[Row]:
 
 
 @given(rows=foreign_rows(), codec=st.sampled_from(list(Codec)), before=st.integers(0, 3))
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 def test_we_read_what_kafka_python_writes(rows: list[Row], codec: Codec, before: int) -> None:
     """Any legal batch of another builder is read: keys, nulls, headers of any kind, offset gaps."""
     base = max(rows[0].offset - before, 0)
@@ -358,7 +359,7 @@ def sample() -> bytes:
 
 
 @given(st.integers(HEADER_BYTES, len(sample()) - 1), st.integers(0, 255))
-@settings(max_examples=500)
+@settings(max_examples=share_of(500))
 def test_lying_fields_give_corrupt_or_rows(position: int, byte: int) -> None:
     """Any byte changed to any other, with a CRC that is right: rows or CorruptBatch, never else."""
     raw = bytearray(sample())
@@ -370,7 +371,7 @@ def test_lying_fields_give_corrupt_or_rows(position: int, byte: int) -> None:
 
 
 @given(st.binary(max_size=200), st.integers(0, 2**31 - 1), st.sampled_from([0, 1, 2, 3, 4, 7]))
-@settings(max_examples=150)
+@settings(max_examples=share_of(150))
 def test_any_records_section_is_rows_or_corrupt(section: bytes, count: int, codec: int) -> None:
     """Arbitrary bytes as records, with any count and codec, give rows or CorruptBatch."""
     header = struct.pack(">hiqqqhii", codec, max(count - 1, 0), 0, 0, -1, -1, -1, count) + section

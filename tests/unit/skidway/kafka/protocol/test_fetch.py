@@ -25,6 +25,7 @@ from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchResult
 from skidway.kafka.protocol.pieces import FileSlice, Piece
 from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX, put_uvarint
 from support.messages import messages, wire
+from support.randomness import share_of
 
 every_version = pytest.mark.parametrize("version", range(4, 13))
 FLEXIBLE = 12
@@ -115,7 +116,7 @@ def damaged(data: st.DataObject, body: bytes) -> list[bytes]:
 
 
 @every_version
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=share_of(50), deadline=None)
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
     """Both read the same and refuse the same, of sound, damaged and arbitrary bodies."""
@@ -137,7 +138,7 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 
 
 @every_version
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=share_of(50), deadline=None)
 @given(data=st.data())
 def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None:
     """Both read the same and refuse the same, of sound, damaged and arbitrary bodies."""
@@ -157,7 +158,7 @@ def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None
 
 
 @every_version
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 @given(data=st.data())
 def test_write_request(version: int, data: st.DataObject) -> None:
     """A request by hand is read, by hand and by the table, as what was meant."""
@@ -195,7 +196,7 @@ results = st.lists(
 
 
 @every_version
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=share_of(50), deadline=None)
 @given(results=results)
 def test_write_response(version: int, results: list[FetchResult]) -> None:
     """A response in pieces, joined, is read as what was meant, and the table writes the same."""

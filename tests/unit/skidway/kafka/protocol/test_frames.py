@@ -20,6 +20,7 @@ from skidway.kafka.protocol import (
 )
 from skidway.kafka.protocol.frames import RequestHeader
 from support.messages import wire
+from support.randomness import share_of
 
 KIB = 1024
 
@@ -40,7 +41,7 @@ def feed(reader: FrameReader, stream: bytes, most: int) -> list[bytes]:
     return frames
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(
     payloads=st.lists(st.binary(max_size=50) | st.integers(1, 3000).map(bytes), max_size=8),
     most=st.integers(1, 400),

@@ -44,13 +44,14 @@ from skidway.kafka.protocol.messages import (
 from skidway.kafka.protocol.metadata import MetadataRequest, MetadataRequestTopic
 from skidway.kafka.protocol.primitives import REQUEST_ELEMENTS_MAX
 from support.messages import ALL, CASES, messages, name_of, wire
+from support.randomness import share_of
 
 FLEXIBLE = [cls for cls in ALL if flexible(cls.API, cls.VERSIONS.highest)]
 every_message = pytest.mark.parametrize(("cls", "version"), CASES, ids=name_of)
 
 
 @every_message
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=share_of(12), deadline=None)
 @given(data=st.data())
 def test_exactly_its_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
     """Every message is read as it was written, and refused if cut anywhere or if more follows."""
@@ -65,7 +66,7 @@ def test_exactly_its_bytes(cls: type[Message], version: int, data: st.DataObject
 
 
 @every_message
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=share_of(15), deadline=None)
 @given(data=st.data())
 def test_noise(cls: type[Message], version: int, data: st.DataObject) -> None:
     """Damaged messages and arbitrary bytes are refused by a ProtocolError, or mean something."""
@@ -94,7 +95,7 @@ def test_unknown_tags_at_the_end(cls: type[Message]) -> None:
     version = cls.VERSIONS.highest
     own = [field for field in fields(cls) if field.tag is not None]
 
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=share_of(10), deadline=None)
     @given(messages(cls, version))
     def check(message: Message) -> None:
         bare = dataclasses.replace(message, **{field.name: field.default for field in own})

@@ -29,6 +29,7 @@ from skidway.kafka.protocol.produce import (
     TopicRecords,
 )
 from support.messages import messages, wire
+from support.randomness import share_of
 
 VERSIONS = range(10)
 every_version = pytest.mark.parametrize("version", VERSIONS)
@@ -61,7 +62,7 @@ def either(read: Callable[[], tuple[object, ...]]) -> tuple[object, ...] | None:
 
 
 @every_version
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=share_of(60), deadline=None)
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
     """Both read the same and refuse the same, of sound, damaged and arbitrary bodies."""
@@ -78,7 +79,7 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 
 
 @every_version
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 @given(data=st.data())
 def test_write_response_equals_encode(version: int, data: st.DataObject) -> None:
     """A response by hand is, byte for byte, the one by the table."""
@@ -94,7 +95,7 @@ def test_write_response_equals_encode(version: int, data: st.DataObject) -> None
 
 
 @every_version
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=share_of(40), deadline=None)
 @given(
     name=st.none() | st.text(max_size=9),
     data=st.lists(
