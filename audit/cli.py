@@ -10,7 +10,7 @@ from audit import clock_report, faults, manifests, recount, recount_report, repo
 from audit.clocks import Clocks, clocks
 from audit.commands import asking, deciding, saying
 from audit.commands import hosts as host_commands
-from audit.ledger_evidence import FOREVER
+from audit.evidence import FOREVER
 from audit.messages import encode
 from audit.output import open_output
 from audit.reconcile import verdicts

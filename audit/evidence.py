@@ -133,6 +133,11 @@ class Coverage(NamedTuple):
     end: int
 
 
+Window = tuple[int, int]
+
+FOREVER: Window = (-(1 << 62), 1 << 62)
+"""A window with every bucket."""
+
 BucketId = tuple[int, int]
 """Start and size of a bucket, ms. Tiers that cut time differently never agree."""
 
@@ -164,7 +169,9 @@ class Evidence:
     that this version does not have, by its fingerprint. heard, readings, offsets (by agent): what
     does not rest on the senders' clocks alone, see audit.hearing. taken_ms: our clock when
     something was taken last; 0 for never. retirements: those that nobody took back. asked: the
-    names of the topics that are to be judged, others are there for their sake; None: all."""
+    names of the topics that are to be judged, others are there for their sake; None: all. window:
+    the starts of the buckets that are to be judged, the end excluded. bucket_ms: the greatest size
+    of the newest buckets of all topics; 0 for none."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
@@ -179,6 +186,8 @@ class Evidence:
     taken_ms: int = 0
     retirements: list[Retirement] = field(default_factory=list)
     asked: frozenset[str] | None = None
+    window: Window = FOREVER
+    bucket_ms: int = 0
 
     def decided(self, decisions: Iterable[Decision]) -> None:
         """Takes all decisions of people, or all that bear on some buckets."""

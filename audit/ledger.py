@@ -27,8 +27,10 @@ from audit.counts import Sums
 from audit.database import IN_MEMORY, open_database, transaction
 from audit.decisions import Acceptance, Decision, Retirement, Revocation
 from audit.evidence import (
+    FOREVER,
     Evidence,
     SenderKey,
+    Window,
     agent_of,
     agents_in,
     hear,
@@ -36,7 +38,6 @@ from audit.evidence import (
     sums_of,
 )
 from audit.hearing import Heard, Hearings, Reading, then
-from audit.ledger_evidence import FOREVER, Window
 from audit.messages import (
     Announcement,
     Bounds,
@@ -602,24 +603,31 @@ class Ledger:
     def newest_buckets(
         self, count: int, until: int | None = None, topic: str | None = None
     ) -> list[int]:
-        """Starts of the newest buckets in which anything was counted (of a topic, by its name in
-        the source cluster), newest first; with `until` those that begin below it."""
-        rows = self._connection.execute(
-            "SELECT DISTINCT bucket FROM tallies WHERE bucket < ?1 AND (?3 IS NULL OR source IN"
-            " (SELECT id FROM sources WHERE topic = ?3)) ORDER BY bucket DESC LIMIT ?2",
-            (FOREVER[1] if until is None else until, count, topic),
-        )
-        return [bucket for (bucket,) in rows]
+        """Starts of the newest buckets in which anything was counted or declared lost (of a topic,
+        by its name in the source cluster), newest first; with `until` those that begin below it."""
+        given = (FOREVER[1] if until is None else until, count, topic)
+        found: set[int] = set()
+        for table, column in (("tallies", "bucket"), ("losses", "to_bucket")):
+            rows = self._connection.execute(
+                f"SELECT DISTINCT {column} FROM {table} WHERE {column} < ?1"  # noqa: S608 - ours
+                " AND (?3 IS NULL OR source IN (SELECT id FROM sources WHERE topic = ?3))"
+                f" ORDER BY {column} DESC LIMIT ?2",
+                given,
+            )
+            found.update(bucket for (bucket,) in rows)
+        return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """Beginnings of the blocks of that size in which a bucket begins that anything was counted
-        in, the oldest first."""
+        """Beginnings of the blocks of that size in which a bucket begins that is judged, the oldest
+        first."""
         found: list[int] = []
         after = FOREVER[0]
         while True:
             (bucket,) = self._connection.execute(
-                "SELECT min(bucket) FROM tallies WHERE bucket >= ? AND bucket < ?",
-                (after, FOREVER[1]),
+                "SELECT min(bucket) FROM (SELECT min(bucket) AS bucket FROM tallies WHERE bucket"
+                " BETWEEN ?1 AND ?2 UNION ALL SELECT min(to_bucket) FROM losses WHERE to_bucket"
+                " BETWEEN ?1 AND ?2)",
+                (after, FOREVER[1] - 1),
             ).fetchone()
             if bucket is None:
                 return found
@@ -628,13 +636,7 @@ class Ledger:
 
     def bucket_ms(self) -> int:
         """The greatest size of the newest buckets; 0 if there is none."""
-        newest = self.newest_buckets(1)
-        if not newest:
-            return 0
-        (size,) = self._connection.execute(
-            "SELECT max(bucket_ms) FROM tallies WHERE bucket = ?", newest
-        ).fetchone()
-        return int(size)
+        return ledger_evidence.bucket_ms(self._connection)
 
 
 def _digest(value: bytes) -> bytes:

@@ -23,6 +23,7 @@ from audit.evidence import (
     SenderKey,
     Tally,
     TopicEvidence,
+    Window,
     agent_named,
     loss_note,
     only_claimed,
@@ -32,11 +33,6 @@ from audit.messages import Bounds, Certainty, Gap, Loss, Tier
 from audit.recount_result import RecountResult
 from audit.rereading import FileNote, Rereading, is_untold, rereadings
 from skidway.kafka.source import Source
-
-Window = tuple[int, int]
-
-FOREVER: Window = (-(1 << 62), 1 << 62)
-"""A window with every bucket."""
 
 NO_BUCKETS: Window = (0, 0)
 """A window with none: what was said of senders, hosts and topics alone."""
@@ -57,6 +53,10 @@ SELECT value FROM decisions WHERE revoked IS NULL
 _REMAINING = f"{_STANDING} AND source IS NULL"
 _OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
 """Decisions that nobody took back: those that hold for every bucket, and those of some buckets."""
+
+_BUCKET_MS = """
+SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
+"""
 
 _REPLACED = """
 SELECT time FROM inodes AS y WHERE (y.source, y.host, y.inode, y.agent, y.file)
@@ -94,6 +94,12 @@ def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] |
         return _Reader(connection, window).evidence(topics)
 
 
+def bucket_ms(connection: sqlite3.Connection) -> int:
+    """The greatest size of the newest buckets; 0 if there is none."""
+    (size,) = connection.execute(_BUCKET_MS).fetchone()
+    return int(size)
+
+
 class _Reader:
     def __init__(self, connection: sqlite3.Connection, window: Window) -> None:
         self._connection = connection
@@ -114,6 +120,8 @@ class _Reader:
         self._read_hearings()
         self._read_decisions(_REMAINING)
         found.asked = None if topics is None else frozenset(topics)
+        found.window = self._window
+        found.bucket_ms = bucket_ms(self._connection)
         wanted = _with_parents(topics)
         for number, *parts in select("SELECT * FROM sources").fetchall():
             source = Source(*parts)

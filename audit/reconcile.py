@@ -31,6 +31,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from audit import reasons
+from audit.bucket import DEFAULT_BUCKET_MS
 from audit.clocks import present_ms
 from audit.counting_places import counting_places, place_of
 from audit.counts import NO_AGENT, Sums
@@ -92,13 +93,26 @@ class TopicJudgement:
         self._places = list(counting_places(evidence, self._topic, self._tiers, self._retired))
         self._epochs = self._epochs_by_agent()
         self._acceptances = _by_finding(self._topic.acceptances)
+        self._lossy = self._agents_with_losses()
         self._seals = {
             agent: usable_seals(evidence, self._related, agent) for agent in self._expectation.known
         }
 
     def buckets(self) -> list[BucketId]:
-        """The buckets in which anything was counted."""
-        return sorted(self._topic.tallies)
+        """Those in which anything was counted, and those of the declaration of each loss: where no
+        line arrived nobody counted anything."""
+        return sorted(self._topic.tallies.keys() | self._lossy.keys())
+
+    def _agents_with_losses(self) -> dict[BucketId, set[int]]:
+        """By the bucket in which they declared one."""
+        found: dict[BucketId, set[int]] = {}
+        begin, end = self._evidence.window
+        size = self._evidence.bucket_ms or DEFAULT_BUCKET_MS
+        for agent, notes in self._topic.losses.items():
+            for start in (note.loss.to_bucket for note in notes):
+                if start is not None and begin <= start < end:
+                    found.setdefault((start, size), set()).add(agent)
+        return found
 
     def bucket(self, bucket: BucketId) -> BucketVerdict:
         """The verdict on one bucket, all agents together."""
@@ -106,7 +120,12 @@ class TopicJudgement:
         by_agent = self._topic.tallies.get(bucket, {})
         agents = [
             self._agent(agent, bucket, by_agent.get(agent, {}))
-            for agent in sorted(self._expectation.agents | set(by_agent) | self._replaced(start))
+            for agent in sorted(
+                self._expectation.agents
+                | set(by_agent)
+                | self._replaced(start)
+                | self._lossy.get(bucket, set())
+            )
         ]
         findings = self._accepted(NO_AGENT, bucket, self._unheard_findings(bucket))
         findings = (*self._unread_findings(), *findings)

@@ -30,10 +30,10 @@ from starlette.routing import Route
 
 from audit import clock_report, host_report, report
 from audit.clocks import Clocks, clocks, present_ms
-from audit.evidence import Evidence
+from audit.evidence import Evidence, Window
 from audit.hosts import HostState, survey
 from audit.ledger import Ledger
-from audit.ledger_evidence import NO_BUCKETS, Window
+from audit.ledger_evidence import NO_BUCKETS
 from audit.reconcile import verdicts
 from audit.recount_result import RecountResult
 from audit.sender_states import sender_states

@@ -14,8 +14,9 @@ from audit.clocks import clocks
 from audit.commands import asking
 from audit.commands.following import Following
 from audit.commands.patience import patiently
+from audit.evidence import FOREVER
 from audit.hosts import survey
-from audit.ledger_evidence import FOREVER, NO_BUCKETS
+from audit.ledger_evidence import NO_BUCKETS
 from audit.messages import Tier
 from audit.settings import TIERS, AuditSettings
 from audit.verdict import Policy

@@ -138,6 +138,8 @@ class Fold:
             topic.rereadings = known
             files = {(x.loss.agent, x.loss.file) for own in topic.losses.values() for x in own}
             topic.paths = notes.paths(files)
+        newest = max((x for topic in found.topics.values() for x in topic.tallies), default=(0, 0))
+        found.bucket_ms = newest[1]
         found.decided(self._decisions)
         for (source, _), recount in sorted(self._recounts.items(), key=lambda x: x[0][1]):
             found.topic(source).recounts.append(recount)

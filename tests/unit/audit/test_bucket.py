@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import bucket
-from audit.ledger_evidence import FOREVER
+from audit.evidence import FOREVER
 
 
 def test_a_bucket_holds_its_start_and_not_its_end() -> None:

@@ -7,12 +7,25 @@ from collections.abc import Callable
 import pytest
 
 from audit import report
+from audit.judging import Judging
 from audit.ledger import Ledger
-from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier, encode
+from audit.messages import (
+    Certainty,
+    Count,
+    Delta,
+    Loss,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+    encode,
+)
 from audit.recount_result import RecountResult
 from audit.standing import NEWEST_BUCKETS, Standing, judged
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
+from support.clock import ManualClock
 from support.fold import Fold
 
 LOGS = Source("dc1", "cid", "logs", "tid")
@@ -152,3 +165,26 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
     [topic] = report.document(differing, [])["topics"]
     assert [x["verdict"] for x in topic["recounts"]] == ["agrees", "differs"]
     assert report.exit_status(tell(_recounted("/b", 0)), everything=True) == 0
+
+
+def test_a_loss_is_listed_where_no_line_arrived() -> None:
+    """Its bucket has no counts, and all others are complete: that is no reason to say "all"."""
+    ledger = Ledger()
+    loss = Loss(LOGS, 7, 3, 0, None, Certainty.LOST, "it vanished", 4 * SIZE, 5 * SIZE)
+    said = [
+        Delta(AGENT, 1, 5, counts=(_count(LOGS, 0, 5),)),
+        Delta(BROKER, 1, 5, (Range(LOGS, 0, 0, 5),), (_count(LOGS, 0, 5),)),
+        Seal(AGENT, 2, NOW, (SealedTopic(LOGS, 4 * SIZE, 1),)),
+        Delta(AGENT, 3, 5 * SIZE, losses=(loss,)),
+        Seal(AGENT, 4, NOW, (SealedTopic(LOGS, NOW, 3),)),
+    ]
+    ledger.take(map(encode, said))
+    found = judged(ledger.evidence(), POLICY, NOW)
+    assert found.by_status == {Status.COMPLETE: 1, Status.LOST: 1}
+    [topic] = found.counted
+    assert topic.oldest_overdue == 5 * SIZE
+    assert topic.newest[5 * SIZE].reasons[0].endswith("is lost: it vanished")
+    assert report.exit_status(found, everything=False) == 1
+    assert Judging(ledger, lambda: POLICY, ManualClock()).step().by_status == found.by_status
+    assert ledger.newest_buckets(5) == [5 * SIZE, 0]
+    assert judged(ledger.evidence((0, SIZE)), POLICY, NOW).by_status == {Status.COMPLETE: 1}

@@ -12,8 +12,8 @@ import pytest
 
 from audit.counts import Counts
 from audit.deltas import number_deltas
+from audit.evidence import FOREVER
 from audit.ledger import Ledger
-from audit.ledger_evidence import FOREVER
 from audit.messages import TOPIC as AUDIT
 from audit.messages import Delta, Seal, SealedTopic, Sender, Tier, encode
 from audit.reconcile import verdicts
