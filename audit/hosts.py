@@ -121,11 +121,12 @@ class _Survey:
         roster = self._policy.roster
         found = self._agents.get((cluster, host), set()) | self._unplaced.get(host, set())
         waited = {agent for agent in found if not roster.is_retired(cluster, host, agent)}
-        newest = newest_agents(
-            self._evidence, waited or found, self._policy.silence_ms, self._now_ms
-        )
+        is_named = not roster.is_silent and roster.waits_for(cluster, host)
+        counting = waited if is_named else waited or found
+        newest = newest_agents(self._evidence, counting, self._policy.silence_ms, self._now_ms)
         heard_ms = max((self._evidence.heard_ms((Tier.AGENT, str(x))) for x in newest), default=0)
-        is_retired = roster.is_retired(cluster, host) or (bool(found) and not waited)
+        is_gone = bool(found) and not waited and not is_named
+        is_retired = roster.is_retired(cluster, host) or is_gone
         agents = tuple(AgentState(x, self._topics(cluster, host, x)) for x in newest)
         return HostState(
             cluster,

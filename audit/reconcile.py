@@ -93,7 +93,6 @@ class TopicJudgement:
         self._places = list(counting_places(evidence, self._topic, self._tiers, self._retired))
         self._epochs = self._epochs_by_agent()
         self._acceptances = _by_finding(self._topic.acceptances)
-        self._lossy = self._agents_with_losses()
         self._seals = {
             agent: usable_seals(evidence, self._related, agent) for agent in self._expectation.known
         }
@@ -101,32 +100,19 @@ class TopicJudgement:
     def buckets(self) -> list[BucketId]:
         """Those in which anything was counted, and those of the declaration of each loss: where no
         line arrived nobody counted anything."""
-        return sorted(self._topic.tallies.keys() | self._lossy.keys())
-
-    def _agents_with_losses(self) -> dict[BucketId, set[int]]:
-        """By the bucket in which they declared one."""
-        found: dict[BucketId, set[int]] = {}
         begin, end = self._evidence.window
         size = self._evidence.bucket_ms or DEFAULT_BUCKET_MS
-        for agent, notes in self._topic.losses.items():
-            for start in (note.loss.to_bucket for note in notes):
-                if start is not None and begin <= start < end:
-                    found.setdefault((start, size), set()).add(agent)
-        return found
+        declared = {note.loss.to_bucket for notes in self._topic.losses.values() for note in notes}
+        lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
+        return sorted(self._topic.tallies.keys() | lossy)
 
     def bucket(self, bucket: BucketId) -> BucketVerdict:
         """The verdict on one bucket, all agents together."""
         start, size = bucket
         by_agent = self._topic.tallies.get(bucket, {})
-        agents = [
-            self._agent(agent, bucket, by_agent.get(agent, {}))
-            for agent in sorted(
-                self._expectation.agents
-                | set(by_agent)
-                | self._replaced(start)
-                | self._lossy.get(bucket, set())
-            )
-        ]
+        judged = self._expectation.agents | set(by_agent) | self._replaced(start)
+        agents = [self._agent(agent, bucket, by_agent.get(agent, {})) for agent in sorted(judged)]
+        agents += [x for x in self._losers(judged, bucket) if x.findings]
         findings = self._accepted(NO_AGENT, bucket, self._unheard_findings(bucket))
         findings = (*self._unread_findings(), *findings)
         statuses = [x.status for x in agents] + [x.status for x in findings]
@@ -206,6 +192,21 @@ class TopicJudgement:
             marked,
         )
 
+    def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
+        """Of agents that nobody waits for in this bucket: what they declared lost stays lost."""
+        losers = {agent for topic in self._related for agent in topic.losses}
+        for agent in sorted(losers - others) if Tier.AGENT in self._tiers else ():
+            marked = self._accepted(agent, bucket, self._losses_of(agent, bucket, {}))
+            yield AgentVerdict(
+                agent,
+                self._evidence.hosts.get(agent, ""),
+                max([x.status for x in marked], default=Status.COMPLETE),
+                tuple(dict.fromkeys(x.words for x in marked)),
+                {},
+                self._expectation.is_retired(agent),
+                marked,
+            )
+
     def _accepted(
         self, agent: int, bucket: BucketId, findings: Iterable[Finding]
     ) -> tuple[Finding, ...]:
@@ -234,10 +235,7 @@ class TopicJudgement:
             for reason in doublings.reasons(agent, self._topic.tallies.get(bucket, {})):
                 yield Finding(Status.UNKNOWN, reason)
         yield from self._epoch_findings(agent, bucket, tallies)
-        for topic in self._related:
-            for note in topic.losses.get(agent, ()):
-                path = topic.paths.get((note.loss.agent, note.loss.file), "")
-                yield from self._loss_findings(agent, note, path, bucket, tallies)
+        yield from self._losses_of(agent, bucket, tallies)
         yield from self._seal_findings(agent, bucket, tallies)
 
     # Numbers: what must be there of every sender.
@@ -340,6 +338,12 @@ class TopicJudgement:
                     " (its state had been an older copy)",
                 )
 
+    def _losses_of(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
+        for topic in self._related:
+            for note in topic.losses.get(agent, ()):
+                path = topic.paths.get((note.loss.agent, note.loss.file), "")
+                yield from self._loss_findings(agent, note, path, bucket, tallies)
+
     def _loss_findings(
         self, agent: int, note: LossNote, path: str, bucket: BucketId, tallies: Tallies
     ) -> Iterator[Finding]:
@@ -348,7 +352,7 @@ class TopicJudgement:
         prior = before[-1] if before else None
         begin, end = self._loss_span(note, prior)
         inside = (begin is None or start + size > begin) and start <= end
-        if not inside and (loss.end is None or loss.from_bucket is None):
+        if not inside:  # a lost line may be older than those that came between
             inside = _touched_between(tallies, agent, note, prior)
         if inside:
             lost = loss.certainty is Certainty.LOST
