@@ -74,12 +74,14 @@ class Faults:
 
 
 class Collector:
-    """Takes messages from the partitions of the audit topics, each in order. heard: numbers."""
+    """Takes messages from the partitions of the audit topics, each in order. heard: numbers.
+    messages: as they came."""
 
     def __init__(self, starts: dict[tuple[str, int], int] | None = None) -> None:
         self.fold = Fold()
         self.positions = dict(starts or {})
         self.heard: set[NumberKey] = set()
+        self.messages: list[Message] = []
 
     def take(self, audit: AuditLogs, log: tuple[str, int], count: int) -> None:
         """Reads on in one partition."""
@@ -102,6 +104,7 @@ class Collector:
     def hear(self, message: Message) -> None:
         """Notes of a delta or seal that it is known."""
         self.fold.apply(message)
+        self.messages.append(message)
         if isinstance(message, Delta | Seal):
             sender = message.sender
             self.heard.add((sender.tier, sender.producer, sender.epoch, message.number))
