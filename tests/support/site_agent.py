@@ -1,0 +1,142 @@
+"""The agent of the simulated site: files, checkpoints with their deltas, seals, topics made again.
+
+What files, rotations and lost states do to an agent, other models have (test_audit, test_agent):
+here each agent has one file a topic, which only grows.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from audit.messages import Certainty, Loss, Seal, SealedTopic, Sender, Tier
+from skidway.kafka.source import Source
+from support.site_logs import (
+    LENGTH,
+    PARTITIONS,
+    AuditLogs,
+    Line,
+    Placed,
+    Record,
+    Teller,
+    Topic,
+    record_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A seal that is being made. written: the newest line that it vouches for."""
+
+    sealed_until: int
+    sizes: dict[str, int]
+    at: int
+    written: int
+
+
+class SiteAgent:
+    """One host's. current: the topic of a name as the brokers have it now."""
+
+    def __init__(
+        self,
+        number: int,
+        names: tuple[str, ...],
+        current: Callable[[str], Topic],
+        audit: AuditLogs,
+        choose: random.Random,
+    ) -> None:
+        self.number, self.current, self.random = number, current, choose
+        sender = Sender(Tier.AGENT, "dc1", str(number), f"host{number}", 1)
+        self.teller = Teller(sender, "dc1", audit)
+        self.lines: dict[str, list[Line]] = {name: [] for name in names}
+        self.position: dict[str, int] = dict.fromkeys(names, 0)
+        self.checkpoint: dict[str, int] = dict.fromkeys(names, 0)
+        self.seen = {name: current(name) for name in names}
+        self.file_ids = 0
+        self.ids = {name: self.new_id() for name in names}
+        self.open: list[tuple[Placed, Record]] = []
+        self.acknowledged: dict[tuple[Source, int], int] = defaultdict(lambda: -1)
+        self.noted: Noted | None = None
+        self.counted_as: dict[int, Source] = {}
+        self.uncertain: list[Placed] = []
+        self.vouched: dict[int, int] = {}
+        self.sealed: dict[Source, tuple[int, int]] = {}
+
+    def new_id(self) -> int:
+        """Of a file, on this host."""
+        self.file_ids += 1
+        return self.number * 100 + self.file_ids
+
+    def behind(self) -> list[str]:
+        """The topics of which lines are unread."""
+        return [name for name, lines in self.lines.items() if self.position[name] < len(lines)]
+
+    def send(self, name: str, now_ms: int, *, twice: bool = False) -> None:
+        """Reads a line, sends it (now and then twice) and has it acknowledged."""
+        index, seen, now = self.position[name], self.seen[name], self.current(name)
+        line, file = self.lines[name][index], self.ids[name]
+        record = record_of(line, file, index * LENGTH)
+        partition = file % len(PARTITIONS)
+        log = now.broker[partition]
+        offset = log.end
+        log.records += [record, record] if twice else [record]
+        now.carried.add(line.number)
+        self.position[name] += 1
+        place = Placed(line.number, seen.source, self.number, line.bucket)
+        if now is not seen and offset <= self.acknowledged[seen.source, partition]:
+            self.give_up(place, file, index, now_ms)
+            self.notice(name, now_ms)
+            return
+        self.acknowledged[seen.source, partition] = log.end - 1
+        self.counted_as[line.number] = seen.source
+        self.open.append((place, record))
+
+    def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
+        """What was on its way when the topic was seen to be made again."""
+        self.uncertain.append(place)
+        first, end = index * LENGTH, (index + 1) * LENGTH
+        words = "it was on its way to a topic that was made again"
+        loss = Loss(
+            place.source, self.number, file, first, end, Certainty.UNCERTAIN, words,
+            place.bucket, place.bucket,
+        )  # fmt: skip
+        self.commit(now_ms, [loss])
+
+    def notice(self, name: str, now_ms: int) -> None:
+        """The topic was made again: on under the new id, with a new file id."""
+        if self.seen[name] is self.current(name):
+            return
+        self.noted = None
+        self.commit(now_ms)
+        self.seen[name] = self.current(name)
+        self.ids[name] = self.new_id()
+
+    def commit(self, now_ms: int, losses: list[Loss] | None = None) -> None:
+        """A checkpoint, with its delta."""
+        placed = [(place, record.sums) for place, record in self.open]
+        self.teller.tell(now_ms, placed, losses=losses or [], choose=self.random)
+        self.open = []
+        self.checkpoint.update(self.position)
+        self.seal_if_passed(now_ms)
+
+    def note_seal(self, now_ms: int, written: int) -> None:
+        """The moment and the sizes."""
+        if self.noted is None:
+            sizes = {name: len(lines) for name, lines in self.lines.items()}
+            self.noted = Noted(now_ms, sizes, self.teller.last, written)
+            self.seal_if_passed(now_ms)
+
+    def seal_if_passed(self, now_ms: int) -> None:
+        """Says the seal once all that lay there is in deltas."""
+        noted = self.noted
+        if noted is None or any(self.checkpoint[x] < size for x, size in noted.sizes.items()):
+            return
+        self.noted, teller = None, self.teller
+        teller.last += 1
+        sources = [topic.source for topic in self.seen.values()]
+        topics = tuple(SealedTopic(x, noted.sealed_until, noted.at) for x in sources)
+        teller.outbox.append(Seal(teller.sender, teller.last, now_ms, topics))
+        self.vouched[teller.last] = noted.written
+        self.sealed.update(dict.fromkeys(sources, (noted.sealed_until, noted.at)))

@@ -1,0 +1,157 @@
+"""Mirror and counters of the simulated site. How a counter goes on, and what repeats, the real
+`audit.continuity` and `audit.marks` say."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from audit import continuity, marks
+from audit.continuity import Following, Step
+from audit.counter_state import Position
+from audit.counts import Sums
+from audit.marks import FileKey
+from audit.messages import Gap, Heartbeat, Range, Sender, Tier
+from skidway.kafka.source import Source
+from support.site_logs import PARTITIONS, AuditLogs, Log, Placed, Record, Teller, Topic
+
+PartitionId = tuple[Source, int]
+
+
+def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
+    """The mirror goes on in a partition, behind what it lost or what expired before it came."""
+    source, mirror = topic.broker[partition], topic.mirror[partition]
+    begin = max(source.start, min(mirror.end + skipped, source.end))
+    if begin > mirror.end:
+        if names:
+            mirror.gaps.append((mirror.end, begin))
+        mirror.records += [None] * (begin - mirror.end)
+    mirror.records += source.records[mirror.end : mirror.end + count]
+
+
+def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]:
+    """Those that are no repeats; the marks are moved on."""
+    if not records:
+        return []
+    parts = [[x.line.agent, x.file, x.first, x.length] for x in records]
+    agent, file, first, length = np.array(parts, np.int64).T
+    length = np.maximum(length, 1)  # without an origin no record comes twice
+    walked = marks.walk(agent, file, first, length, known)
+    marks.advance(known, walked.highest)
+    return [record for record, kept in zip(records, walked.keep, strict=True) if kept]
+
+
+class SiteCounter:
+    """Counts one tier. current: the topic of a name as its cluster has it now. Positions, marks and
+    numbers are durable together; the rest goes when it is killed."""
+
+    def __init__(
+        self,
+        tier: Tier,
+        cluster: str,
+        current: Callable[[str], Topic],
+        audit: AuditLogs,
+        choose: random.Random,
+    ) -> None:
+        self.current, self.random, self.audit = current, choose, audit
+        sender = Sender(tier, cluster, f"count-{cluster}", "audit", 1)
+        self.teller = Teller(sender, cluster, audit)
+        self.seen: dict[str, Topic] = {}
+        self.positions: dict[PartitionId, Position] = {}
+        self.marks: dict[PartitionId, dict[FileKey, int]] = {}
+        self.kill()
+
+    def kill(self) -> None:
+        """What is not durable is gone; it begins again by what is."""
+        self.following: dict[PartitionId, Following] = {}
+        self.stopped: set[PartitionId] = set()
+        self.walked: dict[PartitionId, dict[FileKey, int]] = {}
+        self.counted: list[tuple[Placed, Sums]] = []
+        self.ranges: dict[PartitionId, tuple[int, int]] = {}
+        self.gaps: list[Gap] = []
+        self.seen = {}
+
+    def begin_epoch(self) -> None:
+        """It is told to count everything again; what was not published is gone."""
+        self.positions.clear()
+        self.marks.clear()
+        sender = self.teller.sender
+        begun = Sender(sender.tier, sender.cluster, sender.producer, sender.host, sender.epoch + 1)
+        self.teller = Teller(begun, self.teller.cluster, self.audit)
+        self.kill()
+
+    def logs(self, topic: Topic) -> list[Log]:
+        """Those that it counts."""
+        return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
+
+    def notice(self, name: str, now_ms: int) -> None:
+        """It looks which topic has the name."""
+        if self.seen.get(name) is not self.current(name):
+            self.commit(now_ms)
+            self.seen[name] = self.current(name)
+
+    def fetch(self, name: str, partition: int, count: int) -> None:
+        """Counts some records, of whatever topic has the name by now."""
+        source = self.seen.setdefault(name, self.current(name)).source
+        key, log = (source, partition), self.logs(self.current(name))[partition]
+        if key in self.stopped:
+            return
+        if key not in self.following:
+            self.following[key] = continuity.resumed(self.positions.get(key, Position()))
+            self.walked[key] = dict(self.marks.get(key, {}))
+        at = self.following[key].fetch_offset
+        if not log.start <= at <= log.end:
+            self.take(key, continuity.out_of_range(self.following[key], log.start, log.end))
+            return
+        found = []
+        for offset in range(at, min(at + count, log.end)):
+            header, record = log.header(offset), log.records[offset]
+            if header is None or record is None:
+                continue
+            step = continuity.at_batch(self.following[key], header)
+            self.take(key, step)
+            if step.stop:
+                break
+            if step.counts:
+                found.append(record)
+        for each in unrepeated(found, self.walked[key]):
+            place = Placed(each.line.number, source, each.line.agent, each.line.bucket)
+            self.counted.append((place, each.sums))
+
+    def take(self, key: PartitionId, step: Step) -> None:
+        """Moves a partition on, and notes what has to be said of it."""
+        if step.stop:
+            self.stopped.add(key)
+            return
+        before = self.following[key].position.next_offset
+        after = step.following.position.next_offset
+        if step.gap is not None:
+            self.gaps.append(Gap(*key, *step.gap, step.reason))
+        self.following[key] = step.following
+        if after > before:
+            self.ranges[key] = (self.ranges.get(key, (before, before))[0], after)
+
+    def commit(self, now_ms: int) -> None:
+        """Positions, marks and deltas in one."""
+        self.positions.update({key: x.position for key, x in self.following.items()})
+        self.marks.update({key: dict(x) for key, x in self.walked.items()})
+        ranges = [Range(*key, *span) for key, span in self.ranges.items()]
+        self.teller.tell(now_ms, self.counted, ranges=ranges, gaps=self.gaps, choose=self.random)
+        self.counted, self.ranges, self.gaps = [], {}, []
+
+    def heartbeat(self, now_ms: int) -> None:
+        """Says that it lives, once all is published."""
+        teller = self.teller
+        if not teller.outbox:
+            beat = Heartbeat(teller.sender, teller.last, now_ms)
+            self.audit.append(teller.cluster, teller.sender.producer, beat)
+
+    def lag(self, names: Mapping[str, Topic]) -> int:
+        """Records that it has not counted."""
+        return sum(
+            log.end - self.positions.get((topic.source, partition), Position()).next_offset
+            for topic in names.values()
+            for partition, log in zip(PARTITIONS, self.logs(topic), strict=True)
+        )

@@ -1,0 +1,160 @@
+"""The loader of the simulated site: rows, and deltas of what it says it committed.
+
+Which gaps it passes the real `loader.plan` says. It can misplace rows, and rows can be changed
+behind it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from audit.counts import BucketKey, Counts, Sums
+from audit.marks import FileKey
+from audit.messages import Gap, Range, Sender, Tier
+from loader import plan
+from loader.manifest import Gap as NamedGap
+from skidway.kafka.source import Source
+from support.site_counter import unrepeated
+from support.site_logs import BUCKET_MS, PARTITIONS, AuditLogs, Log, Placed, Record, Teller, Topic
+
+Rows = list[tuple[Placed, Sums]]
+
+
+@dataclass
+class Output:
+    """Of one source topic. positions, marks: of its newest manifest. rows: what lies there."""
+
+    teller: Teller
+    positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))
+    marks: dict[int, dict[FileKey, int]] = field(
+        default_factory=lambda: {x: {} for x in PARTITIONS}
+    )
+    rows: Rows = field(default_factory=list)
+
+
+@dataclass
+class Taken:
+    """What one load has of one topic before it is committed."""
+
+    positions: dict[int, int]
+    marks: dict[int, dict[FileKey, int]]
+    rows: Rows = field(default_factory=list)
+    ranges: list[Range] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+
+
+class SiteLoader:
+    """Loads from the mirrors. place: where rows go, all topics of a run together."""
+
+    def __init__(
+        self,
+        current: Callable[[str], Topic],
+        audit: AuditLogs,
+        choose: random.Random,
+        place: Callable[[list[Rows]], list[Rows]],
+    ) -> None:
+        self.current, self.audit, self.random, self.place = current, audit, choose, place
+        self.outputs: dict[Source, Output] = {}
+        self.removed: dict[tuple[Source, int], Output] = {}
+        self.accepted: set[tuple[Source, int, int, int]] = set()
+
+    def load(self, names: Iterable[str], now_ms: int) -> None:
+        """All that the mirrors have, up to offsets that are missing and that nobody named."""
+        topics = [self.current(name) for name in names]
+        taken = [self.take(topic) for topic in topics]
+        for part, rows in zip(taken, self.place([x.rows for x in taken]), strict=True):
+            part.rows = rows
+        for topic, part in zip(topics, taken, strict=True):
+            if part.ranges or part.rows:
+                self.commit(self.output(topic.source), part, now_ms)
+
+    def commit(self, output: Output, taken: Taken, now_ms: int) -> None:
+        """Rows, positions, marks and deltas in one manifest."""
+        output.positions, output.marks = taken.positions, taken.marks
+        output.rows += taken.rows
+        output.teller.tell(
+            now_ms, taken.rows, ranges=taken.ranges, gaps=taken.gaps, choose=self.random
+        )
+
+    def output(self, source: Source) -> Output:
+        """A topic that was made again is loaded into another output."""
+        if source not in self.outputs:
+            producer = f"/{source.topic_id}/{source.cluster}.{source.topic}"
+            sender = Sender(Tier.HDFS, "offline", producer, "loader", 1)
+            self.outputs[source] = Output(Teller(sender, "offline", self.audit))
+        return self.outputs[source]
+
+    def remove(self, source: Source) -> None:
+        """The output of a topic is removed, and begun anew by the next load."""
+        output = self.output(source)
+        sender = output.teller.sender
+        self.removed[source, sender.epoch] = output
+        begun = Sender(Tier.HDFS, "offline", sender.producer, "loader", sender.epoch + 1)
+        self.outputs[source] = Output(Teller(begun, "offline", self.audit))
+
+    def accept_gaps(self, topic: Topic) -> None:
+        """The operator says that what is missing is lost for good."""
+        for partition, log in enumerate(topic.mirror):
+            missing = [*range(log.start), *(x for x in range(log.end) if log.records[x] is None)]
+            self.accepted |= {(topic.source, partition, x, x + 1) for x in missing}
+
+    def take(self, topic: Topic) -> Taken:
+        """What the next load of a topic has."""
+        output = self.output(topic.source)
+        marks = {partition: dict(known) for partition, known in output.marks.items()}
+        taken = Taken(dict(output.positions), marks)
+        for partition, log in enumerate(topic.mirror):
+            self.walk(topic.source, partition, log, taken)
+        return taken
+
+    def walk(self, source: Source, partition: int, log: Log, taken: Taken) -> None:
+        """On in one partition, as far as it goes."""
+        begin = at = taken.positions[partition]
+        named = self.named(source, partition, log)
+        found: list[Record] = []
+        for offset in range(max(at, log.start), log.end):
+            record = log.records[offset]
+            if record is None:
+                continue
+            if offset > at:
+                gap = plan.cover(at, offset, named)
+                if gap is None:
+                    break
+                taken.gaps.append(Gap(source, partition, at, offset, gap.reason))
+            found.append(record)
+            at = offset + 1
+        taken.positions[partition] = at
+        if at > begin:
+            taken.ranges.append(Range(source, partition, begin, at))
+        for each in unrepeated(found, taken.marks[partition]):
+            place = Placed(each.line.number, source, each.line.agent, each.line.bucket)
+            taken.rows.append((place, each.sums))
+
+    def named(self, source: Source, partition: int, log: Log) -> list[NamedGap]:
+        """The gaps that somebody named."""
+        mirror = [NamedGap(first, end, "the mirror named them") for first, end in log.gaps]
+        accepted = [
+            NamedGap(first, end, "accepted by the operator")
+            for x, number, first, end in self.accepted
+            if (x, number) == (source, partition)
+        ]
+        return [*mirror, *accepted]
+
+    # What a recount finds.
+
+    def lying(self, source: Source, epoch: int | None = None) -> Counter[Placed]:
+        """The rows that are there; of an epoch of before, those that were there when it ended."""
+        known = self.outputs.get(source)
+        if epoch is not None:
+            known = self.removed.get((source, epoch), known)
+        return Counter(place for place, _ in known.rows) if known else Counter()
+
+    def recounted(self, source: Source) -> dict[tuple[BucketKey, int], Sums]:
+        """The sums of the rows that are there."""
+        counts = Counts(BUCKET_MS)
+        for place, sums in self.output(source).rows:
+            counts.put((place.source, place.agent, place.bucket), sums)
+        return {(key, BUCKET_MS): sums for key, sums in counts.items()}

@@ -1,0 +1,181 @@
+"""What the simulated site of the audit's model is made of: lines, records, logs, topics, messages.
+
+Every line has a number, and whatever is counted of it anywhere is noted with its place
+(`Placed`), so that the truth is known line by line and no sum is needed to tell it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from audit import checksum
+from audit.counts import NO_AGENT, BucketKey, Counts, Sums
+from audit.deltas import number_deltas
+from audit.messages import Gap, Loss, Message, Range, Sender, Tier
+from audit.topic import partition_of
+from skidway.kafka.batch import BatchHeader
+from skidway.kafka.source import Source
+
+SECOND = 1_000
+BUCKET_MS = 4_000
+LENGTH = 10
+"""Of each line, in bytes."""
+PARTITIONS = (0, 1)
+AUDIT_PARTITIONS = 2
+
+NumberKey = tuple[Tier, str, int, int]
+"""Tier, producer, epoch and number of a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line, of an agent's file or (agent NO_AGENT) of a producer that says no origin. written:
+    when, in the order of the whole site; written_ms: by the clock."""
+
+    number: int
+    agent: int
+    topic: str
+    bucket: int
+    written: int
+    written_ms: int
+
+
+class Placed(NamedTuple):
+    """A line where it was counted, or lies as a row."""
+
+    line: int
+    source: Source
+    agent: int
+    bucket: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A line with its origin: agent, file and first byte; without one, partition and offset."""
+
+    line: Line
+    file: int
+    first: int
+    sums: Sums
+
+    @property
+    def length(self) -> int:
+        """Of its origin."""
+        return 0 if self.line.agent == NO_AGENT else LENGTH
+
+
+def record_of(line: Line, file: int, first: int) -> Record:
+    """The record, with what each tier sums of it."""
+    length = 0 if line.agent == NO_AGENT else LENGTH
+    columns = (np.array([x], np.int64) for x in (line.agent, file, first, length))
+    return Record(
+        line, file, first, Sums(1, length, checksum.total(checksum.record_hash(*columns)))
+    )
+
+
+@dataclass(slots=True)
+class Log:
+    """A partition. records: None where offsets are missing. gaps: those that a mirror named."""
+
+    records: list[Record | None] = field(default_factory=list)
+    start: int = 0
+    gaps: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def end(self) -> int:
+        """One past the last offset."""
+        return len(self.records)
+
+    def header(self, offset: int) -> BatchHeader | None:
+        """The batch there, of one record; None where none is."""
+        record = self.records[offset]
+        if record is None:
+            return None
+        return BatchHeader(offset, 0, 0, 2, record.line.number, 0, 0, 0, 0, -1, -1, -1, 1)
+
+
+@dataclass(slots=True, eq=False)
+class Topic:
+    """A topic from when it was made until it is made again. broker, mirror: its logs, by partition.
+    carried: the lines whose records it had."""
+
+    source: Source
+    broker: list[Log] = field(default_factory=lambda: [Log() for _ in PARTITIONS])
+    mirror: list[Log] = field(default_factory=lambda: [Log() for _ in PARTITIONS])
+    carried: set[int] = field(default_factory=set)
+
+
+def topic_made(name: str, times: int) -> Topic:
+    """A topic that was made for the so-many-th time."""
+    return Topic(Source("dc1", "cluster-id", name, f"id-{times}"))
+
+
+@dataclass(slots=True)
+class AuditLogs:
+    """`_skidway_audit` of both clusters: by cluster and partition. told: what each delta counted.
+    ranges, gaps: what each stands for."""
+
+    logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
+    starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
+    told: dict[NumberKey, list[Placed]] = field(default_factory=dict)
+    ranges: dict[NumberKey, tuple[Range, ...]] = field(default_factory=dict)
+    gaps: dict[NumberKey, tuple[Gap, ...]] = field(default_factory=dict)
+
+    def append(self, cluster: str, producer: str, message: Message) -> None:
+        """All messages of a producer lie in one partition."""
+        self.logs[cluster, partition_of(producer, AUDIT_PARTITIONS)].append(message)
+
+
+class Teller:
+    """One sender's numbers and outbox; the rest of its durable state is its program's."""
+
+    def __init__(self, sender: Sender, topic_of: str, audit: AuditLogs) -> None:
+        self.sender, self.cluster, self.audit = sender, topic_of, audit
+        self.last = 0
+        self.touched: dict[BucketKey, int] = {}
+        self.outbox: list[Message] = []
+
+    def tell(
+        self,
+        now_ms: int,
+        placed: Iterable[tuple[Placed, Sums]],
+        *,
+        ranges: Iterable[Range] = (),
+        gaps: Iterable[Gap] = (),
+        losses: Iterable[Loss] = (),
+        choose: random.Random,
+    ) -> None:
+        """Deltas into the outbox."""
+        counts, placed = Counts(BUCKET_MS), list(placed)
+        for each, sums in placed:
+            counts.put((each.source, each.agent, each.bucket), sums)
+        numbered = number_deltas(
+            self.sender, now_ms, self.last, counts, self.touched,
+            ranges=list(ranges), gaps=list(gaps), losses=list(losses),
+            limit_bytes=choose.choice([1, 900_000]),
+        )  # fmt: skip
+        self.last = numbered.last
+        self.touched.update(numbered.touched)
+        for delta in numbered.deltas:
+            key = (*self.name, delta.number)
+            keys = {(x.source, x.agent, x.bucket) for x in delta.counts}
+            self.audit.told[key] = [each for each, _ in placed if each[1:] in keys]
+            self.audit.ranges[key], self.audit.gaps[key] = delta.ranges, delta.gaps
+            self.outbox.append(delta)
+
+    @property
+    def name(self) -> tuple[Tier, str, int]:
+        """Under which its numbers run."""
+        return self.sender.tier, self.sender.producer, self.sender.epoch
+
+    def publish(self) -> None:
+        """What waits goes into the audit topic, in order."""
+        for message in self.outbox:
+            self.audit.append(self.cluster, self.sender.producer, message)
+        self.outbox.clear()

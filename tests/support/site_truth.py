@@ -1,0 +1,263 @@
+"""What is true of the simulated site, and so which verdicts are false.
+
+Of a bucket of a topic that a collector calls complete, by what it has heard:
+
+    E  each tier has told of the same lines, each once, in this bucket and under their agents
+    D  a line that its agent's newest seal vouches for is a row, there and nowhere else
+    F  so is a record without origin whose topic is still there, where others of it were counted
+    X  no other row that was told of lies there, and none twice
+    R  where rows were changed behind the manifests, D, F and X hold, or the recount names it
+
+and in the end every bucket is complete of which all tiers told the same and that all agents sealed.
+Everything is compared line by line, never by sums.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from audit import recount
+from audit.counts import NO_AGENT
+from audit.evidence import Evidence
+from audit.manifests import Committed
+from audit.messages import Tier
+from audit.reconcile import verdicts
+from audit.recount import Recounted
+from audit.verdict import BucketVerdict, Policy, Status
+from skidway.kafka.source import Source
+from support.site_logs import BUCKET_MS, NumberKey
+from support.site_world import Collector, World
+
+LATENESS_MS = 2_000
+TIERS = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
+POLICY = Policy(tiers=TIERS, lateness_ms=LATENESS_MS, silence_ms=10**9, ahead_ms=20_000)
+
+BucketName = tuple[Source, int]
+Told = dict[BucketName, dict[Tier, Counter[tuple[int, int]]]]
+"""By bucket and tier: (line, agent), and how often."""
+
+
+class Wrong(AssertionError):
+    """A verdict is false."""
+
+
+def judged(world: World, collector: Collector) -> list[BucketVerdict]:
+    """What a collector says now, after every word of it was held against the truth."""
+    evidence = collector.fold.evidence()
+    if world.faults.blind is not None:
+        world.faults.blind(evidence)
+    found = verdicts(evidence, POLICY, world.now_ms)
+    told = told_by(world, collector.heard)
+    for verdict in found:
+        if verdict.status is Status.COMPLETE:
+            Truth(world, collector, told, evidence).check(verdict.source, verdict.bucket)
+        elif not verdict.reasons:
+            raise Wrong(f"bucket {verdict.bucket}: nothing says why")
+    return found
+
+
+def completed(found: list[BucketVerdict]) -> set[BucketName]:
+    """The buckets that are called complete."""
+    return {(x.source, x.bucket) for x in found if x.status is Status.COMPLETE}
+
+
+def told_by(world: World, heard: Collection[NumberKey]) -> Told:
+    """What the newest epochs of all tiers have told, in these messages."""
+    audit, newest = world.audit, _newest_epochs(world, heard)
+    found: Told = defaultdict(lambda: defaultdict(Counter))
+    for key in heard:
+        tier, producer, epoch, _ = key
+        for line, source, agent, bucket in audit.told.get(key, ()):
+            if tier is Tier.AGENT or newest.get((source, tier, producer)) == epoch:
+                found[source, bucket][tier][line, agent] += 1
+    return found
+
+
+def _newest_epochs(
+    world: World, heard: Collection[NumberKey]
+) -> dict[tuple[Source, Tier, str], int]:
+    newest: dict[tuple[Source, Tier, str], int] = {}
+    for tier, producer, epoch, number in heard:
+        for part in world.audit.ranges.get((tier, producer, epoch, number), ()):
+            name = part.source, tier, producer
+            newest[name] = max(epoch, newest.get(name, 0))
+    return newest
+
+
+class Truth:
+    """Beside what one collector has heard."""
+
+    def __init__(self, world: World, collector: Collector, told: Told, evidence: Evidence) -> None:
+        self.world, self.collector = world, collector
+        self.told, self.evidence = told, evidence
+
+    def check(self, source: Source, bucket: int) -> None:
+        """Raises Wrong where the bucket is not complete."""
+        self.check_told(source, bucket)
+        for agent, words in self.wrong_rows(source, bucket):
+            is_changed = self.world.faults.tampers
+            if is_changed and (agent, bucket) in named(self.world, source, self.evidence):
+                continue
+            raise Wrong(f"{words} (bucket {bucket} of {source.topic_id})")
+
+    def check_told(self, source: Source, bucket: int) -> None:
+        """E."""
+        told = self.told[source, bucket]
+        first = told[Tier.AGENT]
+        for tier in TIERS[1:]:
+            own = Counter({x: n for x, n in told[tier].items() if x[1] != NO_AGENT})
+            rest = set(told[tier]) - set(own)
+            if own != first or max(own.values(), default=0) > 1:
+                raise Wrong(f"E: bucket {bucket}: {tier} told {own}, the agents {first}")
+            if rest != {x for x in told[Tier.HDFS] if x[1] == NO_AGENT}:
+                raise Wrong(f"E: bucket {bucket}: {tier} told {rest} without origin")
+
+    def wrong_rows(self, source: Source, bucket: int) -> Iterator[tuple[int, str]]:
+        """D, F and X: the agent under which something is wrong, and what."""
+        world = self.world
+        lying = world.loader.lying(source, self.epoch_of_rows(source))
+        rows = {x: n for x, n in lying.items() if x.bucket == bucket}
+        lines = {(x.line, x.agent) for x in rows}
+        for line in world.lines:
+            if line.bucket != bucket or (line.number, line.agent) in lines:
+                continue
+            if self.is_vouched_for(line.agent, line.number, line.written, source):
+                yield line.agent, f"D: {line} is no row"
+            if line.agent == NO_AGENT and line.number in self.standing(source, bucket):
+                yield line.agent, f"F: {line} is no row"
+        said = self.told[source, bucket][Tier.HDFS]
+        for place, times in rows.items():
+            line = world.lines[place.line]
+            if (place.line, place.agent) not in said and not world.faults.tampers:
+                continue  # the load that brought it was not heard yet
+            carried = line.number in self.carried(source)
+            counted = self.counted_as(line.agent, line.number) == source
+            if (line.agent, line.bucket) != (place.agent, bucket) or not (carried or counted):
+                yield place.agent, f"X: {line} lies there"
+            if times > 1:
+                yield place.agent, f"X: {line} is {times} rows"
+
+    def epoch_of_rows(self, source: Source) -> int | None:
+        """The newest one of the output that was heard: that a removed one is gone, its first load
+        says."""
+        newest = _newest_epochs(self.world, self.collector.heard)
+        return max(
+            (n for (x, tier, _), n in newest.items() if (x, tier) == (source, Tier.HDFS)),
+            default=None,
+        )
+
+    def is_vouched_for(self, agent: int, line: int, written: int, source: Source) -> bool:
+        """Whether the newest seal that was heard of the agent says that it is delivered."""
+        if self.counted_as(agent, line) != source:
+            return False
+        [its] = [x for x in self.world.agents if x.number == agent]
+        seals = [n for n in its.vouched if (*its.teller.name, n) in self.collector.heard]
+        return bool(seals) and written <= its.vouched[max(seals)]
+
+    def counted_as(self, agent: int, line: int) -> Source | None:
+        """The topic for which the agent counted the line."""
+        found = [x.counted_as.get(line) for x in self.world.agents if x.number == agent]
+        return found[0] if found else None
+
+    def carried(self, source: Source) -> set[int]:
+        """Lines whose records the topic had."""
+        topics = [x for x in self.world.topics[source.topic] if x.source == source]
+        return set().union(*(x.carried for x in topics))
+
+    def standing(self, source: Source, bucket: int) -> set[int]:
+        """Lines whose records a topic took that nobody has made again since. Where no record
+        without origin was counted nobody can know that there were any."""
+        current = self.world.current(source.topic)
+        told = self.told[source, bucket].values()
+        is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
+        return current.carried if is_told and current.source == source else set()
+
+
+def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, int]]:
+    """The (agent, bucket) that the recount names: what lies there is not what hdfs counted."""
+    output = world.loader.output(source)
+    committed = Committed(source.topic, source, output.teller.sender.producer)
+    sums = world.loader.recounted(source)
+    if world.faults.unsummed:
+        sums = {key: replace(x, checksum=0) for key, x in sums.items()}
+        evidence = _without_checksums(evidence, source)
+    differences = recount.compare(Recounted(committed, sums=sums), evidence, [Tier.HDFS])
+    return {(x.agent, x.bucket[0]) for x in differences}
+
+
+def changed(world: World, source: Source) -> set[tuple[int, int]]:
+    """The (agent, bucket) in which other rows lie than hdfs told of."""
+    told = told_by(world, world.audit.told)
+    lying, found = world.loader.lying(source), set()
+    by_bucket: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+    for place, times in lying.items():
+        by_bucket[place.agent, place.bucket][place.line] += times
+    for (known, bucket), tiers in told.items():
+        if known == source:
+            for (line, agent), times in tiers[Tier.HDFS].items():
+                by_bucket[agent, bucket][line] -= times
+    for name, lines in by_bucket.items():
+        if any(lines.values()):
+            found.add(name)
+    return found
+
+
+def _without_checksums(evidence: Evidence, source: Source) -> Evidence:
+    for by_agent in evidence.topic(source).tallies.values():
+        for tallies in by_agent.values():
+            for key, tally in tallies.items():
+                tallies[key] = replace(tally, sums=replace(tally.sums, checksum=0))
+    return evidence
+
+
+def expected(world: World) -> set[BucketName]:
+    """The buckets that have to be complete once everything that was published was heard: all tiers
+    told the same, all agents sealed it behind that, no loss is declared, and nothing is missing
+    before any offset of a topic with records without origin. A place that counts anew has counted
+    all its partitions."""
+    heard, found = world.collectors[0].heard, set()
+    told = told_by(world, heard)
+    for (source, bucket), tiers in told.items():
+        same = all(_own(tiers[tier]) == tiers[Tier.AGENT] for tier in TIERS[1:])
+        rest = [set(tiers[tier]) - set(tiers[Tier.AGENT]) for tier in TIERS[1:]]
+        doubts = any(rest) and _is_doubted(world, source)
+        alike = same and rest[0] == rest[1] == rest[2] and not doubts
+        if alike and _is_sealed(world, source, bucket) and _is_replaced_whole(world, heard, source):
+            found.add((source, bucket))
+    return found
+
+
+def _own(lines: Counter[tuple[int, int]]) -> Counter[tuple[int, int]]:
+    return Counter({x: n for x, n in lines.items() if x[1] != NO_AGENT})
+
+
+def _is_doubted(world: World, source: Source) -> bool:
+    gaps = any(x.source == source for gaps in world.audit.gaps.values() for x in gaps)
+    return gaps or source != world.current(source.topic).source
+
+
+def _is_sealed(world: World, source: Source, bucket: int) -> bool:
+    for agent in world.agents:
+        losses = [x.bucket for x in agent.uncertain if x.source == source]
+        if any(x - LATENESS_MS < bucket + BUCKET_MS and bucket <= x for x in losses):
+            return False
+        if source not in agent.sealed:
+            if any(x == source for x in agent.counted_as.values()):
+                return False
+            continue
+        until, at = agent.sealed[source]
+        touched = agent.teller.touched.get((source, agent.number, bucket), 0)
+        if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
+            return False
+    return True
+
+
+def _is_replaced_whole(world: World, heard: Collection[NumberKey], source: Source) -> bool:
+    covered: dict[tuple[Tier, str], dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for tier, producer, epoch, number in heard:
+        for part in world.audit.ranges.get((tier, producer, epoch, number), ()):
+            if part.source == source:
+                covered[tier, producer][epoch].add(part.partition)
+    return all(set().union(*x.values()) == x[max(x)] for x in covered.values())

@@ -1,0 +1,382 @@
+"""A site that knows every line, moved by random steps: agents, brokers, mirror, counters, loader.
+
+    agents --> broker logs --> mirror --> mirror logs --> loader --> rows
+                 counter                   counter
+    all of them --> `_skidway_audit` of two clusters --> collectors, each at its own speed
+
+What may go wrong `Faults` says. What is true, and so which verdicts are false, is in site_truth.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from audit.counts import NO_AGENT, Sums
+from audit.evidence import Evidence
+from audit.messages import Delta, Message, Seal, Tier
+from support.fold import Fold
+from support.site_agent import SiteAgent
+from support.site_counter import SiteCounter, copy
+from support.site_loader import Rows, SiteLoader
+from support.site_logs import (
+    BUCKET_MS,
+    PARTITIONS,
+    SECOND,
+    AuditLogs,
+    Line,
+    NumberKey,
+    Placed,
+    Teller,
+    Topic,
+    record_of,
+    topic_made,
+)
+
+AGENTS = (71, 74)
+"""Their messages lie in two partitions of the audit topic."""
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What may happen beside the ordinary, which is that everybody lags, and repeats.
+
+    gaps, silent_gaps: the mirror loses offsets, and names them or does not. kills, recounts: of
+    counters, which go on by what is durable, or count everything again in a new epoch. misplaces:
+    of a row the "bucket", "agent" or "topic" is another one; swaps: of two rows at a time, one for
+    the other. remakes: a topic is made again; late: each program notices it in its own time;
+    unnamed: against the rules, topics have no ids. foreign: records come without origin. expires:
+    the oldest records of a log go. renews: an output is removed and begun anew. tampers: rows go or
+    come behind the manifests, or one for another. lags: counters prove life before they have
+    counted all that is there. collectors: how many there are. blind: takes a rule of the judgement
+    out; unsummed, one of the recount.
+    """
+
+    gaps: bool = False
+    silent_gaps: bool = False
+    kills: bool = False
+    recounts: bool = False
+    misplaces: str = ""
+    swaps: bool = False
+    remakes: bool = False
+    unnamed: bool = False
+    late: bool = False
+    foreign: bool = False
+    expires: bool = False
+    renews: bool = False
+    tampers: bool = False
+    lags: bool = False
+    unsummed: bool = False
+    collectors: int = 1
+    steps: int = 240
+    blind: Callable[[Evidence], None] | None = None
+
+
+class Collector:
+    """Takes messages from the partitions of the audit topics, each in order. heard: numbers.
+    messages: as they came."""
+
+    def __init__(self, starts: dict[tuple[str, int], int] | None = None) -> None:
+        self.fold = Fold()
+        self.positions = dict(starts or {})
+        self.heard: set[NumberKey] = set()
+        self.messages: list[Message] = []
+
+    def take(self, audit: AuditLogs, log: tuple[str, int], count: int) -> None:
+        """Reads on in one partition."""
+        begin = self.positions.get(log, 0)
+        read = audit.logs[log][begin : begin + count]
+        for message in read:
+            self.hear(message)
+        self.positions[log] = begin + len(read)
+
+    def unread(self, audit: AuditLogs) -> list[tuple[str, int]]:
+        """The partitions that have more."""
+        known = self.positions
+        return sorted(log for log, has in audit.logs.items() if known.get(log, 0) < len(has))
+
+    def take_all(self, audit: AuditLogs) -> None:
+        """Reads to the ends."""
+        for log, messages in audit.logs.items():
+            self.take(audit, log, len(messages))
+
+    def hear(self, message: Message) -> None:
+        """Notes of a delta or seal that it is known."""
+        self.fold.apply(message)
+        self.messages.append(message)
+        if isinstance(message, Delta | Seal):
+            sender = message.sender
+            self.heard.add((sender.tier, sender.producer, sender.epoch, message.number))
+
+
+class World:
+    """The site. Steps are drawn from `seed`."""
+
+    def __init__(self, seed: int, faults: Faults) -> None:
+        self.random, self.faults = random.Random(seed), faults
+        self.now, self.sequence = 40, 0
+        self.names = ("logs", "metrics") if faults.misplaces == "topic" else ("logs",)
+        self.topics = {name: [topic_made(name, 1)] for name in self.names}
+        self.mirrored = {name: self.current(name) for name in self.names}
+        self.lines: list[Line] = []
+        self.audit = AuditLogs()
+        self.agents = [
+            SiteAgent(x, self.names, self.current, self.audit, self.random) for x in AGENTS
+        ]
+        self.counters = [
+            SiteCounter(Tier.BROKER, "dc1", self.current, self.audit, self.random),
+            SiteCounter(Tier.MIRROR, "offline", self.copied, self.audit, self.random),
+        ]
+        self.loader = SiteLoader(self.copied, self.audit, self.random, self.place)
+        self.collectors = [Collector() for _ in range(faults.collectors)]
+
+    def current(self, name: str) -> Topic:
+        """The topic of that name in the datacenter."""
+        return self.topics[name][-1]
+
+    def copied(self, name: str) -> Topic:
+        """The topic whose mirror has that name offline."""
+        return self.mirrored[name]
+
+    @property
+    def now_ms(self) -> int:
+        """Of all clocks: here they are right."""
+        return self.now * SECOND
+
+    @property
+    def tellers(self) -> list[Teller]:
+        """Of all programs."""
+        programs = [*self.agents, *self.counters, *self.loader.outputs.values()]
+        return [program.teller for program in programs]
+
+    # What happens to files and logs.
+
+    def tick(self) -> None:
+        self.now += 1
+
+    def line(self, agent: int) -> Line:
+        """A new one, now and then with an older time."""
+        self.sequence += 1
+        back = self.random.choice([0] * 8 + [1, 2]) * BUCKET_MS
+        bucket = self.now_ms - self.now_ms % BUCKET_MS - back
+        name = self.random.choice(self.names)
+        made = Line(len(self.lines), agent, name, bucket, self.sequence, self.now_ms)
+        self.lines.append(made)
+        return made
+
+    def write(self) -> None:
+        agent = self.random.choice(self.agents)
+        line = self.line(agent.number)
+        agent.lines[line.topic].append(line)
+
+    def write_foreign(self) -> None:
+        """A record of a producer that says no origin."""
+        line = self.line(NO_AGENT)
+        if line.bucket + BUCKET_MS <= self.now_ms:
+            line = self.lines[-1] = replace(line, bucket=self.now_ms - self.now_ms % BUCKET_MS)
+        topic, partition = self.current(line.topic), self.random.choice(PARTITIONS)
+        log = topic.broker[partition]
+        log.records.append(record_of(line, partition, log.end))
+        topic.carried.add(line.number)
+
+    def expire(self) -> None:
+        """The oldest records of a log go, whoever has read them."""
+        topic = self.current(self.random.choice(self.names))
+        log = self.random.choice([*topic.broker, *topic.mirror])
+        log.start = self.random.randint(log.start, log.end)
+
+    def remake(self) -> None:
+        name = self.random.choice(self.names)
+        times = 1 if self.faults.unnamed else len(self.topics[name]) + 1
+        self.topics[name].append(topic_made(name, times))
+        if not self.faults.late:
+            self.notice_all()
+
+    def notice(self) -> None:
+        """One of the programs looks which topic has the name."""
+        name = self.random.choice(self.names)
+        chosen = self.random.choice([*self.agents, *self.counters, None])
+        if chosen is None:
+            self.mirrored[name] = self.current(name)
+        else:
+            chosen.notice(name, self.now_ms)
+
+    def notice_all(self) -> None:
+        self.mirrored = {name: self.current(name) for name in self.names}
+        for program in [*self.agents, *self.counters]:
+            for name in self.names:
+                program.notice(name, self.now_ms)
+
+    # Programs.
+
+    def send(self) -> None:
+        agent = self.random.choice(self.agents)
+        if behind := agent.behind():
+            again = self.random.random() < 0.1
+            agent.send(self.random.choice(behind), self.now_ms, twice=again)
+
+    def commit(self) -> None:
+        self.random.choice(self.agents).commit(self.now_ms)
+
+    def note_seal(self) -> None:
+        self.random.choice(self.agents).note_seal(self.now_ms, self.sequence)
+
+    def mirror(self) -> None:
+        name, partition = self.random.choice(self.names), self.random.choice(PARTITIONS)
+        if self.mirrored[name] is not self.current(name):
+            return  # the source has another id: the mirror stands still
+        faults, skipped = self.faults, 0
+        if (faults.gaps or faults.silent_gaps) and self.random.random() < 0.15:
+            skipped = self.random.randint(1, 2)
+        count = self.random.randint(1, 4)
+        copy(self.current(name), partition, count, skipped, names=not faults.silent_gaps)
+
+    def count(self) -> None:
+        counter, name = self.random.choice(self.counters), self.random.choice(self.names)
+        counter.fetch(name, self.random.choice(PARTITIONS), self.random.randint(1, 6))
+
+    def count_all(self, counter: SiteCounter) -> None:
+        """Up to the watermarks."""
+        for name in self.names:
+            for partition in PARTITIONS:
+                for _ in range(3):  # a gap, what was compared, and the rest
+                    counter.fetch(name, partition, 10_000)
+
+    def commit_counter(self) -> None:
+        counter = self.random.choice(self.counters)
+        if self.faults.foreign and not self.faults.lags:
+            self.count_all(counter)
+        counter.commit(self.now_ms)
+
+    def heartbeat(self) -> None:
+        counter = self.random.choice(self.counters)
+        if self.faults.foreign and not self.faults.lags:
+            self.count_all(counter)
+            counter.commit(self.now_ms)
+            counter.teller.publish()
+        counter.heartbeat(self.now_ms)
+
+    def kill(self) -> None:
+        self.random.choice(self.counters).kill()
+
+    def recount(self) -> None:
+        self.random.choice(self.counters).begin_epoch()
+
+    def load(self) -> None:
+        self.loader.load(self.names, self.now_ms)
+
+    def accept_gaps(self) -> None:
+        for name in self.names:
+            self.loader.accept_gaps(self.copied(name))
+
+    def renew(self) -> None:
+        self.loader.remove(self.copied(self.random.choice(self.names)).source)
+
+    def publish(self) -> None:
+        self.random.choice(self.tellers).publish()
+
+    # What goes wrong with rows.
+
+    def place(self, loads: list[Rows]) -> list[Rows]:
+        """Where the loader puts rows."""
+        if not self.faults.misplaces:
+            return loads
+        flat = [(at, row) for at, rows in enumerate(loads) for row in rows]
+        if self.faults.swaps:
+            return self.swapped(flat, len(loads))
+        found: list[Rows] = [[] for _ in loads]
+        for at, (place, sums) in flat:
+            if self.random.random() < 0.15:
+                at, place = self.moved(at, place, len(loads))
+            found[at].append((place, sums))
+        return found
+
+    def moved(self, at: int, place: Placed, loads: int) -> tuple[int, Placed]:
+        """One row, elsewhere."""
+        match self.faults.misplaces:
+            case "bucket":
+                return at, place._replace(bucket=place.bucket + BUCKET_MS)
+            case "agent":
+                return at, place._replace(agent=sum(AGENTS) - place.agent)
+            case _:
+                other = (at + 1) % loads
+                return other, place._replace(source=self.copied(self.names[other]).source)
+
+    def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
+        """Two rows that differ in what is misplaced, one in the place of the other."""
+        fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
+        [name] = fields[self.faults.misplaces]
+        others = {"bucket", "agent", "source"} - {name}
+        for i, (at, (one, sums)) in enumerate(flat):
+            for j, (there, (other, others_sums)) in enumerate(flat[:i]):
+                alike = all(getattr(one, x) == getattr(other, x) for x in others)
+                if alike and getattr(one, name) != getattr(other, name):
+                    flat[i] = (there, (other._replace(line=one.line), sums))
+                    flat[j] = (at, (one._replace(line=other.line), others_sums))
+                    break
+        found: list[Rows] = [[] for _ in range(loads)]
+        for at, row in flat:
+            found[at].append(row)
+        return found
+
+    def tamper(self) -> None:
+        """Behind the manifests a row goes, comes twice, or one goes and another comes twice."""
+        outputs = [x for x in self.loader.outputs.values() if len(x.rows) > 1]
+        if not outputs:
+            return
+        rows = self.random.choice(outputs).rows
+        kind = self.random.choice(["goes", "comes", "both"])
+        chosen = self.random.choice(rows)
+        if kind != "comes":
+            rows.remove(chosen)
+        if kind != "goes":
+            beside = [x for x in rows if x[0][1:] == chosen[0][1:]] or rows
+            rows.append(self.random.choice(beside))
+
+    # The schedule.
+
+    def step(self) -> None:
+        """One random step; collectors are the caller's."""
+        faults = self.faults
+        actions = [
+            (self.tick, 7.0), (self.write, 4), (self.send, 10), (self.commit, 5),
+            (self.note_seal, 5), (self.mirror, 6), (self.count, 10), (self.commit_counter, 5),
+            (self.heartbeat, 1), (self.load, 3), (self.publish, 16),
+        ]  # fmt: skip
+        actions += [(self.accept_gaps, 0.5)] if faults.gaps or faults.expires else []
+        actions += [(self.accept_gaps, 0.5)] if faults.silent_gaps else []
+        actions += [(self.kill, 0.7)] if faults.kills else []
+        actions += [(self.recount, 0.5)] if faults.recounts else []
+        actions += [(self.remake, 0.7)] if faults.remakes else []
+        actions += [(self.notice, 2)] if faults.late else []
+        actions += [(self.write_foreign, 3)] if faults.foreign else []
+        actions += [(self.expire, 1)] if faults.expires else []
+        actions += [(self.renew, 0.4)] if faults.renews else []
+        actions += [(self.tamper, 1)] if faults.tampers else []
+        chosen, weights = zip(*actions, strict=True)
+        self.random.choices(chosen, weights)[0]()
+
+    def settle(self) -> None:
+        """Everything calms down: is noticed, read, counted, loaded, published."""
+        for _ in range(3):
+            self.now += 40
+            self.notice_all()
+            for agent in self.agents:
+                for name in agent.behind():
+                    while agent.position[name] < len(agent.lines[name]):
+                        agent.send(name, self.now_ms)
+                agent.commit(self.now_ms)
+                agent.note_seal(self.now_ms, self.sequence)
+            for name in self.names:
+                for partition in PARTITIONS:
+                    copy(self.current(name), partition, 10_000, 0, names=True)
+            self.accept_gaps()
+            for counter in self.counters:
+                self.count_all(counter)
+                counter.commit(self.now_ms)
+            self.load()
+            for teller in self.tellers:
+                teller.publish()
+            for counter in self.counters:
+                counter.heartbeat(self.now_ms)
