@@ -55,7 +55,7 @@ CLEAN_AFTER_MS: Final = 2_000
 STILL_MS: Final = 50
 """A directory that changed so shortly before a look, or in it, may have been seen half renamed."""
 
-RESTLESS_LOOKS: Final = 3
+RESTLESS_LOOKS: Final = 10
 """After so many looks a directory that always changes is taken as it is seen."""
 
 EMPTY_WAIT_S: Final = 3_600.0
