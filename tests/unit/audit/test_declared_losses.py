@@ -1,0 +1,117 @@
+"""What an agent declared lost: it stays lost whoever is waited for, and wherever it may belong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from audit.hosts import HostStatus, survey
+from audit.messages import (
+    Certainty,
+    Count,
+    Delta,
+    Loss,
+    Message,
+    Range,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
+from audit.roster import Entry, Roster
+from audit.verdict import BucketVerdict, Policy, Status
+from skidway.kafka.source import Source
+from support.fold import Fold, judge
+
+LOGS = Source("dc1", "cid", "logs", "tid")
+SIZE = 60_000
+OLD, START = 0, 100 * SIZE
+NOW = START + 10 * SIZE
+BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
+POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
+APP1, APP2 = (Entry(host, "dc1", frozenset({"logs"})) for host in ("app1", "app2"))
+
+
+def _agent(number: int) -> Sender:
+    return Sender(Tier.AGENT, "dc1", str(number), f"app{number}", 1)
+
+
+def _count(agent: int, bucket: int) -> Count:
+    return Count(LOGS, agent, bucket, SIZE, 5, 50, 9)
+
+
+def _seal(agent: int, number: int, until: int) -> Seal:
+    return Seal(_agent(agent), number, until, (SealedTopic(LOGS, until, number - 1),))
+
+
+def _judged(said: list[Message], policy: Policy, bucket: int = START) -> BucketVerdict:
+    [found] = [x for x in judge(said, policy, NOW) if x.bucket == bucket]
+    return found
+
+
+def _two_hosts() -> list[Message]:
+    """app1 counts in a bucket, app2 declares a loss there and counts nothing."""
+    lost = Loss(LOGS, 2, 3, 100, None, Certainty.LOST, "it vanished", START, START + SIZE)
+    return [
+        _seal(1, 1, START),
+        _seal(2, 1, START),
+        Delta(_agent(1), 2, START + SIZE, counts=(_count(1, START),)),
+        Delta(_agent(2), 2, START + SIZE, losses=(lost,)),
+        Delta(BROKER, 1, START + SIZE, (Range(LOGS, 0, 0, 5),), (_count(1, START),)),
+        _seal(1, 3, NOW),
+        _seal(2, 3, NOW),
+    ]
+
+
+@pytest.mark.parametrize(
+    "roster",
+    [
+        Roster([APP1, APP2]),
+        Roster([APP1, replace(APP2, retired=True)]),
+        Roster([APP1]),
+        Roster(retired=["app2"]),
+        Roster(retired=["2"]),
+    ],
+)
+def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
+    """A host that lost lines and is retired, or taken out of the roster, has lost them still."""
+    found = _judged(_two_hosts(), replace(POLICY, roster=roster))
+    assert found.status is Status.LOST
+    assert any("it vanished" in reason for reason in found.reasons)
+
+
+@pytest.mark.parametrize("end", [50, None])
+def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(end: int | None) -> None:
+    """A log of yesterday is read today, and a record of it is refused for good: nobody knows its
+    time, and its neighbours were of yesterday."""
+    lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
+    counts = (_count(1, OLD), _count(1, START))
+    said: list[Message] = [
+        _seal(1, 1, START),
+        Delta(_agent(1), 2, START + 5, counts=counts),
+        Delta(BROKER, 1, START + 5, (Range(LOGS, 0, 0, 10),), counts),
+        Delta(_agent(1), 3, START + 5, losses=(lost,)),
+        _seal(1, 4, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.LOST
+    assert _judged(said, POLICY, START).status is Status.LOST
+
+
+def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
+    """The host is expected, and its next agent is not there yet: nobody has read its logs."""
+    said: list[Message] = [
+        _seal(2, 1, START),
+        Delta(_agent(1), 1, START + 5, counts=(_count(1, START),)),
+        Delta(BROKER, 1, START + 5, (Range(LOGS, 0, 0, 5),), (_count(1, START),)),
+        _seal(1, 2, NOW),
+    ]
+    policy = replace(POLICY, roster=Roster([APP1, APP2], retired=["2"]))
+    found = _judged(said, policy)
+    assert found.status is not Status.COMPLETE
+    assert any("app2 is expected, but no agent of it reported yet" in x for x in found.reasons)
+    states = {x.host: x for x in survey(Fold(said).evidence(), policy, NOW)}
+    assert (states["app2"].status, states["app2"].is_missed) == (HostStatus.NEVER_HEARD, True)
+    alone = replace(POLICY, roster=Roster(retired=["2"]))
+    states = {x.host: x for x in survey(Fold(said).evidence(), alone, NOW)}
+    assert states["app2"].status is HostStatus.RETIRED
