@@ -47,10 +47,12 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     """A command against a store whose bucket of 00:01 is lost; what it says is taken at once."""
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     said = [
-        Delta(AGENT, 1, 5, counts=counts, losses=(LOSS,)),
+        Delta(AGENT, 1, 5, counts=counts),
+        Seal(AGENT, 2, 60_000, (SealedTopic(LOGS, 60_000, 1),)),
+        Delta(AGENT, 3, 60_000, losses=(LOSS,)),
         Delta(BROKER, 1, 5, ranges=(Range(LOGS, 0, 0, 15),), counts=counts),
         Delta(HDFS, 1, 5, ranges=(Range(LOGS, 0, 0, 15),), counts=counts),
-        Seal(AGENT, 2, 10**9, (SealedTopic(LOGS, 10**9, 1),)),
+        Seal(AGENT, 4, 10**9, (SealedTopic(LOGS, 10**9, 3),)),
     ]
     store = tmp_path / "store"
     store.mkdir()
