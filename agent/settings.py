@@ -264,13 +264,6 @@ class AgentSettings(RegistrySecuritySettings):
             check_urls(self.schema_registry_url)
         except ConfigurationRefused as error:
             raise ConfigurationRefused(f"schema.registry.url: {error}") from error
-        topics = [source.topic for source in self.sources]
-        for topic in topics:
-            if topic + REJECTED_SUFFIX in topics:
-                raise ConfigurationRefused(
-                    f"sources: {topic + REJECTED_SUFFIX} is where lines of {topic} go that do not "
-                    "fit; name the topic otherwise"
-                )
 
 
 def _check_topic(topic: str) -> None:
@@ -282,3 +275,8 @@ def _check_topic(topic: str) -> None:
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
         # nobody mirrors, counts or loads it, also not where a part looks like a cluster's name
         raise ConfigurationRefused(f"topic: {topic!r} or a part of it begins with _, which is ours")
+    if topic.endswith(REJECTED_SUFFIX):
+        raise ConfigurationRefused(
+            f"topic: {topic!r} is where lines of {topic.removesuffix(REJECTED_SUFFIX)} go that do"
+            " not fit; name the topic otherwise"
+        )

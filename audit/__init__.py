@@ -21,12 +21,13 @@ in words. docs/delivery.md, sections 5 and 6, has the rules and why each is ther
 Reading order: bucket, checksum, marks, decisions, recount_result, messages, counts, deltas (what is
 counted and said); rereading, hearing, evidence, topics (which are meant by names and patterns),
 roster, retired_places, verdict, clocks, newest_agents, expectation, doublings, reasons,
-counting_places, reconcile, standing (what follows from it, pure); hosts, waiting (the same, host by
-host, pure), sender_states, accepting (what a person can accept); ledger, ledger_evidence (the same
-kept in SQLite); topic, publisher (how it travels); continuity, counter_state, counter,
-counter_program (a tier's counter); collection, roster_file, judging, collector, web, report,
-host_report, clock_report (who reads it); output (the loader's, to be read), manifests, faults,
-row_files, listing, recount (the second way to the verdict; recount_report is what it says),
-settings, database (SQLite as used here), and the command line: cli and commands. Everything that
-decides is free of I/O. Agent and loader import this package, never the other way around.
+counting_places, rejects, reconcile, standing (what follows from it, pure); hosts, waiting (the
+same, host by host, pure), sender_states, accepting (what a person can accept); ledger,
+ledger_evidence (the same kept in SQLite); topic, publisher (how it travels); continuity,
+counter_state, counter, counter_program (a tier's counter); collection, roster_file, judging,
+collector, web, report, host_report, clock_report (who reads it); output (the loader's, to be read),
+manifests, faults, row_files, listing, recount (the second way to the verdict; recount_report is
+what it says), settings, database (SQLite as used here), and the command line: cli and commands.
+Everything that decides is free of I/O. Agent and loader import this package, never the other way
+around.
 """

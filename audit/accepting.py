@@ -8,12 +8,12 @@ a newer version's messages cannot be read, because they may say anything of any 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from audit import reasons
 from audit.decisions import Acceptance, Retirement, Revocation
-from audit.retired_places import check
+from audit.retired_places import check, is_same
 from audit.verdict import BucketVerdict, Place, Status
 from skidway.errors import ConfigurationRefused, UsageError
 
@@ -44,9 +44,13 @@ def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Accep
     return accepted
 
 
-def revocations(found: Sequence[BucketVerdict], signed: Signature) -> list[Revocation]:
-    """One for each acceptance of these buckets. Raises UsageError where there is none."""
-    ids = dict.fromkeys(each.id for verdict in found for each in verdict.acceptances)
+def revocations(
+    found: Sequence[BucketVerdict], accepted: Iterable[Acceptance], signed: Signature
+) -> list[Revocation]:
+    """One for each acceptance of these buckets, whether it covers anything now or not. accepted:
+    all that stand. Raises UsageError where there is none."""
+    buckets = {(x.source, x.bucket, x.bucket_ms) for x in found}
+    ids = [each.id for each in accepted if (each.source, each.bucket, each.bucket_ms) in buckets]
     if not ids:
         raise UsageError("Nothing of these buckets was accepted.")
     said = (signed.time_ms, signed.person, signed.reason)
@@ -72,7 +76,7 @@ def reinstatements(
     place: str, retirements: Sequence[Retirement], signed: Signature
 ) -> list[Revocation]:
     """Takes the retirements of a place back. Raises UsageError where there is none."""
-    ids = [each.id for each in retirements if each.place == place]
+    ids = [each.id for each in retirements if is_same(each.place, place)]
     if not ids:
         raise UsageError(
             f"{place} was not retired by this command; where retired.places in audit.yml names it,"

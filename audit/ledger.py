@@ -35,6 +35,7 @@ from audit.evidence import (
     agents_in,
     hear,
     links_of,
+    sender_key,
     sums_of,
 )
 from audit.hearing import Heard, Hearings, Reading, then
@@ -573,7 +574,7 @@ class Ledger:
         return self._sources[source]
 
     def _sender(self, sender: Sender) -> int:
-        key = SenderKey(sender.tier, sender.producer, sender.epoch)
+        key = sender_key(sender)
         if key not in self._senders:
             parts = (sender.tier.value, sender.producer, sender.epoch)
             self._connection.execute(

@@ -274,12 +274,6 @@ def decode(value: bytes) -> Message:
     raise MessageRefused(f"A record of {TOPIC} has the schema {name}, which is none of its own.")
 
 
-def sorting_key(message: Delta | Seal) -> tuple[str, str, int, int]:
-    """(tier, producer, epoch, number): the key of a numbered message."""
-    sender = message.sender
-    return sender.tier.value, sender.producer, sender.epoch, message.number
-
-
 def _audit_record(message: Delta | Seal | Heartbeat) -> dict[str, Any]:
     sender = message.sender
     record: dict[str, Any] = {

@@ -24,6 +24,12 @@ def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
     return f"{name} counts as many as {other}, but not the same records"
 
 
+def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
+    """What an acceptance calls it: other records that differ are another difference."""
+    sums = (expected.count, expected.checksum, found.count, found.checksum)
+    return f"{words} ({', '.join(map(str, sums))})"
+
+
 def of_place(place: Place) -> str:
     """A place by its tier, and by its name where it has one."""
     word = place.tier.value.lower()

@@ -25,12 +25,11 @@ never sealed is not idle. Doubts only ever make a verdict worse.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from audit import reasons
+from audit import reasons, rejects
 from audit.bucket import DEFAULT_BUCKET_MS
 from audit.clocks import present_ms
 from audit.counting_places import counting_places, place_of
@@ -38,14 +37,12 @@ from audit.counts import NO_AGENT, Sums
 from audit.decisions import Acceptance
 from audit.doublings import Doublings
 from audit.evidence import (
-    REJECTED_SUFFIX,
     BucketId,
     Evidence,
     LossNote,
     SealNote,
     SenderKey,
     Tally,
-    TopicEvidence,
     agent_named,
 )
 from audit.expectation import Expectation, usable_seals
@@ -126,30 +123,8 @@ class TopicJudgement:
             agents=tuple(agents),
             findings=findings,
         )
-        return replace(found, warnings=tuple(self._warnings(found)))
-
-    def _warnings(self, found: BucketVerdict) -> Iterator[str]:
-        """What arrived and is no row where people look for it."""
-        share = self._policy.rejects_share
-        for place, sums in found.places().items():
-            if sums is not None and sums.rejects > share * sums.count:
-                yield reasons.of_rejects(sums.rejects, sums.count, reasons.of_place(place))
-        if self._source.topic.endswith(REJECTED_SUFFIX):
-            lines = found.records + sum(
-                self._delivered(found, parent) for parent in self._related[1:]
-            )
-            if found.records > share * lines:
-                yield reasons.of_rejects(found.records, lines, "the agents")
-
-    def _delivered(self, found: BucketVerdict, parent: TopicEvidence) -> int:
-        """Lines in the same bucket that were not rejected."""
-        by_sender: Counter[SenderKey] = Counter()
-        for tallies in parent.tallies.get((found.bucket, found.bucket_ms), {}).values():
-            by_sender.update({key: tally.sums.count for key, tally in tallies.items()})
-        by_tier: Counter[Tier] = Counter()
-        for key, count in by_sender.items():
-            by_tier[key.tier] += count
-        return max(by_tier.values(), default=0)
+        said = rejects.warnings(found, self._related[1:], self._policy.rejects_share)
+        return replace(found, warnings=tuple(said))
 
     def _replaced(self, start: int) -> set[int]:
         """Agents that a newer one replaced: what they had unread may be of this bucket."""
@@ -181,6 +156,15 @@ class TopicJudgement:
             findings += self._agent_findings(agent, bucket, tallies)
         if tallies and self._now_ms >= self._due(bucket):
             findings += self._equation_findings(agent, sums)
+        return self._verdict(agent, bucket, findings, sums)
+
+    def _verdict(
+        self,
+        agent: int,
+        bucket: BucketId,
+        findings: Iterable[Finding],
+        sums: Mapping[Place, Sums | None],
+    ) -> AgentVerdict:
         marked = self._accepted(agent, bucket, findings)
         return AgentVerdict(
             agent,
@@ -196,16 +180,7 @@ class TopicJudgement:
         """Of agents that nobody waits for in this bucket: what they declared lost stays lost."""
         losers = {agent for topic in self._related for agent in topic.losses}
         for agent in sorted(losers - others) if Tier.AGENT in self._tiers else ():
-            marked = self._accepted(agent, bucket, self._losses_of(agent, bucket, {}))
-            yield AgentVerdict(
-                agent,
-                self._evidence.hosts.get(agent, ""),
-                max([x.status for x in marked], default=Status.COMPLETE),
-                tuple(dict.fromkeys(x.words for x in marked)),
-                {},
-                self._expectation.is_retired(agent),
-                marked,
-            )
+            yield self._verdict(agent, bucket, self._losses_of(agent, bucket, {}), {})
 
     def _accepted(
         self, agent: int, bucket: BucketId, findings: Iterable[Finding]
@@ -468,7 +443,9 @@ class TopicJudgement:
         others = [(place, found) for place, found in others if place not in silent]
         differing = [(p, found) for p, found in others if _content(found) != _content(expected)]
         for place, found in differing:
-            yield Finding(_gravity(place), reasons.difference(first, expected, place, found))
+            words = reasons.difference(first, expected, place, found)
+            name = reasons.name_of_difference(words, expected, found)
+            yield Finding(_gravity(place), words, name)
             yield from self._gap_findings(place)
         lacking = [*silent, *(place for place, _ in differing)]
         if lacking and all(x.is_retired for x in lacking) and len(differing) == len(others):

@@ -21,13 +21,15 @@ from skidway.errors import ConfigurationRefused
 
 _TIERS = {"broker": Tier.BROKER, "mirror": Tier.MIRROR, "hdfs": Tier.HDFS}
 _CLUSTER = "cluster"
+_ROOT = "/"
 
 
 def check(texts: Iterable[str], key: str = "retired.places") -> None:
     """ConfigurationRefused, with the setting's key, for a text that names no place."""
     for text in texts:
         word, name = _parts(text)
-        if word not in (*_TIERS, _CLUSTER) or (word == _CLUSTER and not name):
+        is_nameless = name == _ROOT or (word == _CLUSTER and not name)
+        if word not in (*_TIERS, _CLUSTER) or is_nameless:
             raise ConfigurationRefused(
                 f"{key}: {text!r} names no place; it is one of 'hdfs OUTPUT', 'mirror CLUSTER',"
                 " 'broker CLUSTER', 'cluster CLUSTER', 'hdfs', 'mirror', 'broker'"
@@ -48,7 +50,7 @@ class RetiredPlaces:
         loaded from."""
         if self.holds_tier(tier) or cluster in self._clusters or (tier, name) in self._named:
             return True
-        return any(tier is Tier.HDFS is t and name.startswith(f"{n}/") for t, n in self._named)
+        return tier is Tier.HDFS and (tier, name.rpartition("/")[0]) in self._named
 
     def holds_tier(self, tier: Tier) -> bool:
         """Whether the whole tier is retired."""
@@ -60,7 +62,12 @@ def retired_by(texts: Iterable[str], retirements: Iterable[Retirement]) -> Retir
     return RetiredPlaces([*texts, *(each.place for each in retirements)])
 
 
+def is_same(text: str, other: str) -> bool:
+    """Whether two texts name the same place."""
+    return _parts(text) == _parts(other)
+
+
 def _parts(text: str) -> tuple[str, str]:
-    """The word and the name."""
+    """The word and the name; of a name of nothing but slashes one is left."""
     word, _, name = text.strip().partition(" ")
-    return word, name.strip().rstrip("/")
+    return word, name.strip().rstrip("/") or name.strip()[:1]

@@ -70,11 +70,12 @@ def _accept(args: argparse.Namespace) -> int:
     clock = SystemClock()
     settings = asking.settings_of(args)
     signed = _signature(args, clock)
-    found = _buckets(args, settings, clock)
+    found, standing = _buckets(args, settings, clock)
     decisions: Sequence[Decision]
     if args.revoke:
-        decisions = accepting.revocations(found, signed)
-        said = [f"{_name(x)}: taken back" for x in found if x.acceptances]
+        decisions = accepting.revocations(found, standing, signed)
+        buckets = {(each.source, each.bucket) for each in standing}
+        said = [f"{_name(x)}: taken back" for x in found if (x.source, x.bucket) in buckets]
     else:
         decisions = accepted = accepting.acceptances(found, signed)
         said = [line for each in accepted for line in _lines(each, found)]
@@ -125,8 +126,8 @@ def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
 
 def _buckets(
     args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
-) -> list[BucketVerdict]:
-    """The buckets that are meant, as they are now."""
+) -> tuple[list[BucketVerdict], list[Acceptance]]:
+    """The buckets that are meant, as they are now; and the acceptances that stand."""
     now_ms = clock.time_ms()
     first = parse_since(args.bucket, now_ms, "BUCKET")
     last = first if args.last is None else parse_since(args.last, now_ms, "LAST")
@@ -143,8 +144,12 @@ def _buckets(
         ledger.close()
     if evidence.unread:
         raise UsageError(f"{reasons.of_unread(evidence.unread)}; upgrade the audit first.")
-    found = verdicts(evidence, policy, now_ms)
-    return [x for x in found if asking.is_named(x.source, names) and x.bucket + x.bucket_ms > first]
+    found = [
+        verdict
+        for verdict in verdicts(evidence, policy, now_ms)
+        if asking.is_named(verdict.source, names) and verdict.bucket + verdict.bucket_ms > first
+    ]
+    return found, [each for topic in evidence.topics.values() for each in topic.acceptances]
 
 
 def _places(evidence: Evidence, place: str) -> list[Place]:

@@ -79,9 +79,11 @@ def test_what_cannot_work_is_refused_before_it_runs(
         check_settings(load(SMALLEST.replace(old, new), tmp_path))
 
 
-def test_a_topic_must_not_be_where_rejects_of_another_go(tmp_path: Path) -> None:
-    """Dead letters and lines would mix."""
-    more = "  - {topic: hdfs-logs.rejected, paths: [/x]}\n"
+@pytest.mark.parametrize("topic", ["hdfs-logs.rejected", "orders.rejected"])
+def test_a_topic_must_not_be_called_like_rejects(tmp_path: Path, topic: str) -> None:
+    """Dead letters and lines would mix; and the audit takes such a topic for rejects, whether there
+    is one whose rejects they could be or not."""
+    more = f"  - {{topic: {topic}, paths: [/x]}}\n"
     with pytest.raises(ConfigurationRefused, match="rejected"):
         load(SMALLEST + more, tmp_path)
 

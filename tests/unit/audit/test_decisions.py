@@ -25,9 +25,10 @@ from audit.messages import (
     Tier,
 )
 from audit.reconcile import verdicts
+from audit.retired_places import RetiredPlaces, check
 from audit.standing import standing
 from audit.verdict import BucketVerdict, Place, Policy, Status
-from skidway.errors import UsageError
+from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.source import Source
 from support.fold import Fold, judge
 
@@ -117,11 +118,40 @@ def test_a_loss_of_the_same_words_is_another_one() -> None:
 def test_an_acceptance_that_is_taken_back_covers_nothing() -> None:
     """And one that is given again afterwards covers again."""
     found = accepted(said(5, None, LOSS))
-    revoked = [*found, *accepting.revocations([bucket(found)], SIGNED)]
+    revoked = [*found, *accepting.revocations([bucket(found)], _standing(found), SIGNED)]
     assert bucket(revoked).is_overdue
     assert bucket(accepted(revoked)).is_accepted
     with pytest.raises(UsageError, match="Nothing of these buckets was accepted"):
-        accepting.revocations([bucket(revoked)], SIGNED)
+        accepting.revocations([bucket(revoked)], _standing(revoked), SIGNED)
+
+
+def _standing(messages: list[Message]) -> list[Acceptance]:
+    return Fold(messages).evidence().topic(LOGS).acceptances
+
+
+def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
+    """Also by whom a second person accepted the same, and what covers nothing at the moment."""
+    lost = said(5, None, LOSS)
+    both = [*lost, *accepting.acceptances([bucket(lost)], SIGNED)]
+    both += accepting.acceptances([bucket(lost)], replace(SIGNED, person="grace"))
+    revoked = [*both, *accepting.revocations([bucket(both)], _standing(both), SIGNED)]
+    assert (bucket(both).is_accepted, bucket(revoked).is_accepted) == (True, False)
+
+
+def test_another_difference_of_the_same_words_is_not_covered() -> None:
+    """ "Short by 2" of some records is accepted; then other records are those that are short."""
+    short = said(3, None)
+    assert bucket(accepted(short)).is_accepted
+    acceptance = accepting.acceptances([bucket(short)], SIGNED)
+    other = [_with_checksum(message, 77) for message in short]
+    assert bucket(short).reasons == bucket(other).reasons
+    assert not bucket([*other, *acceptance]).is_accepted
+
+
+def _with_checksum(message: Message, checksum: int) -> Message:
+    if not isinstance(message, Delta) or message.sender.tier is not Tier.HDFS:
+        return message
+    return replace(message, counts=tuple(replace(x, checksum=checksum) for x in message.counts))
 
 
 def test_what_is_not_there_cannot_be_accepted() -> None:
@@ -178,7 +208,15 @@ def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ..
 
 @pytest.mark.parametrize(
     "texts",
-    [("hdfs /ol",), ("hdfs /new",), ("broker /old/dc1.logs",), ("mirror",), ("cluster dc2",)],
+    [
+        ("hdfs /ol",),
+        ("hdfs /",),
+        ("hdfs //",),
+        ("hdfs /new",),
+        ("broker /old/dc1.logs",),
+        ("mirror",),
+        ("cluster dc2",),
+    ],
 )
 def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
     """Names are of whole folders."""
@@ -287,3 +325,23 @@ def test_a_collector_that_begins_anew_knows_what_was_decided() -> None:
     [found] = verdicts(ledger_of(values).evidence((START, START + 1)), POLICY, NOW)
     assert (found.is_accepted, found.acceptances[0].time_ms) == (True, NOW)
     assert verdicts(ledger_of(values[:-1]).evidence(), POLICY, NOW)[0].is_overdue
+
+
+def test_an_output_below_a_retired_one_counts() -> None:
+    """`/data` is an output, and `/data/v2` another one."""
+    retired = RetiredPlaces(["hdfs /data"])
+    assert retired.holds(Tier.HDFS, "/data/dc1.logs", "dc1")
+    assert not retired.holds(Tier.HDFS, "/data/v2/dc1.logs", "dc1")
+
+
+@pytest.mark.parametrize("text", ["hdfs /", "hdfs //", "cluster", "nowhere x"])
+def test_a_text_that_names_no_place_is_refused(text: str) -> None:
+    """A slash alone is no output, and not the whole tier."""
+    with pytest.raises(ConfigurationRefused, match="names no place"):
+        check([text])
+
+
+def test_a_retirement_is_taken_back_however_the_place_is_spelled() -> None:
+    """With a slash at its end or without."""
+    retired = Retirement(1, 5, "ada", "x", "hdfs /old/")
+    assert accepting.reinstatements("hdfs  /old", [retired], SIGNED)

@@ -1,0 +1,35 @@
+"""Rejects that somebody should look at: they arrived, and are no rows where people look. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from audit import reasons
+from audit.evidence import REJECTED_SUFFIX, TopicEvidence
+from audit.messages import Tier
+from audit.verdict import BucketVerdict
+
+
+def warnings(found: BucketVerdict, parents: Iterable[TopicEvidence], share: float) -> Iterator[str]:
+    """Where more than the share of a bucket's records was rejected, by whom.
+
+    parents: of a topic of agents' rejects what was said of the topics whose lines were rejected. An
+    output that is retired warns no more.
+    """
+    for place, sums in found.places().items():
+        if sums is not None and not place.is_retired and sums.rejects > share * sums.count:
+            yield reasons.of_rejects(sums.rejects, sums.count, reasons.of_place(place))
+    if found.source.topic.endswith(REJECTED_SUFFIX):
+        lines = found.records + sum(_delivered(found, parent) for parent in parents)
+        if found.records > share * lines:
+            yield reasons.of_rejects(found.records, lines, "the agents")
+
+
+def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
+    """Lines in the same bucket that were not rejected, as the tier has them that has most."""
+    by_tier: Counter[Tier] = Counter()
+    for tallies in parent.tallies.get((found.bucket, found.bucket_ms), {}).values():
+        for key, tally in tallies.items():
+            by_tier[key.tier] += tally.sums.count
+    return max(by_tier.values(), default=0)
