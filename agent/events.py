@@ -183,6 +183,7 @@ def file_closed(path: str, file: int, length: int) -> None:
     _log.info("file_closed", path=path, file=file, length=length)
 
 
-def unreadable(topic: str, path: str, reason: str) -> None:
-    """A path that cannot be read; its topic is not sealed meanwhile."""
-    _log.error("unreadable", topic=topic, path=path, reason=reason)
+def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
+    """A path that cannot be read (yet: is_passing); its topic is not sealed meanwhile."""
+    say = _log.info if is_passing else _log.error
+    say("unreadable", topic=topic, path=path, reason=reason)

@@ -390,7 +390,8 @@ class Loop:
         }
         for (topic, path), reason in found.items():
             if (topic, path) not in self._known_unreadable:
-                events.unreadable(topic, path, reason)
+                is_passing = (topic, path) in self.tracker.passing
+                events.unreadable(topic, path, reason, is_passing=is_passing)
         self._known_unreadable = set(found)
 
     def _mind_news(self, changes: Changes, now_ms: int) -> None:

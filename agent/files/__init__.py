@@ -12,6 +12,7 @@ strays      generations under names that rotation is not known to give
 same_file   from evidence to the answer: the same file, another one, or nobody knows
 likeness    gathers that evidence: looks at what lies at a path now
 rotations   files that were rotated away before anybody looked, directory by directory
+stillness   whether generations were being renamed while a directory was looked at
 watching    events of the operating system, which only make it faster
 compression which known file a compressed one holds
 decompressed, plain_sizes  its plain bytes, and how many they are

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from agent.delivery.intents import Intent, Reading, crc_of
 from agent.files.handles import Handles, Moved
-from agent.files.host import FileKey, Handle
+from agent.files.host import FileKey, Handle, Status
 from agent.files.tracked import FileState, Flight, LongLine, TrackedFile
 from agent.files.tracking import CHANGED, Tracker
 from agent.framing import READ_BYTES, whole_records_end
@@ -207,16 +207,23 @@ class Reader:
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
-        if not is_alike or status.size < tracked.size:
-            reason = CHANGED
-            if status.size < tracked.size:
-                reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
-            self._tracker.replace(tracked, reason, now)
+        if not is_alike and status.size >= tracked.size:
+            self._tracker.replace(tracked, CHANGED, now)
             return None
-        if status.size > tracked.size or status.changed_ns != tracked.changed_ns:
+        return data[len(tail) :] if self._note(tracked, status, now) else None
+
+    def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
+        """Whether the file is as long as it was. A time of change without growth is left for the
+        next look: a write sets the time before the size."""
+        if status.size < tracked.size:
+            reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
+            self._tracker.replace(tracked, reason, now)
+            return False
+        if status.size > tracked.size:
             tracked.grown_at = now
-        tracked.size, tracked.changed_ns = status.size, status.changed_ns
-        return data[len(tail) :]
+        if status.size > tracked.size or tracked.changed_ns is None:
+            tracked.size, tracked.changed_ns = status.size, status.changed_ns
+        return True
 
     def _up_to_limit(self, tracked: TrackedFile, body: bytes) -> bytes:
         limit = self.limit_of(tracked)
@@ -232,13 +239,10 @@ class Reader:
         self, tracked: TrackedFile, handle: Handle, line: LongLine, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
         """One more piece of a line that is longer than can be read at once."""
-        size = handle.status().size
-        if size < tracked.size:
-            reason = f"it was cut to {size} bytes, {tracked.size} were there"
-            self._tracker.replace(tracked, reason, now)
-            return None
         at = tracked.read_position + line.scanned
         piece = self._piece(tracked, handle.read(READ_BYTES, at), at)
+        if not self._note(tracked, handle.status(), now):
+            return None
         newline = piece.find(b"\n")
         used = piece[: newline + 1] if newline >= 0 else piece
         line = LongLine(
@@ -248,7 +252,6 @@ class Reader:
             (line.tail + used)[-GUARD_BYTES:],
         )
         tracked.long_line = line
-        tracked.size = max(tracked.size, tracked.read_position + line.scanned)
         if used:
             tracked.grown_at = now
         ended = newline >= 0 or line.scanned >= LONG_LINE_BYTES_MAX

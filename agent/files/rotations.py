@@ -24,10 +24,9 @@ directory (strays), what was made since the last look is read if its name holds 
 like that one but for digits. Beside an anchor of such a name anything else that was made since may
 be a generation too: that is declared.
 
-Names that change while they are read say nothing: then the look is repeated, and nothing is sealed.
-After a start the last look is the last seal, or the topic's first start. What is listed: a
-directory whose time of change is another than at the last look, or in which a meant path leads
-elsewhere.
+Names that change while they are read say nothing (stillness). After a start the last look is the
+last seal, or the topic's first start. What is listed: a directory whose time of change is another
+than at the last look, or in which a meant path leads elsewhere.
 """
 
 from __future__ import annotations
@@ -43,6 +42,7 @@ from agent.files.host import FileKey, Found, Host
 from agent.files.kin import Member, Views, index_of, is_meant, means, topics_of
 from agent.files.links import Links
 from agent.files.same_file import Answer, is_time_of
+from agent.files.stillness import STILL_MS, Restless, Seen, look_again
 from agent.files.strays import is_stray, shares_name
 from agent.files.tracked import TailedSource
 
@@ -51,12 +51,6 @@ SLACK_MS: Final = 5_000
 
 CLEAN_AFTER_MS: Final = 2_000
 """A directory that changed so lately may change again without another time of change."""
-
-STILL_MS: Final = 50
-"""A directory that changed so shortly before a look, or in it, may have been seen half renamed."""
-
-RESTLESS_LOOKS: Final = 10
-"""After so many looks a directory that always changes is taken as it is seen."""
 
 EMPTY_WAIT_S: Final = 3_600.0
 """How long a rotated file without a byte is looked at for what its program may still write."""
@@ -78,12 +72,13 @@ class Unseen(NamedTuple):
 
 @dataclass(slots=True)
 class Findings:
-    """generations: each with its source and the path it was rotated from; unreadable: (topic,
-    directory, reason)."""
+    """generations: each with its source and the path it was rotated from; unreadable, passing:
+    (topic, directory, reason), the latter of what will be known at a later look."""
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
     unseen: list[Unseen] = field(default_factory=list)
     unreadable: list[tuple[str, str, str]] = field(default_factory=list)
+    passing: list[tuple[str, str, str]] = field(default_factory=list)
 
 
 class Known(Protocol):
@@ -132,8 +127,8 @@ class Adopts(Protocol):
 class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
-    lay: what lay at the meant paths; anchors: of paths where nothing lay. restless: looks since,
-    in which names came and went.
+    lay: what lay at the meant paths; anchors: of paths where nothing lay. seen: what a
+    rotation would change; restless: the looks since, in which names came and went.
     """
 
     changed_ns: int | None = None
@@ -141,7 +136,8 @@ class Place:
     lay: dict[str, Found] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     anchors: dict[str, Found] = field(default_factory=dict)
-    restless: int = 0
+    seen: Seen = frozenset()
+    restless: Restless | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +169,11 @@ class _Look:
     names_here: set[str] = field(default_factory=set)
     others: dict[str, list[Found]] = field(default_factory=dict)
     unresolved: set[str] = field(default_factory=set)
+
+    def seen(self) -> Seen:
+        """What a rotation would change there."""
+        names = ((name, member.inode) for name, member in self.members.items())
+        return frozenset([*names, *((path, found.key) for path, found in self.here.items())])
 
 
 class Rotations:
@@ -353,7 +354,7 @@ class Rotations:
             del moment.findings.unseen[said:]
             return  # what was read is half of the truth
         members = look.members
-        if place.restless:
+        if place.restless is not None:
             members = {name: each for name, each in members.items() if name not in unjudged}
         is_clean = changed_ns < (moment.now_ms - CLEAN_AFTER_MS) * 1_000_000
         self._places[directory] = Place(
@@ -362,6 +363,7 @@ class Rotations:
             here,
             members,
             anchors,
+            look.seen(),
         )
 
     def _may_lie_somewhere(self, look: _Look, path: str, before: Found) -> bool:
@@ -384,11 +386,13 @@ class Rotations:
         is_still = changed_ns < (moment.now_ms - STILL_MS) * 1_000_000
         if is_still and changed_ns == self._host.changed(look.directory):
             return False
-        place.restless += 1
-        if place.restless > RESTLESS_LOOKS:
+        before = place.restless or Restless(moment.now, place.seen, place.looked_ms)
+        again = look_again(before, look.seen(), moment.now, moment.now_ms)
+        if again is None:
             return False
+        place.restless = again
         reason = "files are being renamed in it"
-        moment.findings.unreadable += [(topic, look.directory, reason) for topic in sorted(topics)]
+        moment.findings.passing += [(topic, look.directory, reason) for topic in sorted(topics)]
         return True
 
     def _members(self, look: _Look) -> dict[str, Member]:
@@ -621,6 +625,10 @@ class Rotations:
     def _is_there(self, look: _Look, before: Found, names: Mapping[str, Member]) -> bool:
         """Whether the file that the last look found is still somewhere, in any shape."""
         if self._name_of(look, before) is not None or self._known.where(before.key, before.born_ns):
+            return True
+        path = self._host.find(look.directory, before.key)  # renamed since it was listed
+        found = None if path is None else self._host.look(path)
+        if found is not None and found.born_ns == before.born_ns:
             return True
         times = {before.changed_ns, *self._known.changed_times(look.directory)}
         for name, member in names.items():

@@ -118,6 +118,14 @@ class LongLine:
     tail: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file's time of change is another than `changed_ns`, and its size is not; since when (s)."""
+
+    changed_ns: int
+    since: float
+
+
 @dataclass(slots=True)
 class TrackedFile:
     """See the module."""
@@ -144,6 +152,7 @@ class TrackedFile:
     verified: bool = False
     source: int | None = None  # index among the sources; None: no source means it
     long_line: LongLine | None = None
+    written: Written | None = None
     flights: list[Flight] = field(default_factory=list)  # few; a deque of none takes 600 bytes
 
     @property

@@ -21,7 +21,7 @@ from __future__ import annotations
 import errno
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from agent import identity
@@ -40,12 +40,15 @@ from agent.files.news import News
 from agent.files.rotations import Rotations, Unseen
 from agent.files.same_file import Answer
 from agent.files.sighting import Sighting
-from agent.files.tracked import FileState, Flight, TailedSource, TrackedFile
+from agent.files.tracked import FileState, Flight, TailedSource, TrackedFile, Written
 from agent.files.unopened import Unopened, UnopenedFile
 from agent.files.unreadable import Unreadable
 
 VANISHED = "it vanished while it was not held open"
 CHANGED = "the bytes before the position are others than were read"
+
+WRITE_S = 10.0
+"""How long a write may wait for its disk after it has set the file's time, before its size."""
 
 FORGET_AFTER_S = 3600.0
 """How often closed files are looked for; those that are gone are forgotten."""
@@ -98,6 +101,11 @@ class Tracker:
     def unreadable(self) -> dict[str, dict[str, str]]:
         """By topic, then by path: why nobody could look there."""
         return self._unreadable.by_topic
+
+    @property
+    def passing(self) -> Set[tuple[str, str]]:
+        """Those of them, (topic, path), of which a later look will know more."""
+        return self._unreadable.passing
 
     @property
     def doubts(self) -> Counter[str]:
@@ -239,6 +247,8 @@ class Tracker:
             self._see_generation(Sighting(found, index, self.sources[index], now, base))
         for topic, path, reason in findings.unreadable:
             self._unreadable.add(topic, path, reason)
+        for topic, path, reason in findings.passing:
+            self._unreadable.wait(topic, path, reason)
         for unseen in findings.unseen:
             self.news.miss(unseen)
 
@@ -379,7 +389,7 @@ class Tracker:
         if self._unopened.has(found.key) and not is_undecided:
             return False
         reason = "it is a copy of a file that is being looked at"
-        self._unreadable.add(source.topic, found.path, reason)
+        self._unreadable.wait(source.topic, found.path, reason)
         base, may_begin = sighting.base, sighting.may_begin
         self._unopened.add(UnopenedFile(source.topic, source.topic_id, base, found, may_begin))
         return True
@@ -457,11 +467,13 @@ class Tracker:
         born_at = tracked.birth.path
         self._set_rotated(tracked, found.path != born_at and shown(found.path) != born_at)
         is_changed = found.size != tracked.size or tracked.changed_ns != found.changed_ns
-        self._mind_rewritten(tracked, sighting, tracked.size)
         if found.size < tracked.size:
             self.replace(tracked, _cut(tracked, found.size), now)
         elif is_changed and not self._has_its_bytes(tracked, found):
             self.replace(tracked, CHANGED, now)
+        elif self._is_being_written(tracked, sighting, tracked.size):
+            tracked.verified = False
+            self._known.on_growth(tracked)
         elif is_first or is_changed or found.size > tracked.read_position:
             self._known.grew(tracked, found.size, found.changed_ns, now)
 
@@ -478,9 +490,11 @@ class Tracker:
         handle = self._births.open(sighting)
         if handle is None:
             return
-        self._mind_rewritten(tracked, sighting, tracked.length)
         print_, guard = tracked.birth.fingerprint, tracked.last_point.guard
         doubt = identity.doubt(handle.read, found.size, tracked.length, print_, guard)
+        if doubt is None and self._is_being_written(tracked, sighting, tracked.length):
+            handle.close()
+            return
         tracked.changed_ns = found.changed_ns
         if doubt is not None:
             self._note_rewritten(found, sighting)
@@ -490,16 +504,31 @@ class Tracker:
         else:
             handle.close()
 
-    def _mind_rewritten(self, tracked: TrackedFile, sighting: Sighting, size: int) -> None:
-        """It was written to since the last look, and has not grown: perhaps it was cut, and the
-        same bytes were written again, as a job does that says the same at each run."""
+    def _is_being_written(self, tracked: TrackedFile, sighting: Sighting, size: int) -> bool:
+        """Whether it was written to since its last look, and has not grown (yet).
+
+        A write sets the time before the size. Where the size stays, it was perhaps cut, and the
+        same bytes were written again, as a job does that says the same at each run: that is
+        declared.
+        """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
         if not size or not is_same or before is None or found.changed_ns <= before:
-            return
-        source = sighting.source
+            if tracked.written is not None:
+                tracked.written = None
+                self._unreadable.go_on(sighting.source.topic, found.path)
+            return False
+        source, written = sighting.source, tracked.written
+        if written is None or written.changed_ns != before:
+            written = tracked.written = Written(before, sighting.now)
+        if sighting.now - written.since < WRITE_S:
+            self._unreadable.wait(source.topic, found.path, "it was written to, and has not grown")
+            return True
         reason = "it was written to and has not grown: the same bytes may have been written again"
         self.news.miss(Unseen(source.topic, source.topic_id, found.path, reason))
+        tracked.written, tracked.changed_ns = None, found.changed_ns
+        self.note(tracked)
+        return False
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
         """A finished file has other bytes: it was cut, or, where no birth is known, is another."""

@@ -6,15 +6,17 @@ from agent.files.host import Scan
 
 
 class Unreadable:
-    """Owns the reasons: by topic, then by path."""
+    """Owns the reasons: by topic, then by path. passing: those that a later look takes away."""
 
     def __init__(self) -> None:
         self.by_topic: dict[str, dict[str, str]] = {}
+        self.passing: set[tuple[str, str]] = set()
         self._dead: set[str] = set()
 
     def begin_look(self) -> None:
         """What was named before is looked at again."""
         self.by_topic = {}
+        self.passing = set()
         self._dead = set()
 
     def add_scan(self, topic: str, scan: Scan) -> None:
@@ -28,6 +30,19 @@ class Unreadable:
         if isinstance(reason, OSError):
             reason = reason.strerror or str(reason)
         self.by_topic.setdefault(topic, {})[path] = reason
+        self.passing.discard((topic, path))
+
+    def wait(self, topic: str, path: str, reason: str) -> None:
+        """Names a path of which a later look will know more; nothing is wrong there."""
+        if path not in self.by_topic.get(topic, {}):
+            self.add(topic, path, reason)
+            self.passing.add((topic, path))
+
+    def go_on(self, topic: str, path: str) -> None:
+        """What it waited for has come."""
+        if (topic, path) in self.passing:
+            self.passing.discard((topic, path))
+            del self.by_topic[topic][path]
 
     def hidden(self) -> set[str]:
         """The paths below which there may be files; a link that leads nowhere hides none."""

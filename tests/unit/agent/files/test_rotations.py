@@ -391,6 +391,50 @@ def test_names_that_change_while_they_are_read_say_nothing(
     assert len(world.of(Seal)) > seals
 
 
+def test_a_rotation_that_takes_many_looks_is_waited_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy host renames slowly, and every look lists the directory without a name that moves."""
+    read, lines, looks = world.files.list, ["seen"], 0
+
+    def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
+        nonlocal looks
+        looks += 1
+        found = read(directory)
+        if looks > 40:
+            return found
+        rotate(world)
+        lines.append(f"generation {looks}")
+        world.files.append(APP, f"{lines[-1]}\n".encode())
+        return [each for each in found if each[0] != "app.log.1"]
+
+    monkeypatch.setattr(world.files, "list", rotated_meanwhile)
+    rotate(world)
+    world.files.append(APP, b"generation 0\n")
+    lines.append("generation 0")
+    seals = len(world.of(Seal))
+    while looks <= 40:
+        world.agent.touch([], everything=True)
+        world.tick(0.2)
+        assert len(world.of(Seal)) == seals
+    world.settle()
+    assert sorted(world.values()) == sorted(lines)
+    assert losses(world) == []
+    assert len(world.of(Seal)) > seals
+
+
+def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
+    """A directory in which other files are made all the time: the log is sealed as ever."""
+    rotate(world)
+    world.files.append(APP, b"more\n")
+    world.settle()
+    for number in range(500):
+        world.files.append(f"/log/spool-{number}", b"x")
+        world.agent.touch([], everything=True)
+        world.tick(0.01)
+        assert world.agent.tracker.unreadable == {}
+
+
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
     """A generation may seem older than the look before it."""
     world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)

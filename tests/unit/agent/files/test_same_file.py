@@ -6,6 +6,7 @@ import pytest
 
 from agent.files.host import FileKey
 from agent.files.same_file import Answer, Evidence, same_file
+from agent.framing import READ_BYTES
 from audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 
@@ -51,6 +52,13 @@ def made(*, knows_births: bool) -> World:
 
 def losses(world: World) -> list[Loss]:
     return [loss for delta in world.of(Delta) for loss in delta.losses]
+
+
+def read(world: World) -> None:
+    """The file is read on, and no look comes before."""
+    world.agent.reader.wake(next(iter(world.agent.tracker.files.values())))
+    world.turn()
+    world.turn(world.producer.answer_all())
 
 
 def take_inode(world: World, path: str, data: bytes) -> None:
@@ -252,5 +260,72 @@ def test_an_older_time_of_change_says_nothing() -> None:
     """A power loss may bring it back; and a file that was touched earlier than it was read."""
     world = made(knows_births=True)
     world.files.by_path[RUN].changed_ns -= 1_000_000_000
+    world.settle()
+    assert losses(world) == []
+
+
+@pytest.mark.parametrize("waits_s", [0.1, 5.0])
+def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
+    """A write sets the time before the size, and may wait for its disk in between: a look then
+    declares nothing, and seals nothing."""
+    world = made(knows_births=True)
+    file = world.files.by_path[RUN]
+    world.clock.advance(1)
+    file.changed_ns = world.clock.time_ms() * 1_000_000
+    world.agent.touch([RUN])
+    seals = len(world.of(Seal))
+    for _ in range(round(waits_s / 0.1)):
+        world.tick()
+    assert len(world.of(Seal)) == seals
+    world.files.append(RUN, b"and more\n")
+    world.settle()
+    assert world.values() == ["Starting job", "done", "and more"]
+    assert losses(world) == []
+    assert len(world.of(Seal)) > seals
+
+
+def test_each_of_many_writes_is_waited_for_anew() -> None:
+    """What is said of one write says nothing of the next, though no look saw the file between."""
+    world = made(knows_births=True)
+    file = world.files.by_path[RUN]
+    for _ in range(3):
+        world.clock.advance(1)
+        file.changed_ns = world.clock.time_ms() * 1_000_000
+        world.agent.touch([RUN])
+        world.clock.advance(8)
+        world.files.append(RUN, b"more\n")
+        read(world)
+    world.settle()
+    assert world.values().count("more") == 3
+    assert losses(world) == []
+
+
+def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
+    """A file that was read a moment ago is read again before any look."""
+    world = World(settings(raw()))
+    world.files.append(RUN, JOB)
+    world.start()
+    world.settle()
+    world.clock.advance(0.01)  # no look is due
+    world.files.truncate(RUN)
+    world.files.append(RUN, JOB)
+    read(world)
+    world.settle()
+    (loss,) = losses(world)
+    assert loss.reason.endswith("the same bytes may have been written again")
+
+
+def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
+    """The pieces of such a line are read on while the file grows: its time of change goes along."""
+    world = World(settings(raw()))
+    world.files.append(RUN, b"x" * READ_BYTES)
+    world.start()
+    world.hold()
+    world.clock.advance(0.01)  # no look is due
+    world.files.append(RUN, b"y" * 100)
+    read(world)
+    world.clock.advance(0.01)
+    world.files.append(RUN, b"\n")
+    read(world)
     world.settle()
     assert losses(world) == []
