@@ -10,6 +10,7 @@ kin         which source a path belongs to, and how patterns and links lead into
 links       what links led to, one after the other, in other directories
 strays      generations under names that rotation is not known to give
 same_file   from evidence to the answer: the same file, another one, or nobody knows
+mounts      known files whose file system is not there yet
 likeness    gathers that evidence: looks at what lies at a path now
 rotations   files that were rotated away before anybody looked, directory by directory
 stillness   whether generations were being renamed while a directory was looked at

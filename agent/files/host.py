@@ -120,11 +120,17 @@ class Host(Protocol):
         ...
 
     def changed(self, directory: str) -> int:
-        """When a name last came to a directory or left it, ns. Raises OSError."""
+        """When a name last came to a directory or left it, ns. Raises OSError, also where no file
+        in it can be looked at."""
         ...
 
     def resolve(self, directory: str) -> str:
         """The directory itself, whatever links lead to it. Raises OSError."""
+        ...
+
+    def device_of(self, directory: str) -> int | None:
+        """Of the file system there, or above where there is no such directory; None if it cannot be
+        asked."""
         ...
 
 

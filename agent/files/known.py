@@ -64,6 +64,13 @@ class KnownFiles:
         if self.is_newest(tracked):
             del self._by_key[tracked.birth.key]
 
+    def renumber(self, tracked: TrackedFile, key: FileKey) -> None:
+        """Its file system has another number."""
+        self.detach(tracked)
+        tracked.birth = replace(tracked.birth, key=key)
+        self._by_key[key] = tracked
+        self.note(tracked)
+
     def forget(self, tracked: TrackedFile) -> None:
         """Its bytes are gone from the host."""
         self.detach(tracked)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from agent import identity
 from agent.files.host import FileKey, Found, Handle, Host
 from agent.files.same_file import Answer, Evidence, same_file
@@ -99,16 +101,33 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
     machine may renumber every file. With nothing read of it there is nothing to prove, and nothing
     to double.
     """
-    found = host.look(old.location)
     known = old.birth.key
-    if found is None or found.key == known or found.key.inode != known.inode:
+    found = _with_inode_of(host, old)
+    if found is None or found.key == known:
         return None
     births = (old.birth.born_ns, found.born_ns)
     if not old.last_point.guard.length:
         return None
     try:
-        same_bytes = has_bytes_of(host, old.location, old)
+        same_bytes = has_bytes_of(host, found.real_path, old)
     except OSError:
         return None
     evidence = Evidence((known, found.key), births, False, old.is_deleted, True, same_bytes)
     return found.key if same_file(evidence) is Answer.SAME else None
+
+
+def _with_inode_of(host: Host, old: TrackedFile) -> Found | None:
+    """What lies where the file lay, or was born as it was and was renamed in that directory."""
+    inode, found = old.birth.key.inode, host.look(old.location)
+    if found is not None and found.key.inode == inode:
+        return found
+    directory = os.path.dirname(old.location)
+    device = host.device_of(directory)
+    if old.birth.born_ns is None or device in (None, old.birth.key.device):
+        return None
+    try:
+        path = host.find(directory, FileKey(device, inode))
+    except OSError:
+        return None
+    found = None if path is None else host.look(path)
+    return found if found is not None and found.born_ns == old.birth.born_ns else None

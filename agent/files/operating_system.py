@@ -109,12 +109,23 @@ class OperatingSystem:
             return [(entry.name, _signed(entry.inode())) for entry in entries]
 
     def changed(self, directory: str) -> int:
-        """The directory's time of modification."""
-        return os.stat(directory).st_mtime_ns
+        """The directory's time of modification; where its files cannot be looked at, it cannot be
+        had."""
+        return os.stat(os.path.join(directory, ".")).st_mtime_ns
 
     def resolve(self, directory: str) -> str:
         """Follows every link."""
         return os.path.realpath(directory)
+
+    def device_of(self, directory: str) -> int | None:
+        """Of the directory, or of the nearest one above that there is."""
+        while True:
+            try:
+                return _key(os.stat(directory)).device
+            except (FileNotFoundError, NotADirectoryError):
+                directory = os.path.dirname(directory)
+            except OSError:
+                return None
 
     def _found(
         self, path: str, is_link: bool, resolved: dict[str, str], scan: Scan

@@ -7,9 +7,11 @@ because an unreadable directory may hold files that nobody counts.
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -54,9 +56,15 @@ class Pattern:
         """Existing paths that match, sorted within each directory, and whether each is a link."""
         root = self.root
         rest = tuple(part for part in self.text[len(root) :].split("/") if part)
-        for path, is_link in _walk(root, rest, unreadable, ()):
+        closed: Unreadable = []
+        for path, is_link in _walk(root, rest, closed, ()):
             if not self.exclude or not self.excludes(path):
                 yield path, is_link
+        unreadable += [each for each in closed if not self._excludes_all(each[0])]
+
+    def _excludes_all(self, path: str) -> bool:
+        """Whether a path, or whatever may lie below it, is left out."""
+        return self.excludes(path) or self.excludes(os.path.join(path, "\n"))
 
 
 def _means(parts: Sequence[str], names: Sequence[str]) -> bool:
@@ -83,14 +91,24 @@ def _walk(
         path = os.path.join(base, part)
         if rest:
             yield from _walk(path, rest, unreadable, above)
-        elif os.path.lexists(path):
-            yield path, os.path.islink(path)
+        else:
+            yield from _at(path, unreadable)
     else:
         for entry in _entries(base, unreadable, part):
             if not rest:
                 yield entry.path, entry.is_symlink()
-            elif _is_directory(entry):
+            elif _is_directory(entry, unreadable):
                 yield from _walk(entry.path, rest, unreadable, above)
+
+
+def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
+    """A path without a wildcard, if something lies there."""
+    try:
+        yield path, stat.S_ISLNK(os.lstat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        unreadable.append((path, error.strerror or str(error)))
 
 
 def _walk_deep(
@@ -99,21 +117,29 @@ def _walk_deep(
     """The directory itself, and every directory below it that is not one of those above."""
     try:
         status = os.stat(base)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        unreadable.append((base, error.strerror or str(error)))
         return
     key = (status.st_dev, status.st_ino)
-    if key in above or len(above) >= DEPTH_MAX:
+    if key in above:
+        return
+    if len(above) >= DEPTH_MAX:
+        unreadable.append((base, f"it lies more than {DEPTH_MAX} directories deep"))
         return
     yield from _walk(base, rest or ("*",), unreadable, above)
     for entry in _entries(base, unreadable):
-        if _is_directory(entry):
+        if _is_directory(entry, unreadable):
             yield from _walk_deep(entry.path, rest, unreadable, (*above, key))
 
 
-def _is_directory(entry: os.DirEntry[str]) -> bool:
+def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
     try:
         return entry.is_dir()
-    except OSError:
+    except OSError as error:
+        if error.errno != errno.ELOOP:  # by links in a circle nobody reaches a file
+            unreadable.append((entry.path, error.strerror or str(error)))
         return False
 
 

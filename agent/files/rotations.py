@@ -219,9 +219,7 @@ class Rotations:
         before = self._lay.get(path)
         return before is not None and (found is None or found.key != before.key)
 
-    def below(self, paths: Iterable[str]) -> dict[str, Found]:
-        """What lay at or below these paths, of which nobody knows what lies there now."""
-        above = tuple(path.rstrip("/") + "/" for path in paths)
+    def _below(self, above: tuple[str, ...]) -> dict[str, Found]:
         return {
             path: found
             for place in self._places.values()
@@ -236,6 +234,7 @@ class Rotations:
     def look(
         self,
         lay: Mapping[str, Found],
+        hidden: set[str],
         reborn: set[str],
         truncated: set[str],
         sources: Sequence[TailedSource],
@@ -244,13 +243,20 @@ class Rotations:
     ) -> Findings:
         """Goes through what the patterns found (by path), directory by directory.
 
+        hidden: of what lies at or below these paths nobody knows anything now. It stays as the last
+        look left it, and so does everything in the directory of a file that cannot be looked at.
         reborn: paths at which another file lies under the same inode; truncated: at which the same
         file has lost its bytes, so that copies of them may lie beside it.
         """
         moment = Moment(sources, reborn | self._again, truncated, now, now_ms)
         self._again = set()
+        above = tuple(path.rstrip("/") + "/" for path in hidden)
+        blind = {path: found for path, found in self._below(above).items() if path not in lay}
+        lay = {**blind, **lay}
         views, by_directory = self._by_directory(lay, sources)
         for directory, here in by_directory.items():
+            if (directory + "/").startswith(above) or not here.keys().isdisjoint(blind):
+                continue
             try:
                 self._look_into(directory, here, views[directory], moment)
             except (FileNotFoundError, NotADirectoryError):
@@ -319,7 +325,10 @@ class Rotations:
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
         """A directory that cannot be listed holds back those of whom something has changed."""
-        place = self._places.setdefault(directory, Place(lay=dict(here)))
+        place = self._places.get(directory)
+        if place is None:
+            looked_ms = -1 if self._looked_ms is None else self._looked_ms
+            place = self._places[directory] = Place(looked_ms=looked_ms, lay=dict(here))
         for path in _moved(place.lay, here):
             for source in moment.sources:
                 if means(source, path):
@@ -562,7 +571,9 @@ class Rotations:
         if place.looked_ms >= 0:
             return min(place.looked_ms, now_ms) - SLACK_MS
         first = self._since.get(look.moment.sources[index].topic, now_ms)
-        return min(first if self._looked_ms is None else self._looked_ms, now_ms) - SLACK_MS
+        if self._looked_ms is not None and look.directory not in self._places:
+            first = self._looked_ms  # nothing of it was known at the start
+        return min(first, now_ms) - SLACK_MS
 
     def _strays(self, look: _Look, base: str, index: int) -> list[Found]:
         """What was rotated to names, or into a directory, that nobody would expect."""

@@ -22,7 +22,6 @@ import errno
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 
 from agent import identity
 from agent.files.births import Births
@@ -36,6 +35,7 @@ from agent.files.host import UNMEASURED, FileKey, Found, Host, Status, shown
 from agent.files.kin import index_of, is_meant, source_of
 from agent.files.known import KnownFiles
 from agent.files.likeness import begins_like, compare, renumbered
+from agent.files.mounts import UNMOUNTED, Mounts
 from agent.files.news import News
 from agent.files.rotations import Rotations, Unseen
 from agent.files.same_file import Answer
@@ -72,6 +72,7 @@ class Tracker:
         self._births = Births(
             host, handles, self._known, self._unreadable, self._unopened, self.news, host_name
         )
+        self._mounts = Mounts(host)
         self._endings = Endings(handles, self._known, self.news)
         self._compression = Compression(host, self._known, self._births)
         self._rotations = Rotations(host, self._directories, self._known, self._adopt)
@@ -135,12 +136,15 @@ class Tracker:
             if tracked.promised > tracked.position:
                 tracked.changed_ns = None  # it was noted before these bytes were read
             tracked.source = source_of(tracked, self.sources)
-            if (key := renumbered(self._host, tracked)) is not None:
-                tracked.birth = replace(tracked.birth, key=key)
-                self.note(tracked)
             self._known.add(tracked)
+            self._renumber(tracked)
+        self._mounts.load(self.files.values())
         self._endings.load(since)
         self._rotations.load(*self._known_places(), since)
+
+    def _renumber(self, tracked: TrackedFile) -> None:
+        if (key := renumbered(self._host, tracked)) is not None:
+            self._known.renumber(tracked, key)
 
     def note(self, tracked: TrackedFile) -> None:
         """What is durable of the file has changed."""
@@ -187,6 +191,7 @@ class Tracker:
         self._directories.forget()
         self._unreadable.begin_look()
         self._endings.begin_look(now, now_ms)
+        self._look_for_mounts(now)
         lay, keys = self._scan(now)
         self._look_for_generations(lay, now, now_ms)
         for unopened in self._unopened.all():
@@ -215,6 +220,12 @@ class Tracker:
                 return self._rotations.leads_elsewhere(path, found)
         return False
 
+    def _look_for_mounts(self, now: float) -> None:
+        for tracked in self._mounts.arrived(now):
+            self._renumber(tracked)
+        for topic, directory in self._mounts.missing():
+            self._unreadable.add(topic, directory, UNMOUNTED)
+
     def _scan(self, now: float) -> tuple[dict[str, Found], set[FileKey]]:
         """What the patterns lead to, by path, and the keys of it."""
         keys: set[FileKey] = set()
@@ -236,12 +247,10 @@ class Tracker:
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
         """What was rotated away since the last look, before anybody knew it."""
-        visible = lay
-        if hidden := self._unreadable.hidden():
-            visible = {**self._rotations.below(hidden), **lay}
+        hidden = self._unreadable.hidden()
         reborn, self._reborn = self._reborn, set()
         truncated, self._truncated = self._truncated, set()
-        findings = self._rotations.look(visible, reborn, truncated, self.sources, now, now_ms)
+        findings = self._rotations.look(lay, hidden, reborn, truncated, self.sources, now, now_ms)
         self._known.replaced.clear()
         for found, index, base in sorted(findings.generations, key=_by_age):
             self._see_generation(Sighting(found, index, self.sources[index], now, base))
@@ -399,6 +408,8 @@ class Tracker:
         index = index_of(file.meant, self.sources)
         if index is None:
             self._unopened.remove(file.found.key)
+            return
+        if self._unreadable.hides(file.found.real_path):
             return
         try:
             path = self._host.find(os.path.dirname(file.found.real_path), file.found.key)
@@ -569,7 +580,7 @@ class Tracker:
     # --- one file to which no pattern leads ---------------------------------------------------
 
     def _miss(self, tracked: TrackedFile, now: float) -> None:
-        if self._unreadable.hides(tracked.meant or tracked.location):
+        if any(self._unreadable.hides(path) for path in (tracked.meant, tracked.location)):
             return
         status = self._known.status_if_held(tracked)
         try:
@@ -660,7 +671,7 @@ class Tracker:
         """Closed file ids whose bytes are gone from the host."""
         self._known.copies.forget_gone(found)
         for tracked in list(self.files.values()):
-            if not self._endings.may_forget(tracked):
+            if not self._endings.may_forget(tracked) or self._unreadable.hides(tracked.location):
                 continue
             if self._known.is_newest(tracked):
                 if tracked.birth.key in found:

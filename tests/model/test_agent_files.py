@@ -274,6 +274,10 @@ class Schedule:
             yield self.host.compress, 2
         if "forbid" in self.faults and self.world.files.by_path:
             yield self.host.forbid, 0.5
+        if "blind" in self.faults:
+            yield self.forbid_search, 0.5 if self.world.files.may_search else 2
+        if not self.world.files.is_mounted:
+            yield self.mount, 1
         if self.world.loop is None:
             yield self.start, 4
         else:
@@ -285,7 +289,18 @@ class Schedule:
     def pass_time(self) -> None:
         self.world.clock.advance(self.random.choice([0.05, 0.3, 2.0, 30.0]))
 
+    def forbid_search(self) -> None:
+        self.world.files.may_search = not self.world.files.may_search
+        self.host.say(f"may search: {self.world.files.may_search}")
+
+    def mount(self) -> None:
+        self.world.files.is_mounted = True
+        self.world.files.device += self.random.choice([0, 1])
+        self.host.say(f"mounted, device {self.world.files.device}")
+
     def start(self) -> None:
+        if "mounts" in self.faults and self.random.random() < 0.5:
+            self.world.files.is_mounted = False
         self.world.start()
         self.host.say("START")
 
@@ -306,6 +321,7 @@ class Schedule:
 
     def finish(self) -> None:
         self.host.finish_compressing()
+        self.world.files.is_mounted = self.world.files.may_search = True
         for file in self.world.files.by_path.values():
             file.unreadable = False
         if self.host.path not in self.world.files.by_path:
@@ -387,6 +403,16 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
     """Deleted generations, files made again under an inode that was freed, permissions."""
     for seed in seeds(range(1_000, 1_020)):
         run(seed, scheme, "delete", "again", "forbid")
+
+
+@pytest.mark.parametrize("scheme", [x for x in RENAMES if x != "olddir"])
+def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> None:
+    """File systems that are mounted later, under any number; directories that may not be searched:
+    nothing is lost, doubled or declared."""
+    for seed in seeds(range(5_000, 5_010)):
+        run(seed, scheme, "mounts")
+        run(seed, scheme, "blind")
+        run(seed, scheme, "mounts", "blind")
 
 
 @pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])

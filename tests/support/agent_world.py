@@ -86,6 +86,8 @@ class Files:
         self.by_path: dict[str, MemoryFile] = {}
         self.links: dict[str, str] = {}
         self.device = 1
+        self.is_mounted = True  # or there is an empty directory in its place, on another device
+        self.may_search = True  # or names can be listed, and files not be looked at
         self.knows_births = True
         self.open_count = 0
         self._clock = clock
@@ -168,9 +170,9 @@ class Files:
 
     def open(self, path: str) -> MemoryHandle:
         file = self.by_path.get(self.links.get(path, path))
-        if file is None:
+        if file is None or not self.is_mounted:
             raise FileNotFoundError(2, "No such file or directory", path)
-        if file.unreadable:
+        if file.unreadable or not self.may_search:
             raise PermissionError(13, "Permission denied", path)
         if file.plain_size == UNMEASURED:
             file.plain_size = len(file.data) if file.data != DAMAGED_BYTES else DAMAGED
@@ -181,11 +183,17 @@ class Files:
         return MemoryHandle(self, file)
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
-        found = [
-            self.look(path)
+        meant = [
+            path
             for path in sorted([*self.by_path, *self.links])
             if any(pattern.means(path) for pattern in patterns)
         ]
+        if not self.is_mounted:
+            return Scan()
+        if not self.may_search:
+            meant += [each.text for each in patterns if "*" not in each.text]
+            return Scan([], [(path, "Permission denied") for path in dict.fromkeys(meant)])
+        found = [self.look(path) for path in meant]
         dead = [
             (path, "it is a link that leads nowhere")
             for path, target in self.links.items()
@@ -196,7 +204,7 @@ class Files:
     def look(self, path: str) -> Found | None:
         real_path = self.links.get(path, path)
         file = self.by_path.get(real_path)
-        if file is None:
+        if file is None or not self.is_mounted or not self.may_search:
             return None
         key = FileKey(self.device, file.inode)
         size = len(file.data) if file.plain_size is None else file.plain_size
@@ -205,7 +213,14 @@ class Files:
     def resolve(self, directory: str) -> str:
         return directory
 
+    def device_of(self, directory: str) -> int:
+        return self.device if self.is_mounted else 0
+
     def find(self, directory: str, key: FileKey) -> str | None:
+        if not self.is_mounted:
+            return None
+        if not self.may_search:
+            raise PermissionError(13, "Permission denied", directory)
         for path, file in self.by_path.items():
             if path.rpartition("/")[0] != directory:
                 continue
@@ -214,6 +229,8 @@ class Files:
         return None
 
     def list(self, directory: str) -> list[tuple[str, int]]:
+        if not self.is_mounted:
+            return []
         split = ((path.rpartition("/"), file) for path, file in self.by_path.items())
         files = [(name, file.inode) for (above, _, name), file in split if above == directory]
         prefix = directory.rstrip("/") + "/"
@@ -222,6 +239,10 @@ class Files:
         return files + [(name, 0) for name in sorted(names)]
 
     def changed(self, directory: str) -> int:
+        if not self.is_mounted:
+            return 1
+        if not self.may_search:
+            raise PermissionError(13, "Permission denied", directory)
         if directory not in self._directories:
             raise FileNotFoundError(2, "No such file or directory", directory)
         return self._directories[directory]

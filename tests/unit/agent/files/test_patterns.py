@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.files.patterns import Pattern
+from agent.files.patterns import DEPTH_MAX, Pattern
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,44 @@ def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/loop/*.log").walk(unreadable)) == []
     assert [path for path, _ in unreadable] == [f"{tmp_path}/loop"]
+
+
+@pytest.mark.parametrize("pattern", ["closed/app.log", "*/app.log", "**/app.log", "closed/**"])
+def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, pattern: str) -> None:
+    """Not even whether there is a file of that name; whether a wildcard leads there or not."""
+    (tmp_path / "closed").symlink_to("x" * 300)  # as good as a directory of somebody else
+    unreadable: list[tuple[str, str]] = []
+    assert list(Pattern(f"{tmp_path}/{pattern}").walk(unreadable)) == []
+    assert [path.startswith(f"{tmp_path}/closed") for path, _ in unreadable] == [True]
+
+
+@pytest.mark.parametrize("exclude", ["closed/*", "*/closed/*", "clos*"])
+def test_what_is_left_out_need_not_be_readable(tmp_path: Path, exclude: str) -> None:
+    """Who cannot give the agent a right to a directory leaves it out."""
+    (tmp_path / "closed").symlink_to("x" * 300)
+    unreadable: list[tuple[str, str]] = []
+    for text in ("*/app.log", "**/app.log", "closed/app.log"):
+        pattern = Pattern(f"{tmp_path}/{text}", (f"{tmp_path}/{exclude}", "/*" + exclude))
+        assert list(pattern.walk(unreadable)) == []
+    assert unreadable == []
+
+
+def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
+    """Beside logs, where a wildcard finds them, they lead to no file."""
+    (tmp_path / "circle").symlink_to("circle")
+    unreadable: list[tuple[str, str]] = []
+    for text in ("*/app.log", "**/app.log"):
+        assert list(Pattern(f"{tmp_path}/{text}").walk(unreadable)) == []
+    assert unreadable == []
+
+
+def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
+    """They are not walked, and may hold files."""
+    deep = tmp_path.joinpath(*["d"] * (DEPTH_MAX + 2))
+    deep.mkdir(parents=True)
+    unreadable: list[tuple[str, str]] = []
+    list(Pattern(f"{tmp_path}/**/*.log").walk(unreadable))
+    assert [reason for _, reason in unreadable] == ["it lies more than 64 directories deep"]
 
 
 def test_the_directory_to_watch() -> None:

@@ -1,0 +1,63 @@
+"""Known files whose file system is not there: an agent may start before it is mounted.
+
+They are not gone, and nobody knows what lies beside them. So their directories are taken for ones
+that cannot be looked into, for an hour; then what is missing is missing, and declared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from agent.files.host import Host
+from agent.files.likeness import renumbered
+from agent.files.tracked import TrackedFile
+
+MOUNT_WAIT_S: Final = 3_600.0
+"""How long a start waits for a file system: it may be checked before it is mounted."""
+
+UNMOUNTED: Final = "the file system on which its files lay is not mounted"
+
+
+class Mounts:
+    """Owns which known files are waited for."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._away: dict[str, list[TrackedFile]] = {}  # by directory
+        self._until: float | None = None
+
+    def load(self, files: Iterable[TrackedFile]) -> None:
+        """Before the first look: what was known before the start."""
+        by_directory: dict[str, list[TrackedFile]] = {}
+        for tracked in files:
+            if not tracked.is_deleted:
+                directory = os.path.dirname(tracked.location)
+                by_directory.setdefault(directory, []).append(tracked)
+        for directory, known in by_directory.items():
+            device = self._host.device_of(directory)
+            if device is not None and all(each.birth.key.device != device for each in known):
+                self._away[directory] = known
+
+    def arrived(self, now: float) -> list[TrackedFile]:
+        """Files whose file system is there now, or is waited for no longer; the oldest first."""
+        if not self._away:
+            return []
+        if self._until is None:
+            self._until = now + MOUNT_WAIT_S
+        come = [each for each in self._away if now >= self._until or self._is_there(each)]
+        files = [tracked for directory in come for tracked in self._away.pop(directory)]
+        return sorted(files, key=lambda tracked: tracked.birth.serial)
+
+    def missing(self) -> Iterator[tuple[str, str]]:
+        """(topic, directory) of what is waited for."""
+        for directory, files in self._away.items():
+            yield from {(tracked.birth.topic, directory) for tracked in files}
+
+    def _is_there(self, directory: str) -> bool:
+        device, files = self._host.device_of(directory), self._away[directory]
+        return any(
+            tracked.birth.key.device == device or renumbered(self._host, tracked) is not None
+            for tracked in files
+        )

@@ -1,0 +1,112 @@
+"""An agent that starts before its file system is mounted, or that may not look for a while."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.files.mounts import MOUNT_WAIT_S, UNMOUNTED
+from audit.messages import Delta, Loss, Seal
+from support.agent_world import World, raw, settings
+
+APP, READ = "/log/app.log", "/log/read.log"
+
+
+@pytest.fixture
+def world() -> World:
+    """Two files that were read; one of them stood still since."""
+    made = World(settings(raw("logs", APP, READ)))
+    made.files.append(READ, b"read\n")
+    made.start()
+    made.settle()
+    made.files.append(APP, b"first\n")
+    made.settle()
+    return made
+
+
+def losses(world: World) -> list[Loss]:
+    return [loss for delta in world.of(Delta) for loss in delta.losses]
+
+
+def sealed(world: World) -> int:
+    """Until when the topic's files are complete, ms."""
+    return max(
+        each.sealed_until
+        for seal in world.of(Seal)
+        for each in seal.topics
+        if each.source.topic == "logs"
+    )
+
+
+def rotate(world: World) -> None:
+    if f"{APP}.1" in world.files.by_path:
+        world.files.rename(f"{APP}.1", f"{APP}.2")
+    world.files.rename(APP, f"{APP}.1")
+
+
+def go_on(world: World) -> None:
+    """What was written while nobody could look: in the known file, a generation, and the log."""
+    world.files.append(APP, b"second\n")
+    for line in (b"third\n", b"fourth\n"):
+        world.clock.advance(60)
+        rotate(world)
+        world.files.append(APP, line)
+    world.clock.advance(60)
+
+
+@pytest.mark.parametrize("is_renumbered", [False, True])
+def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
+    world: World, is_renumbered: bool
+) -> None:
+    """Nothing is lost, doubled or sealed; with it come the generations that nobody had seen."""
+    world.kill()
+    go_on(world)
+    world.files.is_mounted = False
+    world.start()
+    before = sealed(world)
+    world.settle()
+    assert world.agent.tracker.unreadable == {"logs": {"/log": UNMOUNTED}}
+    assert sealed(world) == before
+    world.files.is_mounted = True
+    world.files.device += is_renumbered
+    world.settle()
+    assert sorted(world.values()) == ["first", "fourth", "read", "second", "third"]
+    assert losses(world) == []
+    assert sealed(world) > before
+
+
+def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
+    """After an hour what was known there is gone, and what it may have had unread is lost."""
+    world.files.append(APP, b"second\n")
+    world.kill()
+    world.files.is_mounted = False
+    world.start()
+    world.settle()
+    assert losses(world) == []
+    world.clock.advance(MOUNT_WAIT_S)
+    world.settle()
+    assert [loss.end for loss in losses(world)] == [None]
+    assert world.agent.tracker.unreadable == {}
+
+
+def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
+    """Its place is on the file system on which the files lay."""
+    world.kill()
+    world.files.delete(APP)
+    world.files.delete(READ)
+    world.start()
+    world.settle()
+    assert len(losses(world)) == 1
+    assert world.agent.tracker.unreadable == {}
+
+
+def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
+    """Names can be listed, and no file can be looked at: what is listed then is no history."""
+    world.files.may_search = False
+    world.settle(4)
+    go_on(world)
+    world.settle()
+    world.clock.advance(60)
+    world.files.may_search = True
+    world.settle()
+    assert sorted(world.values()) == ["first", "fourth", "read", "second", "third"]
+    assert losses(world) == []
