@@ -98,8 +98,7 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
     """The file's key now, where it lies as it lay and its file system has another device number.
 
     Disks are numbered as they are found, and some file systems at each mount: a restart of the
-    machine may renumber every file. With nothing read of it there is nothing to prove, and nothing
-    to double.
+    machine may renumber every file. With nothing read of it its birth is all that proves it.
     """
     known = old.birth.key
     found = _with_inode_of(host, old)
@@ -107,7 +106,7 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
         return None
     births = (old.birth.born_ns, found.born_ns)
     if not old.last_point.guard.length:
-        return None
+        return found.key if births[0] is not None and births[0] == births[1] else None
     try:
         same_bytes = has_bytes_of(host, found.real_path, old)
     except OSError:

@@ -40,6 +40,11 @@ class Mounts:
             if device is not None and all(each.birth.key.device != device for each in known):
                 self._away[directory] = known
 
+    def is_away(self, tracked: TrackedFile) -> bool:
+        """Whether it is waited for."""
+        waiting = self._away.get(os.path.dirname(tracked.location), ())
+        return any(each is tracked for each in waiting)
+
     def arrived(self, now: float) -> list[TrackedFile]:
         """Files whose file system is there now, or is waited for no longer; the oldest first."""
         if not self._away:

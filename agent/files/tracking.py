@@ -176,6 +176,8 @@ class Tracker:
 
         Notes where. OSError: nobody knows.
         """
+        if self._mounts.is_away(tracked):
+            raise OSError(errno.ENODEV, UNMOUNTED)
         path = self._known.find(tracked, is_held=False)
         if path is None and (not self._now_ms or self._may_be_compressed(tracked)):
             raise OSError(errno.EAGAIN, "it may have been compressed")
