@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,9 @@ class OpenFile:
             path = os.readlink(f"/proc/self/fd/{self.descriptor}")
         except OSError:
             return ""
-        return "" if path.endswith(" (deleted)") else path
+        if path.endswith(" (deleted)") and not _is_at(path, os.fstat(self.descriptor)):
+            return ""
+        return path
 
     def close(self) -> None:
         """Gives the descriptor back."""
@@ -52,6 +55,7 @@ class OpenFile:
 
 
 _BIRTHS_MAX: Final = 100_000
+_FIND_TRIES: Final = 10
 
 
 class OperatingSystem:
@@ -93,15 +97,25 @@ class OperatingSystem:
         return self._found(path, os.path.islink(path), {}, Scan())
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """Looks for the inode among the directory's entries."""
-        try:
-            with os.scandir(directory) as entries:
-                for path in _with_inode(entries, key.inode):
+        """Looks for the inode among the entries, again where one is renamed meanwhile."""
+        for _ in range(_FIND_TRIES):
+            try:
+                with os.scandir(directory) as entries:
+                    paths = list(_with_inode(entries, key.inode))
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            has_gone = False
+            for path in paths:
+                try:
                     if _key(os.stat(path)) == key:
                         return path
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        return None
+                except FileNotFoundError:
+                    has_gone = not os.path.islink(path)
+            if not paths:
+                return None
+        if has_gone:
+            raise BlockingIOError(errno.EAGAIN, "it is being renamed", directory)
+        return None  # something else is mounted there
 
     def list(self, directory: str) -> list[tuple[str, int]]:
         """Reads the directory; no file is asked."""
@@ -181,6 +195,14 @@ class OperatingSystem:
         born_ns = born_at(path, status.st_ino)
         self._births[key] = status.st_ctime_ns, born_ns
         return born_ns
+
+
+def _is_at(path: str, status: os.stat_result) -> bool:
+    """Whether a file lies at a path: its name may say that it was deleted, as the kernel does."""
+    try:
+        return os.path.samestat(os.stat(path), status)
+    except OSError:
+        return False
 
 
 def _with_inode(entries: Iterator[os.DirEntry[str]], inode: int) -> Iterator[str]:

@@ -57,6 +57,40 @@ def test_a_renamed_file_is_found_in_its_directory(tmp_path: Path) -> None:
     assert HOST.find(str(tmp_path / "nowhere"), found.key) is None
 
 
+def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name has gone between the listing and the look: it is no file that vanished."""
+    path = tmp_path / "a.log"
+    path.write_bytes(b"x")
+    found = HOST.look(str(path))
+    assert found is not None
+    names, real = iter(range(100)), os.stat
+
+    def renamed_before(where: str) -> os.stat_result:
+        if (count := next(names)) < renames:
+            os.rename(where, tmp_path / f"a.log.{count}")
+        return real(where)
+
+    monkeypatch.setattr("agent.files.operating_system.os.stat", renamed_before)
+    renames = 3
+    assert HOST.find(str(tmp_path), found.key) == str(tmp_path / "a.log.2")
+    renames = 99
+    with pytest.raises(OSError, match="it is being renamed"):
+        HOST.find(str(tmp_path), found.key)
+
+
+def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> None:
+    """It lies there all the same, until it is deleted."""
+    path = tmp_path / "a.log (deleted)"
+    path.write_bytes(b"x")
+    handle = HOST.open(str(path))
+    assert handle.where() == str(path)
+    path.unlink()
+    assert handle.where() == ""
+    handle.close()
+
+
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
     """The longest unused file is closed for the next one, and opened again when needed."""
     handles = Handles(HOST, 2)
