@@ -101,7 +101,7 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
     machine may renumber every file. With nothing read of it its birth is all that proves it.
     """
     known = old.birth.key
-    found = _with_inode_of(host, old)
+    found = None if old.is_deleted else _with_inode_of(host, old)
     if found is None or found.key == known:
         return None
     births = (old.birth.born_ns, found.born_ns)

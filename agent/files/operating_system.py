@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 from typing import Final
 
 from agent.files.birth_times import born_at, born_of
@@ -133,13 +134,14 @@ class OperatingSystem:
 
     def device_of(self, directory: str) -> int | None:
         """Of the directory, or of the nearest one above that there is."""
-        while True:
+        for above in [directory, *map(str, PurePosixPath(directory).parents)]:
             try:
-                return _key(os.stat(directory)).device
+                return _key(os.stat(above)).device
             except (FileNotFoundError, NotADirectoryError):
-                directory = os.path.dirname(directory)
+                continue
             except OSError:
                 return None
+        return None
 
     def _found(
         self, path: str, is_link: bool, resolved: dict[str, str], scan: Scan

@@ -91,6 +91,15 @@ def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> No
     handle.close()
 
 
+def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Path) -> None:
+    """As the place of a file system that is not mounted; a path that is none lies nowhere."""
+    device = os.stat(tmp_path).st_dev
+    assert HOST.device_of(str(tmp_path)) == HOST.device_of(str(tmp_path / "x" / "y")) == device
+    (tmp_path / "file").touch()
+    assert HOST.device_of(str(tmp_path / "file" / "y")) == device
+    assert HOST.device_of("") is None
+
+
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
     """The longest unused file is closed for the next one, and opened again when needed."""
     handles = Handles(HOST, 2)
