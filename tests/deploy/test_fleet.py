@@ -47,7 +47,7 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
     """site.yml installs, configures and starts every program on hosts without internet; all run,
-    also after a boot, and the loader's timer waits for the night."""
+    also after a boot, and the timers of load and recount wait for the night."""
     fleet.control.succeed("site")
     for host in fleet.applications:
         assert fleet.versions(host) == {"agent": OLD}
@@ -55,8 +55,9 @@ def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
         assert host.read("systemctl is-enabled skidway-agent") == "enabled"
     running = fleet.server.read(f"systemctl is-active {' '.join(SERVICES)}").split()
     assert running == ["active"] * len(SERVICES)
-    assert fleet.server.read("systemctl is-enabled skidway-loader.timer") == "enabled"
-    assert "skidway-loader.timer" in fleet.server.read("systemctl list-timers --no-pager")
+    for timer in ("skidway-loader.timer", "skidway-recount.timer"):
+        assert fleet.server.read(f"systemctl is-enabled {timer}") == "enabled"
+        assert timer in fleet.server.read("systemctl list-timers --no-pager")
     assert not fleet.server.read("systemctl --failed --no-legend")
 
 
@@ -103,6 +104,32 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
     last = fleet.stop_press()
     loaded_to_the_end(fleet)
     pressed_once(fleet, "first", last)
+
+
+def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
+    """The unit of the recount's timer finds the rows as they were counted, though lines are written
+    all the while, and the audit knows it. A file that is gone is a failed unit with its name, and
+    status 1 of the report, until it is back and was recounted."""
+    again = "systemctl start skidway-recount.service"
+    fleet.server.run(again, within_s=300)
+    eventually(lambda: recounted(fleet) == {(OUTPUT, "agrees")}, within_s=30, what="told")
+    file = fleet.server.read(f"ls {OUTPUT}/nginx/*/*/part-*.parquet | head -n 1")
+    fleet.server.run(f"mv {file} /var/tmp/gone")
+    assert fleet.server.run(again, check=False, within_s=300).returncode != 0
+    assert "skidway-recount.service" in fleet.server.read("systemctl --failed --no-legend")
+    log = "journalctl --namespace=skidway -u skidway-recount --output=cat --no-pager"
+    assert f"{file.removeprefix(f'{OUTPUT}/')} is gone" in fleet.server.read(log)
+    eventually(lambda: (OUTPUT, "differs") in recounted(fleet), within_s=30, what="told")
+    assert fleet.audit("report", "--topic", "nginx")[0] == 1
+    fleet.server.run(f"mv /var/tmp/gone {file}")
+    fleet.server.run(again, within_s=300)
+    assert not fleet.server.read("systemctl --failed --no-legend")
+
+
+def recounted(fleet: Fleet) -> set[tuple[str, str]]:
+    """What the audit knows of recounts: output and verdict, of every topic with rows."""
+    topics = fleet.report("report")["topics"]
+    return {(x["output"], x["verdict"]) for topic in topics for x in topic["recounts"]}
 
 
 def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> None:
