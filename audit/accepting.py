@@ -1,8 +1,9 @@
 """Which findings of which buckets a person can accept, or take back. Pure.
 
-Only what is there is accepted: each acceptance names the findings of one bucket as they are now. A
-bucket that is not due is not accepted, because it may still become complete; nor is anything while
-a newer version's messages cannot be read, because they may say anything of any bucket.
+Only what is there is accepted: each acceptance names the findings and warnings of one bucket as
+they are now. A bucket that is not due is not accepted, because it may still become complete; nor is
+anything while a newer version's messages cannot be read, because they may say anything of any
+bucket.
 """
 
 from __future__ import annotations
@@ -94,9 +95,9 @@ def new_id() -> int:
 def _nothing_to_accept(found: Sequence[BucketVerdict]) -> str:
     if not found:
         return "No bucket of this topic and time has any counts: there is nothing to accept."
-    if all(x.status is Status.COMPLETE for x in found):
+    if all(x.status is Status.COMPLETE and not x.warnings for x in found):
         return "All of these buckets are complete: there is nothing to accept."
-    if any(x.is_accepted for x in found):
+    if any(x.is_accepted or x.is_warned_and_accepted for x in found):
         return "What is against these buckets was accepted already."
     young = [x for x in found if not x.due]
     if young:

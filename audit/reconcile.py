@@ -124,7 +124,7 @@ class TopicJudgement:
             findings=findings,
         )
         said = rejects.warnings(found, self._related[1:], self._policy.rejects_share)
-        return replace(found, warnings=tuple(said))
+        return replace(found, warnings=self._accepted(NO_AGENT, bucket, said))
 
     def _replaced(self, start: int) -> set[int]:
         """Agents that a newer one replaced: what they had unread may be of this bucket."""

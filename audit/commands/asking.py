@@ -15,6 +15,7 @@ from pathlib import Path
 
 from audit import roster
 from audit.collection import collect_all
+from audit.evidence import REJECTED_SUFFIX
 from audit.ledger import DATABASE, Ledger
 from audit.messages import Tier
 from audit.settings import AuditSettings, check_tiers
@@ -46,7 +47,13 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 def add_topic(parser: argparse.ArgumentParser) -> None:
     """Adds --topic."""
-    parser.add_argument("--topic", action="append", metavar="TOPIC", help="may be repeated")
+    words = "with what was rejected of it; may be repeated"
+    parser.add_argument("--topic", action="append", metavar="TOPIC", help=words)
+
+
+def with_rejects(names: Iterable[str]) -> list[str]:
+    """Topics, and those of what agents rejected of them."""
+    return [each for name in names for each in (name, name + REJECTED_SUFFIX)]
 
 
 def topics_named(names: list[str] | None) -> list[str] | None:

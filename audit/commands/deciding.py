@@ -19,7 +19,7 @@ from audit.bucket import DEFAULT_BUCKET_MS
 from audit.commands import asking, saying
 from audit.counting_places import place_of
 from audit.decisions import Acceptance, Decision
-from audit.evidence import REJECTED_SUFFIX, Evidence
+from audit.evidence import Evidence
 from audit.ledger_evidence import NO_BUCKETS
 from audit.messages import Tier, encode
 from audit.publisher import LIMIT_BYTES
@@ -27,7 +27,7 @@ from audit.reconcile import verdicts
 from audit.retired_places import RetiredPlaces
 from audit.settings import AuditSettings
 from audit.verdict import BucketVerdict, Place
-from skidway.cli.moments import parse_since
+from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json
 from skidway.clock import Clock, SystemClock
@@ -129,12 +129,12 @@ def _buckets(
 ) -> tuple[list[BucketVerdict], list[Acceptance]]:
     """The buckets that are meant, as they are now; and the acceptances that stand."""
     now_ms = clock.time_ms()
-    first = parse_since(args.bucket, now_ms, "BUCKET")
-    last = first if args.last is None else parse_since(args.last, now_ms, "LAST")
+    first = parse_moment(args.bucket, now_ms, "BUCKET")
+    last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")
     if last < first:
         raise UsageError("LAST must not be before BUCKET.")
     policy = asking.policy_of(args, settings)
-    names = [args.topic, args.topic + REJECTED_SUFFIX]
+    names = asking.with_rejects([args.topic])
     ledger = asking.ledger_of(args, settings, clock)
     try:
         size = ledger.bucket_ms() or DEFAULT_BUCKET_MS
@@ -163,7 +163,7 @@ def _lines(accepted: Acceptance, found: Sequence[BucketVerdict]) -> list[str]:
     """The bucket and what of it is accepted, as the report has it."""
     key = accepted.source, accepted.bucket, accepted.bucket_ms
     [verdict] = [x for x in found if (x.source, x.bucket, x.bucket_ms) == key]
-    return [f"{_name(verdict)} ({verdict.status.word}): {report.reasons_text(verdict.reasons)}"]
+    return [f"{_name(verdict)} ({verdict.status.word}): {report.reasons_text(verdict.words)}"]
 
 
 def _name(verdict: BucketVerdict) -> str:
