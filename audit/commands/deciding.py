@@ -95,10 +95,16 @@ def _retire(args: argparse.Namespace) -> int:
         ledger.close()
     decisions: Sequence[Decision]
     if args.revoke:
-        decisions = accepting.reinstatements(place, evidence.retirements, signed)
-        said = [f"{place} counts again."]
+        texts = () if settings is None else settings.retired_places
+        known = _retired_places(evidence, place, place)
+        others = accepting.other_retirements(
+            place, texts, evidence.retirements, lambda text: _retired_places(evidence, place, text)
+        )
+        decisions = accepting.reinstatements(place, evidence.retirements, signed, others)
+        said = [accepting.reinstated(place, known, others)]
     else:
-        decisions = [accepting.retirement(place, _places(evidence, place), signed)]
+        known = list(dict.fromkeys(_places_of(evidence, place)))
+        decisions = [accepting.retirement(place, known, signed)]
         said = [f"{place} is retired by {signed.person}: nobody waits for its counts any more."]
     publish(args, settings, decisions, clock)
     return _tell(args, said, decisions)
@@ -152,11 +158,17 @@ def _buckets(
     return found, [each for topic in evidence.topics.values() for each in topic.acceptances]
 
 
-def _places(evidence: Evidence, place: str) -> list[Place]:
-    """The places that counted anything, as they are with this one retired."""
+def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
+    """Of the places that counted and belong to this one, those that a text retires."""
+    found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
+    return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
+
+
+def _places_of(evidence: Evidence, place: str) -> list[Place]:
+    """Where each sender but agents counted, as it is with this one retired."""
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
-    return list(dict.fromkeys(place_of(key, evidence, retired) for key in known))
+    return [place_of(key, evidence, retired) for key in known]
 
 
 def _lines(accepted: Acceptance, found: Sequence[BucketVerdict]) -> list[str]:

@@ -201,6 +201,32 @@ def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
     assert (status, "these places did: broker dc1, hdfs /old/dc1.logs" in printed) == (2, True)
 
 
+def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
+    """Whoever takes a retirement back is told which other one, or which setting, still holds the
+    place or a part of it."""
+    old = "hdfs /old --name ada --reason moved"
+    one = "hdfs /old/dc1.logs --name bob --reason gone"
+    assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0
+    assert ask("retire hdfs /old/dc1.logs --revoke --reason back") == (
+        0, "hdfs /old/dc1.logs stays retired, by 'hdfs /old' of ada (moved).\n"
+    )  # fmt: skip
+    status, printed = ask("retire hdfs /old/dc1.logs --revoke --reason back")
+    assert status == 2
+    assert "was not retired by these words, but by 'hdfs /old' of ada (moved)." in printed
+    closed, again = (
+        "retire cluster dc1 --reason closed",
+        "retire cluster dc1 --revoke --reason back",
+    )
+    assert ask(closed)[0] == 0
+    words = "hdfs /old/dc1.logs: retired by 'hdfs /old' of ada (moved).\n"
+    assert ask(again) == (0, f"cluster dc1 counts again, but for {words}")
+    assert ask(closed)[0] == 0
+    words = "by 'broker dc1' in retired.places and 'hdfs /old' of ada (moved).\n"
+    by_settings = "--set 'retired.places=[broker dc1]'"
+    assert ask(f"{again} {by_settings}") == (0, f"cluster dc1 stays retired, {words}")
+    assert ask("retire hdfs /old --revoke --reason back") == (0, "hdfs /old counts again.\n")
+
+
 def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
     """Each leaves the command when all in-sync replicas have it."""
     cluster = MemoryCluster()
