@@ -126,6 +126,16 @@ def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
     assert not fleet.server.read("systemctl --failed --no-legend")
 
 
+def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet) -> None:
+    """The timer is stopped, also after a boot, and runs again once the inventory wants it."""
+    played = ["--limit", "loaders", "--tags", "loader_run"]
+    look = "systemctl is-active skidway-recount.timer; systemctl is-enabled skidway-recount.timer"
+    fleet.control.succeed("site", *played, "-e", '{"loader_recount": false}')
+    assert fleet.server.run(look, check=False).stdout.split() == ["inactive", "disabled"]
+    fleet.control.succeed("site", *played)
+    assert fleet.server.read(look).split() == ["active", "enabled"]
+
+
 def recounted(fleet: Fleet) -> set[tuple[str, str]]:
     """What the audit knows of recounts: output and verdict, of every topic with rows."""
     topics = fleet.report("report")["topics"]
@@ -158,6 +168,8 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
     fleet.control.succeed("upgrade")
     for host in fleet.run.hosts.values():
         assert set(fleet.versions(host).values()) == {NEXT}
+    for timer in ("skidway-loader.timer", "skidway-recount.timer"):
+        assert fleet.server.read(f"systemctl is-active {timer}") == "active"
     for host in fleet.applications:
         command = host.read(
             "tr '\\0' ' ' </proc/$(systemctl show -P MainPID skidway-agent)/cmdline"
