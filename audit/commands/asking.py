@@ -100,7 +100,7 @@ def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
 
 
 def _defaults(policy: Policy) -> str:
-    why = "cannot be read" if _installed().exists() else "is not here"
+    why = "cannot be read" if os.path.exists(_installed()) else "is not here"
     tiers = ", ".join(tier.value.lower() for tier in policy.tiers)
     return (
         f"{_installed()} {why}, so this goes by default settings: tiers {tiers}, no roster, nothing"

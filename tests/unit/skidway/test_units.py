@@ -72,8 +72,8 @@ def program_of(unit: str) -> str:
 
 
 def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    """As the unit stands, without a drop-in that names an output, it is refused with a sentence,
-    and so it is as the unit of a running loader: after it, and told to the audit."""
+    """Without a drop-in that names an output it is refused with a sentence, as the command says it.
+    It tells the audit what it found, and begins behind a load that runs."""
     found = sections("skidway-recount.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]
