@@ -1,15 +1,16 @@
 """Which findings of which buckets a person can accept, or take back. Pure.
 
-Only what is there is accepted: each acceptance names the findings of one bucket as they are now. A
-bucket that is not due is not accepted, because it may still become complete; nor is anything while
-a newer version's messages cannot be read, because they may say anything of any bucket.
+Only what is there is accepted: each acceptance names the findings and warnings of one bucket as
+they are now. A bucket that is not due is not accepted, because it may still become complete; nor is
+anything while a newer version's messages cannot be read, because they may say anything of any
+bucket.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from audit import reasons
 from audit.decisions import Acceptance, Retirement, Revocation
@@ -73,10 +74,16 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
 
 
 def reinstatements(
-    place: str, retirements: Sequence[Retirement], signed: Signature
+    place: str,
+    retirements: Sequence[Retirement],
+    signed: Signature,
+    others: Mapping[str, Sequence[Place]] | None = None,
 ) -> list[Revocation]:
-    """Takes the retirements of a place back. Raises UsageError where there is none."""
+    """Takes the retirements of a place back. Raises UsageError where there is none; others: what
+    else retires it, see other_retirements."""
     ids = [each.id for each in retirements if is_same(each.place, place)]
+    if not ids and others:
+        raise UsageError(f"{place} was not retired by these words, but by {_and(others)}.")
     if not ids:
         raise UsageError(
             f"{place} was not retired by this command; where retired.places in audit.yml names it,"
@@ -84,6 +91,42 @@ def reinstatements(
         )
     said = (signed.time_ms, signed.person, signed.reason)
     return [Revocation(new_id(), *said, each) for each in ids]
+
+
+def other_retirements(
+    place: str,
+    texts: Iterable[str],
+    retirements: Iterable[Retirement],
+    held: Callable[[str], Sequence[Place]],
+) -> dict[str, Sequence[Place]]:
+    """What else retires a place or a part of it, in words, with what it retires.
+
+    texts: those of the settings; held: of the places that counted and belong to this one, those
+    that a text retires.
+    """
+    found: dict[str, Sequence[Place]] = {}
+    for text in texts:
+        if held(text) or is_same(text, place):
+            found[f"{text!r} in retired.places"] = held(text)
+    for each in retirements:
+        if not is_same(each.place, place) and held(each.place):
+            found[f"{each.place!r} of {each.person} ({each.reason})"] = held(each.place)
+    return found
+
+
+def reinstated(place: str, known: Iterable[Place], others: Mapping[str, Sequence[Place]]) -> str:
+    """What is to be said once its retirements are taken back. known: what belongs to it."""
+    if not others:
+        return f"{place} counts again."
+    left = {each for found in others.values() for each in found}
+    if left >= set(known):
+        return f"{place} stays retired, by {_and(others)}."
+    names = ", ".join(sorted(reasons.of_place(replace(x, is_retired=False)) for x in left))
+    return f"{place} counts again, but for {names}: retired by {_and(others)}."
+
+
+def _and(words: Iterable[str]) -> str:
+    return " and ".join(words)
 
 
 def new_id() -> int:
@@ -94,9 +137,9 @@ def new_id() -> int:
 def _nothing_to_accept(found: Sequence[BucketVerdict]) -> str:
     if not found:
         return "No bucket of this topic and time has any counts: there is nothing to accept."
-    if all(x.status is Status.COMPLETE for x in found):
+    if all(x.status is Status.COMPLETE and not x.warnings for x in found):
         return "All of these buckets are complete: there is nothing to accept."
-    if any(x.is_accepted for x in found):
+    if any(x.is_accepted or x.is_warned_and_accepted for x in found):
         return "What is against these buckets was accepted already."
     young = [x for x in found if not x.due]
     if young:

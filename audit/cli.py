@@ -18,7 +18,7 @@ from audit.settings import TIERS, AuditSettings, CounterSettings
 from audit.standing import Standing, of_evidence
 from audit.verdict import BucketVerdict, Policy
 from skidway import service
-from skidway.cli.moments import parse_since
+from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good, print_json, table
 from skidway.clock import SystemClock
@@ -153,14 +153,15 @@ def _recount(args: argparse.Namespace) -> int:
     output = open_output(args.output)
     clock = SystemClock()
     ledger = asking.ledger_of(args, settings, clock)
-    since_ms = None if args.since is None else parse_since(args.since, clock.time_ms())
+    since_ms = None if args.since is None else parse_moment(args.since, clock.time_ms())
     since_ms = None if since_ms is None else since_ms - since_ms % faults.HOUR_MS
+    asked = None if args.topic is None else set(asking.with_rejects(args.topic))
     try:
         recounts = []
         for topic in recount.topics(output):
             found = manifests.head(output, topic)
             names = {topic} if found.source is None else {topic, found.source.topic}
-            if args.topic is None or names & set(args.topic):
+            if asked is None or names & asked:
                 recounts.append(recount.recount(output, found, since_ms))
         evidence = ledger.evidence((FOREVER[0] if since_ms is None else since_ms, FOREVER[1]))
     finally:
@@ -187,17 +188,18 @@ def _judged(
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
-        since = parse_since(args.since, clock.time_ms())
+        since = parse_moment(args.since, clock.time_ms())
+    names = None if args.topic is None else asking.with_rejects(args.topic)
     ledger = asking.ledger_of(args, settings, clock)
     try:
-        evidence = ledger.evidence((since, FOREVER[1]), asking.topics_named(args.topic))
+        evidence = ledger.evidence((since, FOREVER[1]), asking.topics_named(names))
     finally:
         ledger.close()
     now_ms = clock.time_ms()
     found, times = verdicts(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
-    if args.topic is not None:
-        found = [x for x in found if asking.is_named(x.source, args.topic)]
+    if names is not None:
+        found = [x for x in found if asking.is_named(x.source, names)]
     whole = of_evidence(evidence, found)
-    if args.topic is not None:
-        whole = whole.where(lambda source: asking.is_named(source, args.topic))
+    if names is not None:
+        whole = whole.where(lambda source: asking.is_named(source, names))
     return whole, found, times

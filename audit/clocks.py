@@ -86,9 +86,28 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
     """The moment that nothing speaks against: what our clock says, or where most senders say that
     it is ahead, what it should say. So a bucket is not taken for over before it is."""
+    return now_ms - ours_ahead_ms(evidence, policy)
+
+
+def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
+    """How far most senders say that our clock is ahead."""
     lately = _lately(evidence).values()
     found = [-min(y for y in (x.least_ms, x.earlier_ms) if y is not None) for x in lately]
-    return now_ms - max(0, _ours(found, policy.clock_difference_ms))
+    return max(0, _ours(found, policy.clock_difference_ms))
+
+
+def behind_ms(
+    evidence: Evidence, policy: Policy, sender: SenderName, present_ms: int, ours_ahead_ms: int
+) -> int:
+    """How far a sender is behind that looks silent by its own clock, and of which we took something
+    within a silence; 0: it is not, or it is silent. Its clock may be slow, or its messages come
+    late."""
+    reading = evidence.readings.get(sender)
+    silent_ms = present_ms - evidence.heard_ms(sender)
+    if reading is None or silent_ms <= policy.silence_ms:
+        return 0
+    found_ms = reading.least_ms - ours_ahead_ms
+    return found_ms if found_ms > 0 and silent_ms - found_ms <= policy.silence_ms else 0
 
 
 def _lately(evidence: Evidence) -> dict[SenderName, Reading]:

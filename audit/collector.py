@@ -64,7 +64,8 @@ _ACCEPTED = Gauge(
 )
 _WARNED = Gauge(
     "skidway_audit_warned_buckets",
-    "Of these, how many are complete with more rejects than rejects.share.max.",
+    "Of these, how many are complete with more rejects than rejects.share.max, and nobody has"
+    " accepted it.",
 )
 _DIFFERING = Gauge(
     "skidway_audit_differing_recounts",
@@ -76,6 +77,10 @@ _UNREAD = Gauge(
     " unknown.",
 )
 _EXPECTED = Gauge("skidway_audit_expected_hosts", "Hosts that must report.")
+_BEHIND = Gauge(
+    "skidway_audit_behind_hosts",
+    "Of these, how many speak, and by their own clocks would be silent.",
+)
 _SILENT = Gauge("skidway_audit_silent_hosts", "Of these, how many are silent.")
 _NEVER_HEARD = Gauge("skidway_audit_never_heard_hosts", "Of these, how many were never heard.")
 _OWN_CLOCK = Gauge(
@@ -222,6 +227,7 @@ class _Loop:
         self._tell_clocks(clocks(evidence, policy, now_ms))
         expected = [x for x in survey(evidence, policy, now_ms) if x.expected]
         _EXPECTED.set(len(expected))
+        _BEHIND.set(sum(1 for x in expected if x.status is HostStatus.BEHIND))
         _SILENT.set(sum(1 for x in expected if x.status is HostStatus.SILENT))
         _NEVER_HEARD.set(sum(1 for x in expected if x.status is HostStatus.NEVER_HEARD))
         taken_s = self._clock.monotonic() - began

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from audit import report
-from audit.hosts import HostState, HostStatus
+from audit import reasons, report
+from audit.hosts import MISSED, HostState, HostStatus
 from audit.verdict import Policy, Status
 from audit.waiting import Proof
 
@@ -35,6 +35,8 @@ def words(state: HostState) -> str:
     said = state.status.value
     if state.status is HostStatus.SILENT:
         said = f"silent since {report.time_text(state.last_heard_ms)}"
+    if state.status is HostStatus.BEHIND:
+        said = f"reports, {reasons.of_delay(state.behind_ms)}"
     if not state.expected and state.status is not HostStatus.RETIRED:
         said += " (not expected)"
     return said
@@ -50,19 +52,25 @@ def sentence(states: Sequence[HostState]) -> str:
         return f"All {len(expected)} expected hosts report."
     verb = "does" if len(missed) == 1 else "do"
     names = _missed_names(missed)
-    return f"{len(missed)} of {len(expected)} expected hosts {verb} not report ({names})."
+    late = " in time" if any(state.status is HostStatus.BEHIND for state in missed) else ""
+    return f"{len(missed)} of {len(expected)} expected hosts {verb} not report{late} ({names})."
 
 
 def _missed_names(missed: Sequence[HostState]) -> str:
-    """Which of them are silent, and which were never heard; some by name."""
+    """Which of them are behind, silent, or were never heard; some by name."""
     parts = []
-    for status in (HostStatus.SILENT, HostStatus.NEVER_HEARD):
-        names = [state.host for state in missed if state.status is status]
+    for status in MISSED:
+        names = [_missed_name(state) for state in missed if state.status is status]
         if names:
             shown = ", ".join(names[: report.REASONS_SHOWN])
             more = len(names) - report.REASONS_SHOWN
             parts.append(f"{status.value}: {shown}{f' and {more} more' if more > 0 else ''}")
     return "; ".join(parts)
+
+
+def _missed_name(state: HostState) -> str:
+    behind = f" ({state.behind_ms // 1000} s)" if state.status is HostStatus.BEHIND else ""
+    return f"{state.host}{behind}"
 
 
 def status_of(state: HostState) -> Status | None:
@@ -71,7 +79,7 @@ def status_of(state: HostState) -> Status | None:
         return Status.COMPLETE
     if not state.expected:
         return None
-    return Status.INCOMPLETE if state.status is HostStatus.SILENT else Status.UNKNOWN
+    return Status.UNKNOWN if state.status is HostStatus.NEVER_HEARD else Status.INCOMPLETE
 
 
 def status(states: Sequence[HostState]) -> Status:
@@ -105,6 +113,7 @@ def host_document(state: HostState) -> dict[str, Any]:
         "expected": state.expected,
         "last_heard": _time(state.last_heard_ms or None),
         "last_heard_ms": state.last_heard_ms or None,
+        "behind_ms": state.behind_ms,
         "sealed_to": _time(state.sealed_until),
         "sealed_to_ms": state.sealed_until,
         "topics": [

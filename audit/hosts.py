@@ -1,4 +1,4 @@
-"""The hosts as their agents speak of themselves: expected, heard, silent, retired. Pure.
+"""The hosts as their agents speak of themselves: expected, heard, behind, silent, retired. Pure.
 
 A host is one of a cluster; one that reports to two clusters stands here twice, with an agent in
 each. What is said of it is said of its newest agents (newest_agents): normally of one.
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from audit.clocks import present_ms
+from audit.clocks import behind_ms, ours_ahead_ms
 from audit.counts import NO_AGENT
 from audit.evidence import REJECTED_SUFFIX, Evidence, agent_named
 from audit.expectation import usable_seals
@@ -27,9 +27,13 @@ class HostStatus(StrEnum):
     """What can be said of a host."""
 
     REPORTING = "reporting"
+    BEHIND = "behind"
     SILENT = "silent"
     NEVER_HEARD = "never heard"
     RETIRED = "retired"
+
+
+MISSED = (HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ class HostState:
     agents: the newest ones, the one heard last first; none if none was heard of. topics: those of
     all of them, or of the roster; until when (ms) each is sealed by all that have it, None for
     never. expected: somebody waits for it. last_heard_ms: by a clock that was not ahead of ours; 0
-    for never.
+    for never. behind_ms: where it speaks, and by its own clock would be silent, how far it is
+    behind.
     """
 
     cluster: str | None
@@ -58,6 +63,7 @@ class HostState:
     agents: tuple[AgentState, ...] = ()
     last_heard_ms: int = 0
     topics: dict[str, int | None] = field(default_factory=dict)
+    behind_ms: int = 0
 
     @property
     def sealed_until(self) -> int | None:
@@ -67,9 +73,8 @@ class HostState:
 
     @property
     def is_missed(self) -> bool:
-        """Whether it should be heard, and is not."""
-        unheard = self.status in (HostStatus.SILENT, HostStatus.NEVER_HEARD)
-        return self.expected and unheard
+        """Whether it should be heard, and is not, or speaks of long ago."""
+        return self.expected and self.status in MISSED
 
 
 def survey(evidence: Evidence, policy: Policy, now_ms: int) -> list[HostState]:
@@ -81,7 +86,8 @@ class _Survey:
     def __init__(self, evidence: Evidence, policy: Policy, now_ms: int) -> None:
         self._evidence = evidence
         self._policy = policy
-        self._now_ms = present_ms(evidence, policy, now_ms)
+        self._ours_ahead_ms = ours_ahead_ms(evidence, policy)
+        self._now_ms = now_ms - self._ours_ahead_ms
         self._speaks_of: dict[int, list[Source]] = {}
         self._agents: dict[HostKey, set[int]] = {}
         self._unplaced: dict[str, set[int]] = {}
@@ -125,24 +131,31 @@ class _Survey:
         counting = waited if is_named else waited or found
         newest = newest_agents(self._evidence, counting, self._policy.silence_ms, self._now_ms)
         heard_ms = max((self._evidence.heard_ms((Tier.AGENT, str(x))) for x in newest), default=0)
+        late_ms = min(filter(None, map(self._behind_ms, newest)), default=0)
         is_gone = bool(found) and not waited and not is_named
         is_retired = roster.is_retired(cluster, host) or is_gone
         agents = tuple(AgentState(x, self._topics(cluster, host, x)) for x in newest)
         return HostState(
             cluster,
             host,
-            HostStatus.RETIRED if is_retired else self._status(heard_ms),
+            HostStatus.RETIRED if is_retired else self._status(heard_ms, late_ms),
             not is_retired and roster.waits_for(cluster, host),
             agents,
             heard_ms,
             _of_all(agents) if agents else dict.fromkeys(sorted(roster.topics(cluster, host))),
+            late_ms,
         )
 
-    def _status(self, heard_ms: int) -> HostStatus:
+    def _behind_ms(self, agent: int) -> int:
+        sender = Tier.AGENT, str(agent)
+        return behind_ms(self._evidence, self._policy, sender, self._now_ms, self._ours_ahead_ms)
+
+    def _status(self, heard_ms: int, late_ms: int) -> HostStatus:
         if heard_ms == 0:
             return HostStatus.NEVER_HEARD
-        silent = self._now_ms - heard_ms > self._policy.silence_ms
-        return HostStatus.SILENT if silent else HostStatus.REPORTING
+        if self._now_ms - heard_ms <= self._policy.silence_ms:
+            return HostStatus.REPORTING
+        return HostStatus.BEHIND if late_ms else HostStatus.SILENT
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
         """Of a topic that was made again the newest seal counts."""

@@ -98,6 +98,11 @@ def of_rejects(rejects: int, records: int, who: str) -> str:
     return f"{rejects:,} of {records:,} records were rejected by {who}"
 
 
+def of_delay(behind_ms: int) -> str:
+    """How far somebody is behind who speaks."""
+    return f"{behind_ms // 1000} s behind (its clock, or its messages come late)"
+
+
 def of_time(time_ms: int) -> str:
     """A time in ms, for people."""
     try:

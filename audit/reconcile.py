@@ -31,7 +31,7 @@ from itertools import pairwise
 
 from audit import reasons, rejects
 from audit.bucket import DEFAULT_BUCKET_MS
-from audit.clocks import present_ms
+from audit.clocks import behind_ms, ours_ahead_ms, present_ms
 from audit.counting_places import counting_places, place_of
 from audit.counts import NO_AGENT, Sums
 from audit.decisions import Acceptance
@@ -80,6 +80,7 @@ class TopicJudgement:
         self._policy = policy
         self._tiers = policy.tiers_of(source)
         self._now_ms = now_ms
+        self._ours_ahead_ms: int | None = None
         said = (bounds.ahead_ms for bounds in evidence.bounds.values())
         self._ahead_ms = max(policy.ahead_ms, max(said, default=0))
         self._topic = evidence.topic(source)
@@ -124,7 +125,7 @@ class TopicJudgement:
             findings=findings,
         )
         said = rejects.warnings(found, self._related[1:], self._policy.rejects_share)
-        return replace(found, warnings=tuple(said))
+        return replace(found, warnings=self._accepted(NO_AGENT, bucket, said))
 
     def _replaced(self, start: int) -> set[int]:
         """Agents that a newer one replaced: what they had unread may be of this bucket."""
@@ -381,7 +382,18 @@ class TopicJudgement:
         if self._now_ms < deadline:
             return Finding(Status.OPEN, reason)
         since = f"since {reasons.of_time(since_ms)}" if since_ms else "from its beginning on"
-        return Finding(Status.UNKNOWN, f"the agent is silent: unknown {since}")
+        name = f"the agent is silent: unknown {since}"
+        if late_ms := self._behind_ms(agent):
+            return Finding(
+                Status.UNKNOWN, f"the agent is {reasons.of_delay(late_ms)}: unknown {since}", name
+            )
+        return Finding(Status.UNKNOWN, name)
+
+    def _behind_ms(self, agent: int) -> int:
+        if self._ours_ahead_ms is None:  # asked of every sender, so not before somebody is silent
+            self._ours_ahead_ms = ours_ahead_ms(self._evidence, self._policy)
+        sender = Tier.AGENT, str(agent)
+        return behind_ms(self._evidence, self._policy, sender, self._now_ms, self._ours_ahead_ms)
 
     def _unsealed_findings(self, bucket: BucketId) -> Iterator[Finding]:
         due = self._due(bucket)

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator
 from audit import reasons
 from audit.evidence import REJECTED_SUFFIX, TopicEvidence
 from audit.messages import Tier
-from audit.verdict import BucketVerdict
+from audit.verdict import BucketVerdict, Finding, Status
 
 
-def warnings(found: BucketVerdict, parents: Iterable[TopicEvidence], share: float) -> Iterator[str]:
+def warnings(
+    found: BucketVerdict, parents: Iterable[TopicEvidence], share: float
+) -> Iterator[Finding]:
     """Where more than the share of a bucket's records was rejected, by whom.
 
     parents: of a topic of agents' rejects what was said of the topics whose lines were rejected. An
@@ -19,11 +21,15 @@ def warnings(found: BucketVerdict, parents: Iterable[TopicEvidence], share: floa
     """
     for place, sums in found.places().items():
         if sums is not None and not place.is_retired and sums.rejects > share * sums.count:
-            yield reasons.of_rejects(sums.rejects, sums.count, reasons.of_place(place))
+            yield _warning(sums.rejects, sums.count, reasons.of_place(place))
     if found.source.topic.endswith(REJECTED_SUFFIX):
         lines = found.records + sum(_delivered(found, parent) for parent in parents)
         if found.records > share * lines:
-            yield reasons.of_rejects(found.records, lines, "the agents")
+            yield _warning(found.records, lines, "the agents")
+
+
+def _warning(rejects: int, records: int, who: str) -> Finding:
+    return Finding(Status.COMPLETE, reasons.of_rejects(rejects, records, who))
 
 
 def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:

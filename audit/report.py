@@ -28,7 +28,7 @@ REASONS_SHOWN = 3
 
 def exit_status(found: Standing, *, everything: bool) -> int:
     """0 when every bucket that is due (with `everything`: every bucket) is complete or accepted,
-    none is lost, none has a warning, and no recount found anything."""
+    none is lost, none has a warning that nobody accepted, and no recount found anything."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)
@@ -52,8 +52,7 @@ def table(
 
     def alike(verdict: BucketVerdict) -> tuple[object, ...]:
         reported = tuple(verdict.count(tier) is not None for tier in tiers)
-        why = verdict.reasons, verdict.warnings
-        return verdict.source, verdict.word, verdict.due, why, reported
+        return verdict.source, verdict.word, verdict.due, verdict.words, reported
 
     found = list(verdicts)
     names = topic_names(x.source for x in found)
@@ -72,8 +71,7 @@ def _row(run: Sequence[BucketVerdict], tiers: Sequence[Tier], topic: str) -> dic
     for tier in tiers:
         counts = [count for verdict in run if (count := verdict.count(tier)) is not None]
         row[tier.value.lower()] = sum(counts) if counts else None
-    why = reasons_text((*first.reasons, *first.warnings))
-    return row | {"verdict": first.word, "why": why}
+    return row | {"verdict": first.word, "why": reasons_text(first.words)}
 
 
 def columns(tiers: Sequence[Tier]) -> list[str]:
@@ -99,6 +97,7 @@ def _numbers(found: Standing | TopicStanding) -> dict[str, Any]:
         "buckets_overdue": sum(found.overdue.values()),
         "buckets_accepted": sum(found.accepted.values()),
         "buckets_warned": found.warned,
+        "buckets_warned_accepted": found.warned_accepted,
         "by_verdict": {status.word: found.by_status.get(status, 0) for status in Status},
     }
 
@@ -158,7 +157,7 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
         "accepted": verdict.is_accepted,
         "acceptances": [_acceptance(each) for each in verdict.acceptances],
         "reasons": list(verdict.reasons),
-        "warnings": list(verdict.warnings),
+        "warnings": [each.words for each in verdict.warnings],
         "places": _places(verdict.places()),
         "agents": [_agent(agent) for agent in verdict.agents],
     }
@@ -233,6 +232,8 @@ def _remarks(found: Standing) -> Iterator[str]:
         yield f"{_counted(repeats, 'repeat')} {'was' if repeats == 1 else 'were'} left out"
     if found.warned:
         yield f"{_counted(found.warned, 'bucket')} with more rejects than allowed"
+    if accepted := found.warned_accepted:
+        yield f"{_counted(accepted, 'bucket')} with more rejects than allowed, and accepted"
     if differing := [x for x in found.recounts if not x.is_good]:
         names = ", ".join(dict.fromkeys(topic_name(x.source) for x in differing[:NAMES_SHOWN]))
         more = f" and {len(differing) - NAMES_SHOWN} more" if len(differing) > NAMES_SHOWN else ""

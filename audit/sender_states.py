@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from audit import reasons
+from audit.clocks import behind_ms
 from audit.counting_places import place_of
 from audit.evidence import Evidence, Numbers, SenderKey
 from audit.messages import Tier
@@ -46,7 +47,8 @@ def sender_states(evidence: Evidence, policy: Policy, now_ms: int) -> list[Sende
         elif key.tier is Tier.HDFS:
             said = _of_output(seen, loaded[_output_of(key)], policy, now_ms)
         else:
-            said = _of_program(now_ms - seen, policy)
+            late_ms = behind_ms(evidence, policy, key[:2], now_ms, 0)
+            said = _of_program(now_ms - seen, late_ms, policy)
         found.append(SenderState(key, numbers, seen, *said))
     return found
 
@@ -59,7 +61,9 @@ def _trouble(numbers: Numbers) -> str | None:
     return None
 
 
-def _of_program(silent_ms: int, policy: Policy) -> tuple[str, str]:
+def _of_program(silent_ms: int, late_ms: int, policy: Policy) -> tuple[str, str]:
+    if late_ms:
+        return reasons.of_delay(late_ms), Status.INCOMPLETE.word
     if silent_ms > policy.silence_ms:
         return f"silent for {silent_ms // 60_000} minutes", Status.INCOMPLETE.word
     return "good", Status.COMPLETE.word

@@ -27,7 +27,8 @@ class TopicStanding:
     by_status: all of them. overdue: those that somebody should look at, by what is left of their
     status without what was accepted; lost_early: how many of these are too young to be complete,
     and lost already. accepted: those that are complete but for what was accepted, by status.
-    warned: complete ones with a warning. complete_until: end of the last bucket that is complete or
+    warned: complete ones with a warning that nobody accepted; warned_accepted: those whose warnings
+    somebody did. complete_until: end of the last bucket that is complete or
     accepted with all before it (ms; None: the oldest is not). oldest_overdue: its start. records,
     rejects, repeats: as counted in whatever place has most of them; rejects are the loader's.
     newest: verdicts by start, see NEWEST_BUCKETS. recounts: the newest of each output.
@@ -39,6 +40,7 @@ class TopicStanding:
     lost_early: int
     accepted: Mapping[Status, int]
     warned: int
+    warned_accepted: int
     complete_until: int | None
     oldest_overdue: int | None
     records: int
@@ -70,6 +72,7 @@ class TopicStanding:
             self.lost_early + later.lost_early,
             _added([self.accepted, later.accepted]),
             self.warned + later.warned,
+            self.warned_accepted + later.warned_accepted,
             max((end for end in ends if end is not None), default=None),
             min((start for start in oldest if start is not None), default=None),
             self.records + later.records,
@@ -112,8 +115,13 @@ class Standing:
 
     @property
     def warned(self) -> int:
-        """How many complete buckets have a warning."""
+        """How many complete buckets have a warning that nobody accepted."""
         return sum(topic.warned for topic in self.topics)
+
+    @property
+    def warned_accepted(self) -> int:
+        """How many complete buckets have warnings that somebody accepted."""
+        return sum(topic.warned_accepted for topic in self.topics)
 
     @property
     def recounts(self) -> tuple[RecountResult, ...]:
@@ -198,7 +206,8 @@ def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> 
         Counter(x.residue for x in overdue),
         sum(1 for x in overdue if not x.due),
         Counter(x.status for x in found if x.is_accepted),
-        sum(1 for x in found if x.status is Status.COMPLETE and x.warnings),
+        sum(x.is_warned for x in found),
+        sum(x.is_warned_and_accepted for x in found),
         _complete_until(found),
         min((x.bucket for x in overdue), default=None),
         sum(x.records for x in found),

@@ -162,7 +162,7 @@ class AgentVerdict:
 class BucketVerdict:
     """Of one (source topic, bucket): the gravest of its agents'. due: old enough to be complete.
     findings: those of no agent. warnings: what an operator should know of it though it may be
-    complete."""
+    complete; they are accepted like findings."""
 
     source: Source
     bucket: int
@@ -172,12 +172,12 @@ class BucketVerdict:
     due: bool
     agents: tuple[AgentVerdict, ...] = field(default=())
     findings: tuple[Finding, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Finding, ...] = ()
 
     @property
     def acceptances(self) -> tuple[Acceptance, ...]:
         """Those that something of the bucket is accepted by, the oldest first."""
-        found = _acceptances(self.findings)
+        found = _acceptances((*self.findings, *self.warnings))
         for verdict in self.agents:
             found |= _acceptances(verdict.findings)
         return tuple(sorted(found.values(), key=lambda x: (x.time_ms, x.id)))
@@ -201,6 +201,21 @@ class BucketVerdict:
         return residue is Status.LOST or (self.due and residue is not Status.COMPLETE)
 
     @property
+    def is_warned(self) -> bool:
+        """Whether it is complete, with a warning that nobody accepted."""
+        return self.status is Status.COMPLETE and not all(x.acceptance for x in self.warnings)
+
+    @property
+    def is_warned_and_accepted(self) -> bool:
+        """Whether it is complete, with warnings, and somebody accepted all of them."""
+        return self.status is Status.COMPLETE and bool(self.warnings) and not self.is_warned
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All reasons, and what is warned of."""
+        return *self.reasons, *(x.words for x in self.warnings)
+
+    @property
     def word(self) -> str:
         """The status as people read it."""
         return f"{self.status.word}, accepted" if self.is_accepted else self.status.word
@@ -209,13 +224,11 @@ class BucketVerdict:
         """What an acceptance of the bucket as it is now names."""
         found = [(NO_AGENT, x) for x in self.findings]
         found += [(verdict.agent, x) for verdict in self.agents for x in verdict.findings]
-        return tuple(
-            dict.fromkeys(
-                FindingName(agent, x.name)
-                for agent, x in found
-                if x.status > Status.OPEN and x.acceptance is None
-            )
-        )
+        found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
+        if found or self.status is Status.COMPLETE:  # what is open only may have more rejects yet
+            found += [(NO_AGENT, x) for x in self.warnings]
+        names = (FindingName(agent, x.name) for agent, x in found if x.acceptance is None)
+        return tuple(dict.fromkeys(names))
 
     def places(self) -> dict[Place, Sums | None]:
         """The sums of all agents together, per place."""

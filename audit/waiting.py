@@ -108,6 +108,8 @@ class _Asking:
             return
         if state.status is HostStatus.SILENT:
             yield f"its agent is silent since {reasons.of_time(state.last_heard_ms)}"
+        if state.status is HostStatus.BEHIND:
+            yield f"its agent is {reasons.of_delay(state.behind_ms)}"
         for agent in state.agents:
             whose = f"agent {agent.agent}: " if len(state.agents) > 1 else ""
             yield from (whose + reason for reason in self._unproven(state.cluster, agent))

@@ -233,7 +233,7 @@ class Dashboard:
             "counts": [verdict.count(tier) for tier in self._policy.tiers],
             "status": _class(verdict),
             "word": _word(verdict),
-            "reasons": (*verdict.reasons, *verdict.warnings),
+            "reasons": verdict.words,
             "agents": verdict.agents,
         }
 
@@ -366,17 +366,18 @@ def _cell(verdict: BucketVerdict | None) -> dict[str, Any] | None:
         "status": _class(verdict),
         "word": _word(verdict),
         "records": verdict.records,
-        "why": report.reasons_text((*verdict.reasons, *verdict.warnings)),
+        "why": report.reasons_text(verdict.words),
     }
 
 
 def _class(verdict: BucketVerdict) -> str:
     """What colours it."""
-    is_warned = verdict.status is Status.COMPLETE and bool(verdict.warnings)
-    return WARNED if is_warned else verdict.status.word
+    return WARNED if verdict.is_warned else verdict.status.word
 
 
 def _word(verdict: BucketVerdict) -> str:
+    if verdict.is_warned_and_accepted:
+        return f"{WARNED}, accepted"
     return verdict.word if verdict.status is not Status.COMPLETE else _class(verdict)
 
 

@@ -7,6 +7,7 @@ cluster, read into a ledger in memory.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,19 +15,21 @@ from pathlib import Path
 
 from audit import roster
 from audit.collection import collect_all
+from audit.evidence import REJECTED_SUFFIX
 from audit.ledger import DATABASE, Ledger
 from audit.messages import Tier
 from audit.settings import AuditSettings, check_tiers
 from audit.verdict import Policy
-from skidway.cli.options import bootstrap_server, load_settings
+from skidway import settings
+from skidway.cli.options import bootstrap_server
 from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock
 from skidway.errors import UsageError
 from skidway.kafka.client import Client
 from skidway.kafka.source import Source
-from skidway.settings import DEFAULT_DIRECTORY
 
 PROGRAM = "audit"
+DIRECTORY = settings.DEFAULT_DIRECTORY
 STALE_AFTER_MS = 180_000
 REQUEST_TIMEOUT_MS = 10_000
 
@@ -44,7 +47,13 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 def add_topic(parser: argparse.ArgumentParser) -> None:
     """Adds --topic."""
-    parser.add_argument("--topic", action="append", metavar="TOPIC", help="may be repeated")
+    words = "with what was rejected of it; may be repeated"
+    parser.add_argument("--topic", action="append", metavar="TOPIC", help=words)
+
+
+def with_rejects(names: Iterable[str]) -> list[str]:
+    """Topics, and those of what agents rejected of them."""
+    return [each for name in names for each in (name, name + REJECTED_SUFFIX)]
 
 
 def topics_named(names: list[str] | None) -> list[str] | None:
@@ -60,30 +69,48 @@ def is_named(source: Source, names: Iterable[str]) -> bool:
 
 
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:
-    """The collector's settings where there are any to go by; a plain question about some cluster
-    needs none."""
+    """The collector's settings: those that are named, else those that are installed here, wherever
+    the evidence is read. None where there are none; a question that says where it is read is asked
+    by somebody who cannot read them, too. Raises ConfigurationRefused."""
     elsewhere = args.bootstrap_server is not None or args.store is not None
-    installed = not elsewhere and (DEFAULT_DIRECTORY / f"{PROGRAM}.yml").exists()
+    file = _installed()
+    installed = os.access(file, os.R_OK) if elsewhere else file.exists()
     if args.config or args.set or installed:
-        return load_settings(AuditSettings, args, PROGRAM)
+        return settings.load(AuditSettings, args.config or (file if installed else None), args.set)
     return None
 
 
-def policy_of(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
-    """What is expected by settings, roster and options. Raises ConfigurationRefused, UsageError."""
-    policy = settings.policy(listed(settings)) if settings is not None else Policy()
+def _installed() -> Path:
+    return DIRECTORY / f"{PROGRAM}.yml"
+
+
+def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
+    """What is expected by settings, roster and options; where there are no settings that is said.
+    Raises ConfigurationRefused, UsageError."""
+    policy = given.policy(listed(given)) if given is not None else Policy()
     if args.tiers is not None:
         policy = replace(policy, tiers=tiers_of(args.tiers), exemptions=())
     if args.lateness_ms is not None:
         if args.lateness_ms < 0:
             raise UsageError("--lateness-ms must not be negative.")
         policy = replace(policy, lateness_ms=args.lateness_ms)
+    if given is None:
+        print(f"note: {_defaults(policy)}", file=sys.stderr)
     return policy
 
 
-def listed(settings: AuditSettings) -> tuple[roster.Entry, ...]:
+def _defaults(policy: Policy) -> str:
+    why = "cannot be read" if os.path.exists(_installed()) else "is not here"
+    tiers = ", ".join(tier.value.lower() for tier in policy.tiers)
+    return (
+        f"{_installed()} {why}, so this goes by default settings: tiers {tiers}, no roster, nothing"
+        " exempt or retired by settings; --config FILE names others"
+    )
+
+
+def listed(given: AuditSettings) -> tuple[roster.Entry, ...]:
     """The entries of the roster's file, if there is one. Raises ConfigurationRefused."""
-    return () if settings.roster_file is None else roster.read_file(settings.roster_file)
+    return () if given.roster_file is None else roster.read_file(given.roster_file)
 
 
 def tiers_of(text: str) -> tuple[Tier, ...]:
@@ -93,31 +120,31 @@ def tiers_of(text: str) -> tuple[Tier, ...]:
     return tuple(Tier(name.upper()) for name in names)
 
 
-def ledger_of(args: argparse.Namespace, settings: AuditSettings | None, clock: Clock) -> Ledger:
+def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Clock) -> Ledger:
     """The collector's store where there is one, else one in memory, read from the topics."""
-    folder = store_of(args, settings)
+    folder = store_of(args, given)
     if folder is not None:
         return _stored(folder / DATABASE, clock)
     ledger = Ledger()
-    with client_of(args, settings) as client:
+    with client_of(args, given) as client:
         collect_all(client, ledger, clock)
     return ledger
 
 
-def store_of(args: argparse.Namespace, settings: AuditSettings | None) -> Path | None:
+def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | None:
     """The directory of the store that is meant; None: the cluster is to be asked."""
     folder: Path | None = args.store
-    if folder is None and args.bootstrap_server is None and settings is not None:
-        return settings.store_dir if (settings.store_dir / DATABASE).exists() else None
+    if folder is None and args.bootstrap_server is None and given is not None:
+        return given.store_dir if (given.store_dir / DATABASE).exists() else None
     if folder is not None and not (folder / DATABASE).exists():
         raise UsageError(f"There is no store of an audit collector in {folder}.")
     return folder
 
 
-def client_of(args: argparse.Namespace, settings: AuditSettings | None) -> Client:
+def client_of(args: argparse.Namespace, given: AuditSettings | None) -> Client:
     """A client of the cluster whose audit topics are meant."""
-    if args.bootstrap_server is None and settings is not None:
-        servers = settings.bootstrap_servers
+    if args.bootstrap_server is None and given is not None:
+        servers = given.bootstrap_servers
     else:
         servers = bootstrap_server(args)
     return Client(

@@ -19,7 +19,7 @@ from audit.bucket import DEFAULT_BUCKET_MS
 from audit.commands import asking, saying
 from audit.counting_places import place_of
 from audit.decisions import Acceptance, Decision
-from audit.evidence import REJECTED_SUFFIX, Evidence
+from audit.evidence import Evidence
 from audit.ledger_evidence import NO_BUCKETS
 from audit.messages import Tier, encode
 from audit.publisher import LIMIT_BYTES
@@ -27,7 +27,7 @@ from audit.reconcile import verdicts
 from audit.retired_places import RetiredPlaces
 from audit.settings import AuditSettings
 from audit.verdict import BucketVerdict, Place
-from skidway.cli.moments import parse_since
+from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json
 from skidway.clock import Clock, SystemClock
@@ -95,10 +95,16 @@ def _retire(args: argparse.Namespace) -> int:
         ledger.close()
     decisions: Sequence[Decision]
     if args.revoke:
-        decisions = accepting.reinstatements(place, evidence.retirements, signed)
-        said = [f"{place} counts again."]
+        texts = () if settings is None else settings.retired_places
+        known = _retired_places(evidence, place, place)
+        others = accepting.other_retirements(
+            place, texts, evidence.retirements, lambda text: _retired_places(evidence, place, text)
+        )
+        decisions = accepting.reinstatements(place, evidence.retirements, signed, others)
+        said = [accepting.reinstated(place, known, others)]
     else:
-        decisions = [accepting.retirement(place, _places(evidence, place), signed)]
+        known = list(dict.fromkeys(_places_of(evidence, place)))
+        decisions = [accepting.retirement(place, known, signed)]
         said = [f"{place} is retired by {signed.person}: nobody waits for its counts any more."]
     publish(args, settings, decisions, clock)
     return _tell(args, said, decisions)
@@ -129,12 +135,12 @@ def _buckets(
 ) -> tuple[list[BucketVerdict], list[Acceptance]]:
     """The buckets that are meant, as they are now; and the acceptances that stand."""
     now_ms = clock.time_ms()
-    first = parse_since(args.bucket, now_ms, "BUCKET")
-    last = first if args.last is None else parse_since(args.last, now_ms, "LAST")
+    first = parse_moment(args.bucket, now_ms, "BUCKET")
+    last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")
     if last < first:
         raise UsageError("LAST must not be before BUCKET.")
     policy = asking.policy_of(args, settings)
-    names = [args.topic, args.topic + REJECTED_SUFFIX]
+    names = asking.with_rejects([args.topic])
     ledger = asking.ledger_of(args, settings, clock)
     try:
         size = ledger.bucket_ms() or DEFAULT_BUCKET_MS
@@ -152,18 +158,24 @@ def _buckets(
     return found, [each for topic in evidence.topics.values() for each in topic.acceptances]
 
 
-def _places(evidence: Evidence, place: str) -> list[Place]:
-    """The places that counted anything, as they are with this one retired."""
+def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
+    """Of the places that counted and belong to this one, those that a text retires."""
+    found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
+    return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
+
+
+def _places_of(evidence: Evidence, place: str) -> list[Place]:
+    """Where each sender but agents counted, as it is with this one retired."""
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
-    return list(dict.fromkeys(place_of(key, evidence, retired) for key in known))
+    return [place_of(key, evidence, retired) for key in known]
 
 
 def _lines(accepted: Acceptance, found: Sequence[BucketVerdict]) -> list[str]:
     """The bucket and what of it is accepted, as the report has it."""
     key = accepted.source, accepted.bucket, accepted.bucket_ms
     [verdict] = [x for x in found if (x.source, x.bucket, x.bucket_ms) == key]
-    return [f"{_name(verdict)} ({verdict.status.word}): {report.reasons_text(verdict.reasons)}"]
+    return [f"{_name(verdict)} ({verdict.status.word}): {report.reasons_text(verdict.words)}"]
 
 
 def _name(verdict: BucketVerdict) -> str:

@@ -68,6 +68,8 @@ def open_output(url: str) -> Output:
         return HdfsOutput(url)
     from audit.output.local import LocalOutput
 
+    if not url:
+        raise ConfigurationRefused("--output: it has to name a directory, or hdfs://HOST:PORT/DIR")
     if "://" in url:
         raise ConfigurationRefused(f"--output {url}: only directories and hdfs:// can be read")
     if not Path(url).is_dir():

@@ -10,13 +10,21 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
-    """The moment in ms since 1970; UTC unless it says otherwise. Raises UsageError, which names the
-    option."""
+    """As parse_moment, and not before 1970: a broker takes a negative time for something else."""
+    time_ms = parse_moment(text, now_ms, option)
+    if time_ms < 0:
+        raise UsageError(f"{option} {text!r} is before 1970.")
+    return time_ms
+
+
+def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
+    """The moment in ms since 1970, negative before it; UTC unless it says otherwise. Raises
+    UsageError, which names the option."""
     number, unit = text[:-1], text[-1:]
     try:
         if number.isdigit() and unit in _UNITS:
             ago = timedelta(**{_UNITS[unit]: int(number)})
-            return _since_1970(option, text, now_ms - ago // timedelta(milliseconds=1))
+            return now_ms - ago // timedelta(milliseconds=1)
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
         raise UsageError(
@@ -24,15 +32,7 @@ def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
             " 24h."
         ) from error
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return _since_1970(
-        option, text, (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-    )
-
-
-def _since_1970(option: str, text: str, time_ms: int) -> int:
-    if time_ms < 0:
-        raise UsageError(f"{option} {text!r} is before 1970.")
-    return time_ms
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def shown(time_ms: int) -> str:

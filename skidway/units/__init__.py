@@ -12,6 +12,8 @@ What they have in common:
   the unit is failed, where one sees it, in place of failing again and again. For the same reason
   there is no ExecStartPre: systemd knows no exit status of one that would keep it from a restart.
   `run` itself refuses first of all what `validate` refuses.
+- What a timer starts (the load, the recount) is `Type=oneshot` without a restart: one that ends
+  with any status but 0 is a failed unit until a later one is good.
 - `KillMode=mixed`: only our process gets SIGTERM and stops its children (JVM, Spark's workers).
 - A user of its own, state in /var/lib/skidway/<program>, which is also where it runs (crash files
   of a JVM); everything else read-only or out of sight. Exposure by `systemd-analyze security` is at

@@ -47,7 +47,7 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
     """site.yml installs, configures and starts every program on hosts without internet; all run,
-    also after a boot, and the loader's timer waits for the night."""
+    also after a boot, and the timers of load and recount wait for the night."""
     fleet.control.succeed("site")
     for host in fleet.applications:
         assert fleet.versions(host) == {"agent": OLD}
@@ -55,8 +55,9 @@ def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
         assert host.read("systemctl is-enabled skidway-agent") == "enabled"
     running = fleet.server.read(f"systemctl is-active {' '.join(SERVICES)}").split()
     assert running == ["active"] * len(SERVICES)
-    assert fleet.server.read("systemctl is-enabled skidway-loader.timer") == "enabled"
-    assert "skidway-loader.timer" in fleet.server.read("systemctl list-timers --no-pager")
+    for timer in ("skidway-loader.timer", "skidway-recount.timer"):
+        assert fleet.server.read(f"systemctl is-enabled {timer}") == "enabled"
+        assert timer in fleet.server.read("systemctl list-timers --no-pager")
     assert not fleet.server.read("systemctl --failed --no-legend")
 
 
@@ -105,6 +106,42 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
     pressed_once(fleet, "first", last)
 
 
+def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
+    """The unit of the recount's timer finds the rows as they were counted, though lines are written
+    all the while, and the audit knows it. A file that is gone is a failed unit with its name, and
+    status 1 of the report, until it is back and was recounted."""
+    again = "systemctl start skidway-recount.service"
+    fleet.server.run(again, within_s=300)
+    eventually(lambda: recounted(fleet) == {(OUTPUT, "agrees")}, within_s=30, what="told")
+    file = fleet.server.read(f"ls {OUTPUT}/nginx/*/*/part-*.parquet | head -n 1")
+    fleet.server.run(f"mv {file} /var/tmp/gone")
+    assert fleet.server.run(again, check=False, within_s=300).returncode != 0
+    assert "skidway-recount.service" in fleet.server.read("systemctl --failed --no-legend")
+    log = "journalctl --namespace=skidway -u skidway-recount --output=cat --no-pager"
+    assert f"{file.removeprefix(f'{OUTPUT}/')} is gone" in fleet.server.read(log)
+    eventually(lambda: (OUTPUT, "differs") in recounted(fleet), within_s=30, what="told")
+    assert fleet.audit("report", "--topic", "nginx")[0] == 1
+    fleet.server.run(f"mv /var/tmp/gone {file}")
+    fleet.server.run(again, within_s=300)
+    assert not fleet.server.read("systemctl --failed --no-legend")
+
+
+def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet) -> None:
+    """The timer is stopped, also after a boot, and runs again once the inventory wants it."""
+    played = ["--limit", "loaders", "--tags", "loader_run"]
+    look = "systemctl is-active skidway-recount.timer; systemctl is-enabled skidway-recount.timer"
+    fleet.control.succeed("site", *played, "-e", '{"loader_recount": false}')
+    assert fleet.server.run(look, check=False).stdout.split() == ["inactive", "disabled"]
+    fleet.control.succeed("site", *played)
+    assert fleet.server.read(look).split() == ["active", "enabled"]
+
+
+def recounted(fleet: Fleet) -> set[tuple[str, str]]:
+    """What the audit knows of recounts: output and verdict, of every topic with rows."""
+    topics = fleet.report("report")["topics"]
+    return {(x["output"], x["verdict"]) for topic in topics for x in topic["recounts"]}
+
+
 def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> None:
     """A configuration that the agent's own validate refuses stops the play with its sentence; the
     file and the process stay what they were."""
@@ -131,6 +168,8 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
     fleet.control.succeed("upgrade")
     for host in fleet.run.hosts.values():
         assert set(fleet.versions(host).values()) == {NEXT}
+    for timer in ("skidway-loader.timer", "skidway-recount.timer"):
+        assert fleet.server.read(f"systemctl is-active {timer}") == "active"
     for host in fleet.applications:
         command = host.read(
             "tr '\\0' ' ' </proc/$(systemctl show -P MainPID skidway-agent)/cmdline"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from audit import messages
+from audit.commands import asking
 from audit.ledger import DATABASE, Ledger
 from audit.messages import Count, Delta, Range, Seal, SealedTopic, Sender, Tier
 from skidway.cli.commands import main
@@ -61,6 +62,35 @@ def test_the_collectors_settings_say_where_its_store_is(tmp_path: Path) -> None:
     assert main(["audit", "report", "--config", str(config)]) == 0
     config.write_text(text + "tiers: [agent, broker, hdfs]\n")
     assert main(["audit", "report", "--config", str(config)]) == 1
+
+
+@pytest.mark.parametrize("where", [["--store", "{store}"], []])
+def test_installed_settings_hold_wherever_the_evidence_is_read(
+    where: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A report of a store that is named expects what audit.yml says; where there is none, it says
+    by which settings it judged."""
+    _store(tmp_path / "store")
+    monkeypatch.setattr(asking, "DIRECTORY", tmp_path)
+    named = ["audit", "report", "--store", str(tmp_path / "store")]
+    assert main(named) == 1
+    printed = capsys.readouterr()
+    assert "tier hdfs never reported" in printed.out
+    words = (
+        f"note: {tmp_path}/audit.yml is not here, so this goes by default settings: tiers agent,"
+        " broker, mirror, hdfs, no roster, nothing exempt or retired by settings; --config FILE"
+        " names others\n"
+    )
+    assert words in printed.err
+    (tmp_path / "audit.yml").write_text(
+        f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\ntiers: [agent, broker]\n"
+    )
+    given = [each.format(store=tmp_path / "store") for each in where]
+    assert main(["audit", "report", *given]) == 0
+    assert "default settings" not in capsys.readouterr().err
 
 
 def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:

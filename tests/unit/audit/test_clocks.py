@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from audit import clock_report, messages
+from audit import clock_report, host_report, messages
 from audit.clocks import Clocks, clocks, present_ms
 from audit.collection import Collection
 from audit.evidence import Evidence
@@ -31,7 +31,9 @@ from audit.messages import (
     Tier,
 )
 from audit.reconcile import verdicts
+from audit.sender_states import sender_states
 from audit.verdict import Policy, Status
+from audit.waiting import proofs
 from skidway.cli.commands import main
 from skidway.kafka import columns
 from skidway.kafka.batch import read_header, stamp_append_time
@@ -296,6 +298,47 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
     assert present_ms(evidence, POLICY, now_ms) == site.now_ms
 
 
+def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
+    """It speaks: hosts, gate, report and page say how far it is behind. It is missed all the same,
+    as its seals vouch for long ago only; and once it does not speak any more it is silent."""
+    site = Site()
+    site.live(GOOD | {agent(2): -HOUR})
+    evidence = site.ledger.evidence()
+    late = [x for x in survey(evidence, POLICY, site.now_ms) if x.host == "app2"]
+    assert [(x.status, x.behind_ms, x.is_missed) for x in late] == [(HostStatus.BEHIND, HOUR, True)]
+    words = "3600 s behind (its clock, or its messages come late)"
+    assert host_report.words(late[0]) == f"reports, {words}"
+    assert host_report.sentence(late) == (
+        "1 of 1 expected hosts does not report in time (behind: app2 (3600 s))."
+    )
+    [proof] = proofs(evidence, POLICY, ["app2"], site.now_ms - 60_000, site.now_ms, 60_000)
+    assert f"its agent is {words}" in proof.reasons
+    bucket = site.now_ms - HOUR - site.now_ms % 60_000
+    site.send(
+        Delta(agent(2), 1, site.now_ms - HOUR, counts=(Count(LOGS, 2, bucket, 60_000, 1, 1, 1),)),
+        site.now_ms - HOUR,
+    )
+    site.collection.turn(0)
+    evidence = site.ledger.evidence()
+    [state] = [x for x in sender_states(evidence, POLICY, site.now_ms) if x.numbers.host == "app2"]
+    assert state.words == words
+    [found] = verdicts(evidence, POLICY, site.now_ms)
+    assert f"app2: the agent is {words}: unknown from its beginning on" in found.reasons
+    site.live({agent(1): 0, BROKER: 0})
+    states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}
+    assert states["app2"] is HostStatus.SILENT
+
+
+def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -> None:
+    """All are behind by it; what is left of that is nothing."""
+    site = Site()
+    site.clock.set_time_ms(NOW + HOUR)
+    site.live(GOOD)
+    site.live({agent(1): 0, BROKER: 0})
+    states = survey(site.ledger.evidence(), POLICY, site.clock.time_ms())
+    assert {x.host: x.status for x in states}["app2"] is HostStatus.SILENT
+
+
 def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
     """Heard last when we took its message, not when its clock will be true."""
     site = Site()
@@ -434,4 +477,4 @@ def test_a_collector_that_never_read_anything_is_told_so(
     """And not for how long since 1970."""
     Ledger(tmp_path / DATABASE).close()
     assert main(["audit", "report", "--store", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == "note: the collector has not read anything yet\n"
+    assert "note: the collector has not read anything yet\n" in capsys.readouterr().err

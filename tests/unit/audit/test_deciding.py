@@ -34,6 +34,7 @@ from support.clock import ManualClock
 from support.memory_kafka import MemoryCluster, MemoryProducer
 
 LOGS = Source("dc1", "cid", "logs", "tid")
+REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
 AGENT = Sender(Tier.AGENT, "dc1", "7", "web1", 1)
 BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 HDFS = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
@@ -43,8 +44,8 @@ Ask = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
-    """A command against a store whose bucket of 00:01 is lost; what it says is taken at once."""
+def store(tmp_path: Path) -> Ledger:
+    """The bucket of 00:01 is lost."""
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     said = [
         Delta(AGENT, 1, 5, counts=counts),
@@ -54,18 +55,28 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         Delta(HDFS, 1, 5, ranges=(Range(LOGS, 0, 0, 15),), counts=counts),
         Seal(AGENT, 4, 10**9, (SealedTopic(LOGS, 10**9, 3),)),
     ]
-    store = tmp_path / "store"
-    store.mkdir()
-    ledger = Ledger(store / DATABASE)
+    (tmp_path / "store").mkdir()
+    ledger = Ledger(tmp_path / "store" / DATABASE)
     ledger.take(map(messages.encode, said), now_ms=10**9)
+    return ledger
+
+
+@pytest.fixture
+def ask(
+    store: Ledger,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Ask:
+    """A command against the store; what it says is taken at once."""
     config = tmp_path / "audit.yml"
     config.write_text(
-        f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {store}\ntiers: [agent, broker, hdfs]\n"
-        "lateness.ms: 0\nsilence.ms: 100000000000\n"
+        f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\n"
+        "tiers: [agent, broker, hdfs]\nlateness.ms: 0\nsilence.ms: 100000000000\n"
     )
 
     def publish(_args: Any, _settings: Any, decisions: Sequence[Decision], _clock: Any) -> None:
-        ledger.take([messages.encode(each) for each in decisions], now_ms=10**9)
+        store.take([messages.encode(each) for each in decisions], now_ms=10**9)
 
     monkeypatch.setattr(deciding, "publish", publish)
     for module in ("audit.cli", "audit.commands.deciding"):
@@ -119,6 +130,67 @@ def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.Monke
     assert "accepted by grace (x)" in ask("report")[1]
 
 
+def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: Ledger) -> None:
+    """The bucket stays complete with its warning, by whom it was accepted; the report ends with 0
+    and counts it. More rejects than were accepted are a warning again."""
+    assert ask("accept logs 1970-01-01T00:01:00Z --reason x --name ada")[0] == 0
+    reject(store, 1, 2)
+    status, printed = ask("report --topic logs")
+    assert (status, "1 bucket with more rejects than allowed." in printed) == (1, True)
+    status, printed = ask("accept logs 1970-01-01T00:00:00Z --reason 'a bad deploy' --name ada")
+    words = "2 of 7 records were rejected by the agents"
+    assert (status, f"logs.rejected 1970-01-01T00:00:00Z (complete): {words}" in printed) == (
+        0,
+        True,
+    )
+    status, printed = ask("report --topic logs")
+    assert (status, f"{words}, accepted by ada (a bad deploy)" in printed) == (0, True)
+    assert "1 bucket with more rejects than allowed, and accepted." in printed
+    found = json.loads(ask("report --json")[1])
+    assert (found["buckets_warned"], found["buckets_warned_accepted"]) == (0, 1)
+    status, printed = ask("accept logs 1970-01-01T00:00:00Z --reason again")
+    assert (status, "was accepted already" in printed) == (2, True)
+    assert ask("accept logs 1970-01-01T00:00:00Z --revoke --reason 'not so' --name bob")[0] == 0
+    assert ask("report")[0] == 1
+    assert ask("accept logs 1970-01-01T00:00:00Z --reason once --name ada")[0] == 0
+    reject(store, 2, 3)
+    assert ask("report")[0] == 1
+
+
+def reject(store: Ledger, number: int, count: int) -> None:
+    """So many more lines of the first bucket are rejected by the agent, and delivered."""
+    counts = (Count(REJECTED, 7, 0, 60_000, count, 10 * count, number),)
+    said = [
+        Delta(AGENT, 2 * number + 3, 10**9, counts=counts),
+        Delta(BROKER, number + 1, 10**9, ranges=(Range(REJECTED, 0, 0, 9),), counts=counts),
+        Delta(HDFS, number + 1, 10**9, ranges=(Range(REJECTED, 0, 0, 9),), counts=counts),
+        Seal(AGENT, 2 * number + 4, 10**9, (SealedTopic(REJECTED, 10**9, 2 * number + 3),)),
+    ]
+    store.take(map(messages.encode, said), now_ms=10**9)
+
+
+def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
+    """Lines may say such times, and buckets are called by theirs."""
+    said = [
+        Delta(AGENT, 5, 10**9, counts=(Count(LOGS, 7, -60_000, 60_000, 5, 50, 9),)),
+        Seal(AGENT, 6, 10**9, (SealedTopic(LOGS, 10**9, 5),)),
+    ]
+    store.take(map(messages.encode, said), now_ms=10**9)
+    status, printed = ask("accept logs 1969-12-31T23:59:30Z --reason 'a broken clock'")
+    assert (status, "dc1.logs 1969-12-31T23:59:00Z (incomplete)" in printed) == (0, True), printed
+    assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
+    assert ask("report --since 1969-12-31T23:59:00Z")[0] == 0
+
+
+def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledger) -> None:
+    """Asked for by the topic's name alone, with and without its cluster's."""
+    reject(store, 1, 2)
+    for name in ("logs", "dc1.logs"):
+        printed = ask(f"report --topic {name}")[1]
+        assert "dc1.logs.rejected" in printed
+        assert "agents rejected 2 lines" in printed
+
+
 def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
     """By the name that the report prints."""
     assert ask("retire hdfs /old --reason moved --name ada") == (
@@ -127,6 +199,32 @@ def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
     assert ask("retire hdfs /old --revoke --reason back") == (0, "hdfs /old counts again.\n")
     status, printed = ask("retire hdfs /new --reason x")
     assert (status, "these places did: broker dc1, hdfs /old/dc1.logs" in printed) == (2, True)
+
+
+def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
+    """Whoever takes a retirement back is told which other one, or which setting, still holds the
+    place or a part of it."""
+    old = "hdfs /old --name ada --reason moved"
+    one = "hdfs /old/dc1.logs --name bob --reason gone"
+    assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0
+    assert ask("retire hdfs /old/dc1.logs --revoke --reason back") == (
+        0, "hdfs /old/dc1.logs stays retired, by 'hdfs /old' of ada (moved).\n"
+    )  # fmt: skip
+    status, printed = ask("retire hdfs /old/dc1.logs --revoke --reason back")
+    assert status == 2
+    assert "was not retired by these words, but by 'hdfs /old' of ada (moved)." in printed
+    closed, again = (
+        "retire cluster dc1 --reason closed",
+        "retire cluster dc1 --revoke --reason back",
+    )
+    assert ask(closed)[0] == 0
+    words = "hdfs /old/dc1.logs: retired by 'hdfs /old' of ada (moved).\n"
+    assert ask(again) == (0, f"cluster dc1 counts again, but for {words}")
+    assert ask(closed)[0] == 0
+    words = "by 'broker dc1' in retired.places and 'hdfs /old' of ada (moved).\n"
+    by_settings = "--set 'retired.places=[broker dc1]'"
+    assert ask(f"{again} {by_settings}") == (0, f"cluster dc1 stays retired, {words}")
+    assert ask("retire hdfs /old --revoke --reason back") == (0, "hdfs /old counts again.\n")
 
 
 def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:

@@ -186,6 +186,24 @@ def test_a_row_too_few_or_too_many_is_found(
     assert {x["tier"] for x in topic["differences"]} == {"agent", "hdfs"}
 
 
+def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
+    """What agents have counted since the load is for the report to judge; where hdfs has counted
+    more than there are rows, or agents have counted fewer, the recount names it."""
+    output.load(0, 10)
+    later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
+    for times, origins in later:  # of a bucket that has rows, and of one that has none
+        output.agent.add(LOGS, times, origins)
+    assert recount_report.is_good(output.compared())
+    output.hdfs.add(LOGS, *later[1])
+    [(_, differences)] = output.compared()
+    assert {(x.bucket[0], x.tier) for x in differences} == {
+        (9 * MINUTE, Tier.HDFS), (9 * MINUTE, Tier.AGENT)
+    }  # fmt: skip
+    output.hdfs.add(LOGS, np.full(8, 5 * MINUTE), _origins(20, 8))
+    [(_, differences)] = output.compared()
+    assert (5 * MINUTE, Tier.AGENT) in {(x.bucket[0], x.tier) for x in differences}
+
+
 def the_fault(found: Recounted) -> Fault:
     [fault] = found.faults.kept
     return fault

@@ -10,7 +10,7 @@ from audit import report
 from audit.counts import Sums
 from audit.messages import Tier
 from audit.standing import standing
-from audit.verdict import AgentVerdict, BucketVerdict, Place, Status
+from audit.verdict import AgentVerdict, BucketVerdict, Finding, Place, Status
 from skidway.kafka.source import Source
 
 LOGS = Source("dc1", "cid", "logs", "tid")
@@ -66,7 +66,8 @@ REJECTS = Source("dc1", "cid", "logs.rejected", "rid")
 
 def _complete(source: Source, counted: Sums, *warnings: str) -> BucketVerdict:
     agent = AgentVerdict(7, "web1", Status.COMPLETE, (), {Place(Tier.HDFS, "/data"): counted})
-    return BucketVerdict(source, 0, 60_000, Status.COMPLETE, (), True, (agent,), warnings=warnings)
+    warned = tuple(Finding(Status.COMPLETE, each) for each in warnings)
+    return BucketVerdict(source, 0, 60_000, Status.COMPLETE, (), True, (agent,), warnings=warned)
 
 
 def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:

@@ -125,6 +125,29 @@ def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
     assert "all complete up to 1970-01-01 00:03:00" in _get(_ledger(buckets=3), "/")[2]
 
 
+def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
+    """Then it stands there with who accepted it, and nobody has to look."""
+    sent = (Count(LOGS, 7, 0, 60_000, 5, 50, 9, 5),)
+    said = [
+        Delta(AGENT, 1, 5, counts=sent),
+        Delta(BROKER, 1, 5, ranges=(Range(LOGS, 0, 0, 5),), counts=sent),
+        Seal(AGENT, 2, 10**9, (SealedTopic(LOGS, 10**9, 1),)),
+    ]
+    ledger = ledger_of(messages.encode(message) for message in said)
+    headline = '<h1 class="{}">The bucket of 1 topic is complete; the loader rejected 5 records'
+    words = "5 of 5 records were rejected by broker dc1"
+    body = _get(ledger, "/")[2]
+    assert headline.format("warned") in body
+    assert words in body
+    signed = Signature(5, "ada", "a bad deploy")
+    found = verdicts(ledger.evidence(), POLICY, 10**12)
+    ledger.take(map(messages.encode, accepting.acceptances(found, signed)))
+    body = _get(ledger, "/")[2]
+    assert headline.format("complete") in body
+    assert f"{words}, accepted by ada (a bad deploy)" in body
+    assert "warned, accepted" in body
+
+
 def test_a_short_tier_is_shown_with_its_reason() -> None:
     """Which tier, and by how much."""
     _, _, body = _get(_ledger(records=3), "/buckets")

@@ -17,3 +17,12 @@ def test_a_drop_in_has_what_the_role_derives_and_what_was_given_over_it() -> Non
         *("[Service]", "MemoryMax=1G", "PrivateTmp=no", ""),
         *("[Unit]", "After=a", "After=b"),
     ]
+
+
+def test_variables_reach_a_service_as_they_are() -> None:
+    """Blanks, quotes, backslashes and percent signs mean nothing to systemd."""
+    assert units.environment({"OUTPUT": "hdfs://nn:8020/logs", "SINCE": "26h"}) == [
+        '"OUTPUT=hdfs://nn:8020/logs"',
+        '"SINCE=26h"',
+    ]
+    assert units.environment({"A": 'my "lake" 100%\\'}) == ['"A=my \\"lake\\" 100%%\\\\"']

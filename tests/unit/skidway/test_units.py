@@ -10,10 +10,13 @@ import pytest
 
 from deploy.packaging.third_party import PROGRAMS
 from skidway import units
-from skidway.errors import UsageError
+from skidway.cli.commands import main
+from skidway.errors import ConfigurationRefused, UsageError
 
 SERVICES = [name for name in units.names() if name.endswith(".service")]
 JVM = {"skidway-zookeeper.service", "skidway-loader.service"}
+ONE_RUN = {"skidway-loader.service", "skidway-recount.service"}
+"""What a timer starts, by the installation and the user of the loader."""
 
 
 def sections(unit: str) -> configparser.RawConfigParser:
@@ -24,9 +27,10 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 
 def test_every_program_has_its_unit() -> None:
-    """Six programs, the counter of each tier, and the timer of the load."""
+    """Six programs, the counter of each tier, the recount, and the timers of load and recount."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
-    assert set(units.names()) == expected | {"skidway-audit-count@.service", "skidway-loader.timer"}
+    expected |= {"skidway-audit-count@.service", "skidway-recount.service"}
+    assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
 
 
 def test_a_unit_is_found_by_its_short_name() -> None:
@@ -43,7 +47,7 @@ def test_a_unit_is_found_by_its_short_name() -> None:
 def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
     """Link per program, user and state of its own, and a refused configuration is not retried."""
     service = dict(sections(unit)["Service"])
-    program = unit.removeprefix("skidway-").partition(".")[0].partition("-")[0]
+    program = program_of(unit)
     assert service["ExecStart"].startswith(f"/opt/skidway/current/{program}/bin/skidway ")
     assert service["User"] == service["Group"] == f"skidway-{program}"
     assert service["StateDirectory"].startswith(f"skidway/{program}")
@@ -51,13 +55,33 @@ def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
     assert service["KillMode"] == "mixed"
     assert int(service["LimitNOFILE"]) >= 65536
     assert ("MemoryDenyWriteExecute" in service) == (unit not in JVM)
-    if unit == "skidway-loader.service":
+    if unit in ONE_RUN:
         assert service["Type"] == "oneshot"
         assert "Restart" not in service
     else:
         assert service["Type"] == "notify"
         assert service["Restart"] == "on-failure"
         assert service["RestartPreventExitStatus"] == "65 78"
+
+
+def program_of(unit: str) -> str:
+    """Whose installation, user and state it has."""
+    if unit in ONE_RUN:
+        return "loader"
+    return unit.removeprefix("skidway-").partition(".")[0].partition("-")[0]
+
+
+def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a drop-in that names an output it is refused with a sentence, as the command says it.
+    It tells the audit what it found, and begins behind a load that runs."""
+    found = sections("skidway-recount.service")
+    environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
+    words = found["Service"]["ExecStart"].split()[1:]
+    words = [environment[x[2:-1]] if x.startswith("${") else x for x in words]
+    assert main(words) == ConfigurationRefused.exit_code
+    assert "--output: it has to name" in capsys.readouterr().err
+    assert "--tell" in words
+    assert "skidway-loader.service" in found["Unit"]["After"].split()
 
 
 def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -72,7 +96,8 @@ def installed(unit: str, root: Path) -> Path:
     file = root / "etc/systemd/system" / unit.replace("@", "@broker-dc1")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(units.text(unit).replace("/opt/skidway", f"{root}/opt/skidway"))
-    program = root / "opt/skidway/current" / unit.split("-")[1].split(".")[0] / "bin/skidway"
+    owner = program_of(unit.replace(".timer", ".service"))
+    program = root / "opt/skidway/current" / owner / "bin/skidway"
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)

@@ -51,6 +51,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     tiers.lost_tiers_problem,
     tiers.topics_to_load,
     units.drop_in,
+    units.environment,
     units.unit_text,
     versions.is_older,
     versions.python_problem,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.cli.moments import parse_since, shown
+from skidway.cli.moments import parse_moment, parse_since, shown
 from skidway.errors import UsageError
 
 
@@ -35,6 +35,12 @@ def test_a_moment_before_1970_is_refused(text: str) -> None:
     """A broker takes a negative time for something else."""
     with pytest.raises(UsageError, match="is before 1970"):
         parse_since(text, 1_000_000)
+
+
+def test_a_moment_before_1970_is_negative_where_lines_may_have_such_times() -> None:
+    """The audit has buckets of such lines."""
+    assert parse_moment("1969-12-31T23:59:00Z", 0, "BUCKET") == -60_000
+    assert parse_moment("2m", 60_000) == -60_000
 
 
 def test_a_moment_is_shown_in_utc() -> None:
