@@ -33,6 +33,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.overlaps import Pair
 from audit.recount_result import RecountResult
 from audit.rereading import Rereadings
 from skidway.kafka.source import Source
@@ -167,7 +168,8 @@ class Evidence:
     greatest clock of any message of (tier, producer). began: the least clock of any message of an
     agent. bounds: by agent, the widest that it ever said. unread: how many messages have a schema
     that this version does not have, by its fingerprint. heard, readings, offsets (by agent): what
-    does not rest on the senders' clocks alone, see audit.hearing. taken_ms: our clock when
+    does not rest on the senders' clocks alone, see audit.hearing. overlaps: agents of one host that
+    were alive side by side. taken_ms: our clock when
     something was taken last; 0 for never. retirements: those that nobody took back. asked: the
     names of the topics that are to be judged, others are there for their sake; None: all. window:
     the starts of the buckets that are to be judged, the end excluded. bucket_ms: the greatest size
@@ -183,6 +185,7 @@ class Evidence:
     heard: dict[SenderName, int] = field(default_factory=dict)
     readings: dict[SenderName, Reading] = field(default_factory=dict)
     offsets: dict[int, dict[Log, Offsets]] = field(default_factory=dict)
+    overlaps: set[Pair] = field(default_factory=set)
     taken_ms: int = 0
     retirements: list[Retirement] = field(default_factory=list)
     asked: frozenset[str] | None = None

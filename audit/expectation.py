@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from audit.evidence import REJECTED_SUFFIX, Evidence, SealNote, SenderKey, TopicEvidence
 from audit.messages import Tier
-from audit.newest_agents import newest_agents, unread_until
+from audit.newest_agents import namesakes, newest_agents, unread_until
 from audit.verdict import Policy
 from skidway.kafka.source import Source
 
@@ -51,6 +51,13 @@ class Expectation:
             return True
         newest = self._newest.get(self._host(agent), [])
         return not self._roster.is_silent and agent not in newest
+
+    def namesakes(self, agent: int) -> list[int]:
+        """The agents of its host that are waited for side by side, it and others; none if it is
+        alone."""
+        newest = self._newest.get(self._host(agent), [])
+        found = namesakes(self._evidence, newest)
+        return sorted(found) if agent in found else []
 
     def _expected(self, waited: set[int]) -> set[int]:
         if self._roster.is_silent:

@@ -65,6 +65,14 @@ class Offsets(NamedTuple):
         return Offsets(min(self.first, other.first), max(self.last, other.last))
 
 
+class Spoken(NamedTuple):
+    """A message of an agent lies there."""
+
+    agent: int
+    log: Log
+    offset: int
+
+
 class Reading(NamedTuple):
     """A sender's clock beside ours. window: the number of the last window of our time in which it
     was read. least_ms: the least lag in it. earlier_ms, earliest_ms: in the window before, and in
@@ -77,12 +85,14 @@ class Reading(NamedTuple):
 
 
 class Hearings:
-    """By sender, over any number of messages; as many entries as senders (and logs)."""
+    """By sender, over any number of messages; as many entries as senders (and logs). spoken: the
+    messages of agents in the order in which they were taken; as many as were taken."""
 
     def __init__(self) -> None:
         self.heard: dict[SenderName, int] = {}
         self.readings: dict[SenderName, Reading] = {}
         self.offsets: dict[tuple[int, Log], Offsets] = {}
+        self.spoken: list[Spoken] = []
 
     def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
         """A message that proves life, made at `time_ms` by its sender's clock."""
@@ -92,7 +102,9 @@ class Hearings:
     def place(self, agent: int, where: Heard) -> None:
         """A message of an agent lies there."""
         if agent != NO_AGENT:
-            key = agent, Log(where.topic, where.topic_id, where.partition)
+            log = Log(where.topic, where.topic_id, where.partition)
+            self.spoken.append(Spoken(agent, log, where.offset))
+            key = agent, log
             here = Offsets(where.offset, where.offset)
             self.offsets[key] = self.offsets.get(key, here).or_wider(here)
 

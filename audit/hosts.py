@@ -15,7 +15,7 @@ from audit.counts import NO_AGENT
 from audit.evidence import REJECTED_SUFFIX, Evidence, agent_named
 from audit.expectation import usable_seals
 from audit.messages import Tier
-from audit.newest_agents import newest_agents
+from audit.newest_agents import namesakes, newest_agents
 from audit.verdict import Policy
 from skidway.kafka.source import Source
 
@@ -48,7 +48,8 @@ class HostState:
     agents: the newest ones, the one heard last first; none if none was heard of. topics: those of
     all of them, or of the roster; until when (ms) each is sealed by all that have it, None for
     never. expected: somebody waits for it. last_heard_ms: by a clock that was not ahead of ours; 0
-    for never.
+    for never. namesakes: those of the agents that were alive side by side, as on two machines that
+    are called alike; then the host was last heard when the one was that is silent longest.
     """
 
     cluster: str | None
@@ -58,6 +59,7 @@ class HostState:
     agents: tuple[AgentState, ...] = ()
     last_heard_ms: int = 0
     topics: dict[str, int | None] = field(default_factory=dict)
+    namesakes: tuple[int, ...] = ()
 
     @property
     def sealed_until(self) -> int | None:
@@ -124,7 +126,9 @@ class _Survey:
         is_named = not roster.is_silent and roster.waits_for(cluster, host)
         counting = waited if is_named else waited or found
         newest = newest_agents(self._evidence, counting, self._policy.silence_ms, self._now_ms)
-        heard_ms = max((self._evidence.heard_ms((Tier.AGENT, str(x))) for x in newest), default=0)
+        beside = namesakes(self._evidence, newest)
+        heard = {x: self._evidence.heard_ms((Tier.AGENT, str(x))) for x in newest}
+        heard_ms = min((heard[x] for x in beside), default=max(heard.values(), default=0))
         is_gone = bool(found) and not waited and not is_named
         is_retired = roster.is_retired(cluster, host) or is_gone
         agents = tuple(AgentState(x, self._topics(cluster, host, x)) for x in newest)
@@ -136,6 +140,7 @@ class _Survey:
             agents,
             heard_ms,
             _of_all(agents) if agents else dict.fromkeys(sorted(roster.topics(cluster, host))),
+            tuple(sorted(beside)),
         )
 
     def _status(self, heard_ms: int) -> HostStatus:

@@ -17,8 +17,9 @@ where it stood a version that has the schema reads the topics again, and takes w
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ from audit.evidence import (
     sender_key,
     sums_of,
 )
-from audit.hearing import Heard, Hearings, Reading, then
+from audit.hearing import Heard, Hearings, Log, Offsets, Reading, Spoken, then
 from audit.messages import (
     Announcement,
     Bounds,
@@ -51,6 +52,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.overlaps import overlaps
 from audit.recount_result import RecountResult
 from audit.rereading import identity_of, replaced_by
 from schemas import single_object
@@ -113,6 +115,11 @@ CREATE TABLE IF NOT EXISTS offsets (
 ) WITHOUT ROWID
 """,
     """
+CREATE TABLE IF NOT EXISTS overlaps (
+    agent INTEGER, other INTEGER, PRIMARY KEY (agent, other)
+) WITHOUT ROWID
+""",
+    """
 CREATE TABLE IF NOT EXISTS decisions (
     id INTEGER, value BLOB, revoked INTEGER, source INTEGER, bucket INTEGER, PRIMARY KEY (id, value)
 ) WITHOUT ROWID
@@ -128,7 +135,8 @@ CREATE TABLE IF NOT EXISTS recounts (
 the inodes of announced files were made, and whose content lay there before (see rereading);
 messages of schemas that this version does not have, and from where the topics are to be read again
 by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, and
-where agents' messages lie (see audit.hearing); what people decided and recounts found, as they said
+where agents' messages lie (see audit.hearing), and which of them were alive side by side (see
+audit.overlaps); what people decided and recounts found, as they said
 it. Tables that a program without them does not miss: it opens the store all the same, so an upgrade
 of the collector can go back; so they make no new format."""
 
@@ -218,6 +226,11 @@ ON CONFLICT DO UPDATE SET
     time = min(time, excluded.time),
     born = min(coalesce(born, excluded.born), coalesce(excluded.born, born)),
     replaced = CASE WHEN replaced IS excluded.replaced THEN replaced END
+"""
+
+_NAMESAKES = """
+SELECT x.agent, y.agent FROM hosts AS x JOIN hosts AS y USING (host)
+WHERE x.agent != y.agent AND x.agent IN (SELECT value FROM json_each(?))
 """
 
 _COVERAGE_UPSERT = """
@@ -549,10 +562,29 @@ class Ledger:
                 "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?, ?)",
                 (tier.value, producer, *then(known, new)),
             )
+        self._take_overlaps(found.spoken)
         self._connection.executemany(
             "INSERT INTO offsets VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
             " first = min(first, excluded.first), last = max(last, excluded.last)",
             ((agent, *log, *offsets) for (agent, log), offsets in found.offsets.items()),
+        )
+
+    def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
+        """Before the offsets of these messages are taken."""
+        select = self._connection.execute
+        namesakes: dict[int, list[int]] = {}
+        agents = json.dumps(sorted({x.agent for x in spoken}))
+        for agent, other in select(_NAMESAKES, (agents,)):
+            namesakes.setdefault(agent, []).append(other)
+        known = {}
+        for each in {*namesakes, *chain.from_iterable(namesakes.values())}:
+            for *where, first, last in select(
+                "SELECT topic, topic_id, partition, first, last FROM offsets WHERE agent = ?",
+                (each,),
+            ):
+                known[each, Log(*where)] = Offsets(first, last)
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO overlaps VALUES (?, ?)", overlaps(known, spoken, namesakes)
         )
 
     def _take_agent(self, source: int, agent: int) -> None:

@@ -137,6 +137,7 @@ class _Reader:
         found.readings = {(Tier(tier), producer): Reading(*x) for tier, producer, *x in rows}
         for agent, *log, first, last in select("SELECT * FROM offsets"):
             found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
+        found.overlaps = set(select("SELECT agent, other FROM overlaps"))
         (found.taken_ms,) = select("SELECT taken FROM meta").fetchone()
 
     def _read_decisions(self, query: str, *values: int) -> None:

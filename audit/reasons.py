@@ -43,6 +43,12 @@ def of_sender(key: SenderKey) -> str:
     return f"{word} {key.producer}"
 
 
+def of_namesakes(agents: Iterable[int]) -> str:
+    """Agents of one host that are alive side by side."""
+    names = " and ".join(map(str, agents))
+    return f"agents {names} report under this host name, and each is waited for"
+
+
 def of_gap(note: GapNote) -> str:
     """Offsets that a sender could not have."""
     gap = note.gap

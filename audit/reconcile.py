@@ -206,6 +206,8 @@ class TopicJudgement:
             yield Finding(status, f"host {host} is expected, but no agent of it reported yet")
 
     def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
+        if namesakes := self._expectation.namesakes(agent):
+            yield Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))
         for doublings in self._doublings:
             for reason in doublings.reasons(agent, self._topic.tallies.get(bucket, {})):
                 yield Finding(Status.UNKNOWN, reason)

@@ -42,6 +42,7 @@ from audit.messages import (
     Seal,
     Tier,
 )
+from audit.overlaps import overlaps
 from audit.reconcile import verdicts
 from audit.recount_result import RecountResult
 from audit.rereading import rereadings
@@ -123,6 +124,7 @@ class Fold:
         )
         for (agent, log), offsets in self._hearings.offsets.items():
             found.offsets.setdefault(agent, {})[log] = offsets
+        found.overlaps = overlaps({}, self._hearings.spoken, _namesakes(hosts))
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents
         for key in self._senders:
@@ -179,6 +181,10 @@ class Fold:
             missing=missing,
             cloned_at=min(self._others[key]) if key in self._others else None,
         )
+
+
+def _namesakes(hosts: dict[int, str]) -> dict[int, list[int]]:
+    return {x: [y for y in hosts if y != x and hosts[y] == host] for x, host in hosts.items()}
 
 
 def _add(
