@@ -32,7 +32,7 @@ from itertools import pairwise
 from audit import reasons, rejects
 from audit.bucket import DEFAULT_BUCKET_MS
 from audit.clocks import present_ms
-from audit.counting_places import counting_places, place_of
+from audit.counting_places import counting_places, needed_still, place_of
 from audit.counts import NO_AGENT, Sums
 from audit.decisions import Acceptance
 from audit.doublings import Doublings
@@ -88,6 +88,7 @@ class TopicJudgement:
         self._doublings = [Doublings(evidence, topic) for topic in self._related]
         self._retired = retired_by(policy.retired_places, evidence.retirements)
         self._places = list(counting_places(evidence, self._topic, self._tiers, self._retired))
+        self._needed = needed_still(evidence, source, self._places, self._retired)
         self._epochs = self._epochs_by_agent()
         self._acceptances = _by_finding(self._topic.acceptances)
         self._seals = {
@@ -449,6 +450,10 @@ class TopicJudgement:
             name = reasons.name_of_difference(words, expected, found)
             yield Finding(_gravity(place), words, name)
             yield from self._gap_findings(place)
+        lack = {place for place, _ in differing}
+        for tier in sorted(self._needed):
+            if all(place in lack for place in sums if place.tier is tier):
+                yield Finding(Status.INCOMPLETE, reasons.of_needed(tier))
         lacking = [*silent, *(place for place, _ in differing)]
         if lacking and all(x.is_retired for x in lacking) and len(differing) == len(others):
             yield Finding(Status.UNKNOWN, "all that could confirm the counts is retired")
