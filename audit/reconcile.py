@@ -11,7 +11,7 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
     losses    no declared loss may belong to it
     seal      the agent's newest seal was made behind the bucket's end plus lateness, or is the
               last word of an agent that nobody waits for; and no delta touched the bucket after
-              that seal's `at`
+              that seal's `at`. A seal is of a topic by its name, also where it was made again
     clock     ours, too, is behind the bucket's end plus lateness (audit.clocks: where it is ahead
               of most others, what it should say)
     equation  every tier that the topic must have counted, and all counted the same records
@@ -92,7 +92,8 @@ class TopicJudgement:
         self._epochs = self._epochs_by_agent()
         self._acceptances = _by_finding(self._topic.acceptances)
         self._seals = {
-            agent: usable_seals(evidence, self._related, agent) for agent in self._expectation.known
+            agent: usable_seals(evidence, self._expectation.namesakes, agent)
+            for agent in self._expectation.known
         }
 
     def buckets(self) -> list[BucketId]:
@@ -207,7 +208,7 @@ class TopicJudgement:
             yield Finding(status, f"host {host} is expected, but no agent of it reported yet")
 
     def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
-        if namesakes := self._expectation.namesakes(agent):
+        if namesakes := self._expectation.side_by_side(agent):
             yield Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))
         for doublings in self._doublings:
             for reason in doublings.reasons(agent, self._topic.tallies.get(bucket, {})):
@@ -374,8 +375,12 @@ class TopicJudgement:
             yield _TOO_YOUNG
 
     def _is_last_word(self, agent: int, newest: SealNote) -> bool:
-        """Whether nothing comes behind the seal: the agent said so, and nobody waits for it."""
-        return newest.final and self._expectation.is_gone(agent)
+        """Whether nothing comes behind the seal: the agent said so, and nobody waits for it. It is
+        none on a topic that was made again, once the agent has spoken of that."""
+        if not newest.final or not self._expectation.is_gone(agent):
+            return False
+        spoke = any(agent in topic.agents for topic in self._related)
+        return not spoke or any(topic.seals.get(agent) for topic in self._related)
 
     def _waiting(self, agent: int, bucket: BucketId, reason: str, since_ms: int) -> Finding:
         """Open while the agent lives; unknown once it is silent and the bucket is due."""
