@@ -164,16 +164,16 @@ class TopicEvidence:
 
 @dataclass(slots=True)
 class Evidence:
-    """senders: in the order in which they were first heard. hosts: by agent. last_seen: the
-    greatest clock of any message of (tier, producer). began: the least clock of any message of an
-    agent. bounds: by agent, the widest that it ever said. unread: how many messages have a schema
-    that this version does not have, by its fingerprint. heard, readings, offsets (by agent): what
-    does not rest on the senders' clocks alone, see audit.hearing. overlaps: agents of one host that
-    were alive side by side. taken_ms: our clock when
-    something was taken last; 0 for never. retirements: those that nobody took back. asked: the
-    names of the topics that are to be judged, others are there for their sake; None: all. window:
-    the starts of the buckets that are to be judged, the end excluded. bucket_ms: the greatest size
-    of the newest buckets of all topics; 0 for none."""
+    """senders: in the order in which they were first heard. hosts: by agent, as the message of its
+    greatest number says, whatever its clock. last_seen: the greatest clock of any message of (tier,
+    producer). began: the least clock of any message of an agent. bounds: by agent, the widest that
+    it ever said. unread: how many messages have a schema that this version does not have, by its
+    fingerprint. heard, readings, offsets (by agent): what does not rest on the senders' clocks
+    alone, see audit.hearing. overlaps: agents of one host that were alive side by side. taken_ms:
+    our clock when something was taken last; 0 for never. retirements: those that nobody took back.
+    asked: the names of the topics that are to be judged, others are there for their sake; None:
+    all. window: the starts of the buckets that are to be judged, the end excluded. bucket_ms: the
+    greatest size of the newest buckets of all topics; 0 for none."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)

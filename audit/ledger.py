@@ -115,6 +115,11 @@ CREATE TABLE IF NOT EXISTS offsets (
 ) WITHOUT ROWID
 """,
     """
+CREATE TABLE IF NOT EXISTS host_names (
+    agent INTEGER PRIMARY KEY, epoch INTEGER, number INTEGER, time INTEGER, host TEXT
+)
+""",
+    """
 CREATE TABLE IF NOT EXISTS overlaps (
     agent INTEGER, other INTEGER, PRIMARY KEY (agent, other)
 ) WITHOUT ROWID
@@ -136,9 +141,9 @@ the inodes of announced files were made, and whose content lay there before (see
 messages of schemas that this version does not have, and from where the topics are to be read again
 by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, and
 where agents' messages lie (see audit.hearing), and which of them were alive side by side (see
-audit.overlaps); what people decided and recounts found, as they said
-it. Tables that a program without them does not miss: it opens the store all the same, so an upgrade
-of the collector can go back; so they make no new format."""
+audit.overlaps); what their hosts are called, by the order of their messages; what people decided
+and recounts found, as they said it. Tables that a program without them does not miss: it opens the
+store all the same, so an upgrade of the collector can go back; so they make no new format."""
 
 _FINGERPRINTS_MAX = 64
 """Schemas counted by their fingerprints; the rest together, as ""."""
@@ -228,10 +233,11 @@ ON CONFLICT DO UPDATE SET
     replaced = CASE WHEN replaced IS excluded.replaced THEN replaced END
 """
 
-_NAMESAKES = """
-SELECT x.agent, y.agent FROM hosts AS x JOIN hosts AS y USING (host)
+_NAMESAKES = f"""
+WITH named AS ({ledger_evidence.HOSTS})
+SELECT x.agent, y.agent FROM named AS x JOIN named AS y USING (host)
 WHERE x.agent != y.agent AND x.agent IN (SELECT value FROM json_each(?))
-"""
+"""  # noqa: S608 - our own text
 
 _COVERAGE_UPSERT = """
 INSERT INTO coverage VALUES (?, ?, ?, ?, ?)
@@ -366,7 +372,7 @@ class Ledger:
 
     def _take_announcement(self, message: Announcement) -> None:
         source = self._source(message.source)
-        self._take_host(message.agent, message.time_ms, message.host)
+        self._take_host(message.agent, (0, 0, message.time_ms), message.host)
         self._take_agent(source, message.agent)
         self._connection.execute(
             _INODE_UPSERT,
@@ -396,7 +402,7 @@ class Ledger:
         )
 
     def _take_heartbeat(self, message: Heartbeat) -> None:
-        self._seen(message.sender, message.time_ms)
+        self._seen(message)
         self._connection.execute(
             "UPDATE senders SET claimed = ?2, claimed_time = ?3"
             " WHERE id = ?1 AND (claimed, claimed_time) < (?2, ?3)",
@@ -404,7 +410,7 @@ class Ledger:
         )
 
     def _take_numbered(self, message: Delta | Seal, value: bytes, where: Heard | None) -> None:
-        self._seen(message.sender, message.time_ms)
+        self._seen(message)
         sender = self._sender(message.sender)
         digest = _digest(value)
         known = self._connection.execute(
@@ -514,17 +520,27 @@ class Ledger:
                 (agent_of(message.sender), message.sender.epoch, message.number, taken_ms),
             )
 
-    def _seen(self, sender: Sender, time_ms: int) -> None:
+    def _seen(self, message: Delta | Seal | Heartbeat) -> None:
+        sender, number, time_ms = message.sender, message.number, message.time_ms
         self._connection.execute(
             "INSERT INTO last_seen VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
             (sender.tier.value, sender.producer, time_ms),
         )
         if sender.tier is Tier.AGENT:
-            self._take_host(agent_of(sender), time_ms, sender.host)
+            self._take_host(agent_of(sender), (sender.epoch, number, time_ms), sender.host)
             self._take_bounds(agent_of(sender), sender.bounds)
 
-    def _take_host(self, agent: int, time_ms: int, host: str) -> None:
+    def _take_host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
+        """said: epoch and number of the message, zeros for one without, and its clock."""
+        *_, time_ms = said
+        self._connection.execute(
+            "INSERT INTO host_names VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " epoch = excluded.epoch, number = excluded.number, time = excluded.time,"
+            " host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
+            " excluded.host) > (epoch, number, time, host)",
+            (agent, *said, host),
+        )
         self._connection.execute(
             "INSERT INTO hosts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
             " time = excluded.time, host = excluded.host"

@@ -39,6 +39,12 @@ from skidway.kafka.source import Source
 NO_BUCKETS: Window = (0, 0)
 """A window with none: what was said of senders, hosts and topics alone."""
 
+HOSTS = """
+SELECT agent, coalesce(host_names.host, hosts.host) AS host
+FROM hosts LEFT JOIN host_names USING (agent)
+"""
+"""By agent. What an older program took is in `hosts` alone."""
+
 _NO_LIMIT = 1 << 62
 
 _SEALS = """
@@ -112,7 +118,7 @@ class _Reader:
     def evidence(self, topics: Sequence[str] | None) -> Evidence:
         found, select = self._found, self._connection.execute
         self._read_senders()
-        found.hosts = dict(select("SELECT agent, host FROM hosts"))
+        found.hosts = dict(select(HOSTS))
         found.began = dict(select("SELECT agent, time FROM beginnings"))
         said = select("SELECT agent, lateness, ahead FROM bounds")
         found.bounds = {agent: Bounds(*bounds) for agent, *bounds in said}

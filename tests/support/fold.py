@@ -65,7 +65,7 @@ class Fold:
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
         self._claims: dict[SenderKey, Heartbeat] = {}
         self._files: dict[Source, FileNotes] = {}
-        self._hosts: dict[int, tuple[int, str]] = {}
+        self._hosts: dict[int, tuple[int, int, int, str]] = {}
         self._began: dict[int, int] = {}
         self._bounds: dict[int, Bounds] = {}
         self._decisions: list[Decision] = []
@@ -96,7 +96,8 @@ class Fold:
         seen[key[:2]] = max(seen.get(key[:2], message.time_ms), message.time_ms)
         if message.sender.tier is Tier.AGENT:
             agent, bounds = agent_of(message.sender), message.sender.bounds
-            self._host(agent, message.time_ms, message.sender.host)
+            said = message.sender.epoch, message.number, message.time_ms
+            self._host(agent, said, message.sender.host)
             self._bounds[agent] = self._bounds.get(agent, NOTHING_SAID).or_wider(bounds)
         if isinstance(message, Heartbeat):
             known_claim = self._claims.get(key, message)
@@ -112,7 +113,7 @@ class Fold:
 
     def evidence(self) -> Evidence:
         """What all messages so far say."""
-        hosts = {agent: host for agent, (_, host) in self._hosts.items()}
+        hosts = {agent: host for agent, (*_, host) in self._hosts.items()}
         found = Evidence(
             hosts=hosts,
             last_seen=dict(self._evidence.last_seen),
@@ -157,13 +158,14 @@ class Fold:
                 _add(found, key, message, counted=False)
 
     def _announced(self, message: Announcement) -> None:
-        self._host(message.agent, message.time_ms, message.host)
+        self._host(message.agent, (0, 0, message.time_ms), message.host)
         self._evidence.topic(message.source).agents.add(message.agent)
         self._files.setdefault(message.source, FileNotes()).take(message)
 
-    def _host(self, agent: int, time_ms: int, host: str) -> None:
-        """The host that an agent named last."""
-        self._hosts[agent] = max(self._hosts.get(agent, (time_ms, host)), (time_ms, host))
+    def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
+        """The host that an agent named last. said: epoch, number (zeros for none) and clock."""
+        *_, time_ms = said
+        self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
         self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
 
     def _numbers(self, key: SenderKey) -> Numbers:
