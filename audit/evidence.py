@@ -169,11 +169,12 @@ class Evidence:
     producer). began: the least clock of any message of an agent. bounds: by agent, the widest that
     it ever said. unread: how many messages have a schema that this version does not have, by its
     fingerprint. heard, readings, offsets (by agent): what does not rest on the senders' clocks
-    alone, see audit.hearing. overlaps: agents of one host that were alive side by side. taken_ms:
-    our clock when something was taken last; 0 for never. retirements: those that nobody took back.
-    asked: the names of the topics that are to be judged, others are there for their sake; None:
-    all. window: the starts of the buckets that are to be judged, the end excluded. bucket_ms: the
-    greatest size of the newest buckets of all topics; 0 for none."""
+    alone, see audit.hearing. overlaps: agents of one host that were alive side by side. resumed: by
+    agent and epoch above 1, our clock when a seal of it came live first. taken_ms: our clock when
+    something was taken last; 0 for never. retirements: those that nobody took back. asked: the
+    names of the topics that are to be judged, others are there for their sake; None: all. window:
+    the starts of the buckets that are to be judged, the end excluded. bucket_ms: the greatest size
+    of the newest buckets of all topics; 0 for none."""
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
     senders: dict[SenderKey, Numbers] = field(default_factory=dict)
@@ -186,6 +187,7 @@ class Evidence:
     readings: dict[SenderName, Reading] = field(default_factory=dict)
     offsets: dict[int, dict[Log, Offsets]] = field(default_factory=dict)
     overlaps: set[Pair] = field(default_factory=set)
+    resumed: dict[tuple[int, int], int] = field(default_factory=dict)
     taken_ms: int = 0
     retirements: list[Retirement] = field(default_factory=list)
     asked: frozenset[str] | None = None
@@ -299,6 +301,8 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
         return
     if name[0] is Tier.AGENT:
         hearings.place(agent_named(name[1]), where)
+    if isinstance(message, Seal) and message.sender.epoch > 1:
+        hearings.seal(agent_of(message.sender), message.sender.epoch, where)
     if where.sent_ms is not None:
         hearings.read(name, where.sent_ms, where)
     elif isinstance(message, Seal | Heartbeat):

@@ -93,6 +93,7 @@ class Hearings:
         self.readings: dict[SenderName, Reading] = {}
         self.offsets: dict[tuple[int, Log], Offsets] = {}
         self.spoken: list[Spoken] = []
+        self.sealed: dict[tuple[int, int], int] = {}
 
     def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
         """A message that proves life, made at `time_ms` by its sender's clock."""
@@ -107,6 +108,13 @@ class Hearings:
             key = agent, log
             here = Offsets(where.offset, where.offset)
             self.offsets[key] = self.offsets.get(key, here).or_wider(here)
+
+    def seal(self, agent: int, epoch: int, where: Heard) -> None:
+        """A seal of an epoch that is not the agent's first; sealed: when one of it came live first,
+        by our clock."""
+        if where.is_live:
+            key = agent, epoch
+            self.sealed[key] = min(self.sealed.get(key, where.taken_ms), where.taken_ms)
 
     def read(self, sender: SenderName, sent_ms: int, where: Heard) -> None:
         """Reads the sender's clock, which said `sent_ms` when the record was sent."""

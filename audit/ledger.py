@@ -120,6 +120,11 @@ CREATE TABLE IF NOT EXISTS host_names (
 )
 """,
     """
+CREATE TABLE IF NOT EXISTS resumed (
+    agent INTEGER, epoch INTEGER, taken INTEGER, PRIMARY KEY (agent, epoch)
+) WITHOUT ROWID
+""",
+    """
 CREATE TABLE IF NOT EXISTS overlaps (
     agent INTEGER, other INTEGER, PRIMARY KEY (agent, other)
 ) WITHOUT ROWID
@@ -139,11 +144,12 @@ CREATE TABLE IF NOT EXISTS recounts (
 """Which seals are last words; when agents were heard first; what they take event times to be; when
 the inodes of announced files were made, and whose content lay there before (see rereading);
 messages of schemas that this version does not have, and from where the topics are to be read again
-by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, and
-where agents' messages lie (see audit.hearing), and which of them were alive side by side (see
-audit.overlaps); what their hosts are called, by the order of their messages; what people decided
-and recounts found, as they said it. Tables that a program without them does not miss: it opens the
-store all the same, so an upgrade of the collector can go back; so they make no new format."""
+by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, when
+agents went on in a new epoch, and where agents' messages lie (see audit.hearing), and which of them
+were alive side by side (see audit.overlaps); what their hosts are called, by the order of their
+messages; what people decided and recounts found, as they said it. Tables that a program without
+them does not miss: it opens the store all the same, so an upgrade of the collector can go back; so
+they make no new format."""
 
 _FINGERPRINTS_MAX = 64
 """Schemas counted by their fingerprints; the rest together, as ""."""
@@ -578,6 +584,11 @@ class Ledger:
                 "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?, ?, ?)",
                 (tier.value, producer, *then(known, new)),
             )
+        self._connection.executemany(
+            "INSERT INTO resumed VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET taken = min(taken, excluded.taken)",
+            ((*key, taken_ms) for key, taken_ms in found.sealed.items()),
+        )
         self._take_overlaps(found.spoken)
         self._connection.executemany(
             "INSERT INTO offsets VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"

@@ -149,6 +149,8 @@ class _Reader:
         found.readings = {(Tier(tier), producer): Reading(*x) for tier, producer, *x in rows}
         for agent, *log, first, last in select("SELECT * FROM offsets"):
             found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
+        rows = select("SELECT agent, epoch, taken FROM resumed")
+        found.resumed = {(agent, epoch): taken_ms for agent, epoch, taken_ms in rows}
         found.overlaps = set(select("SELECT agent, other FROM overlaps"))
         (found.taken_ms,) = select("SELECT taken FROM meta").fetchone()
 

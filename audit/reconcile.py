@@ -309,7 +309,8 @@ class TopicJudgement:
             since = [x for x in self._seals[agent] if x.epoch == new.epoch]
             proven = bool(until) and until[-1].vouched_until >= self._due(bucket)
             untouched = old not in tallies or (until and tallies[old].last <= until[-1].at)
-            before = not since or bucket[0] <= since[0].sealed_until
+            resumed_ms = self._evidence.resumed.get((agent, new.epoch), 0)
+            before = not since or bucket[0] <= max(since[0].sealed_until, resumed_ms)
             if before and not (proven and untouched):
                 yield Finding(
                     Status.UNKNOWN,

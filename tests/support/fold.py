@@ -125,6 +125,7 @@ class Fold:
         )
         for (agent, log), offsets in self._hearings.offsets.items():
             found.offsets.setdefault(agent, {})[log] = offsets
+        found.resumed = dict(self._hearings.sealed)
         found.overlaps = overlaps({}, self._hearings.spoken, _namesakes(hosts))
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents
