@@ -57,7 +57,7 @@ class SenderKey(NamedTuple):
 
 class SealNote(NamedTuple):
     """One seal of one topic by one agent; sorts by (epoch, number), which is by age. taken_ms: our
-    clock when we took it, where the agent's was ahead of that."""
+    clock when we took it, or the broker's when it did, where the agent's was ahead of that."""
 
     epoch: int
     number: int

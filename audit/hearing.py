@@ -35,7 +35,8 @@ SenderName = tuple[Tier, str]
 class Heard(NamedTuple):
     """Of one record. topic, topic_id, partition, offset: where it lies. sent_ms: the sender's clock
     when it sent it; None where the broker writes its own into records (LogAppendTime). taken_ms:
-    our clock when we took it. is_live: we had stood at the end of the log just before."""
+    our clock when we took it. is_live: we had stood at the end of the log just before. appended_ms:
+    the broker's clock when it took the record, where it writes that into records."""
 
     topic: str
     topic_id: str
@@ -44,6 +45,12 @@ class Heard(NamedTuple):
     sent_ms: int | None
     taken_ms: int
     is_live: bool
+    appended_ms: int | None = None
+
+    @property
+    def arrived_ms(self) -> int:
+        """Before when it was sent, by whichever of the two clocks says so first."""
+        return self.taken_ms if self.appended_ms is None else min(self.taken_ms, self.appended_ms)
 
 
 class Log(NamedTuple):
@@ -111,10 +118,11 @@ class Hearings:
 
     def seal(self, agent: int, epoch: int, where: Heard) -> None:
         """A seal of an epoch that is not the agent's first; sealed: when one of it came live first,
-        by our clock."""
-        if where.is_live:
+        by our clock, or first by the broker's."""
+        came_ms = where.taken_ms if where.is_live else where.appended_ms
+        if came_ms is not None:
             key = agent, epoch
-            self.sealed[key] = min(self.sealed.get(key, where.taken_ms), where.taken_ms)
+            self.sealed[key] = min(self.sealed.get(key, came_ms), came_ms)
 
     def read(self, sender: SenderName, sent_ms: int, where: Heard) -> None:
         """Reads the sender's clock, which said `sent_ms` when the record was sent."""

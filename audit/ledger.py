@@ -426,7 +426,7 @@ class Ledger:
             self._take_number(sender, message, digest)
             self._add(sender, message, counted=True)
             if isinstance(message, Seal) and where is not None:
-                self._add_seal_ahead(message, where.taken_ms)
+                self._add_seal_ahead(message, where.arrived_ms)
         elif not _is_repetition(message, digest, known[0]) and self._is_new_clone(
             sender, message.number, digest
         ):

@@ -107,7 +107,7 @@ class Fold:
         if message.number not in known:
             known[message.number] = message
             if where is not None:
-                self._taken[key, message.number] = where.taken_ms
+                self._taken[key, message.number] = where.arrived_ms
         elif known[message.number] != message:
             self._others.setdefault(key, {}).setdefault(message.number, []).append(message)
 

@@ -341,6 +341,23 @@ def _where(taken_ms: int, sent_ms: int, offset: int = 0) -> Heard:
     return Heard(TOPIC, "id", 0, offset, sent_ms, taken_ms, is_live=True)
 
 
+@pytest.mark.parametrize("is_brokers_time", [True, False])
+def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
+    is_brokers_time: bool,
+) -> None:
+    """Also to a collector that reads it a day later; else the clock that was ahead is believed."""
+    site = Site(is_brokers_time=is_brokers_time)
+    counts = (Count(LOGS, 1, NOW + HOUR // 2, 60_000, 1, 1, 1),)
+    ahead_ms, ranges = NOW + HOUR, (Range(LOGS, 0, 0, 1),)
+    site.send(Delta(agent(1), 1, ahead_ms, counts=counts), ahead_ms)
+    site.send(Seal(agent(1), 2, ahead_ms, (SealedTopic(LOGS, ahead_ms, 1),)), ahead_ms)
+    site.send(Delta(BROKER, 1, NOW, ranges=ranges, counts=counts), NOW)
+    site.pass_on(86_400)
+    site.collection.catch_up()
+    [found] = verdicts(site.ledger.evidence(), POLICY, site.now_ms)
+    assert found.status is (Status.UNKNOWN if is_brokers_time else Status.COMPLETE)
+
+
 @pytest.mark.parametrize("is_live", [True, False])
 def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
