@@ -119,6 +119,7 @@ CREATE TABLE IF NOT EXISTS host_names (
     agent INTEGER PRIMARY KEY, epoch INTEGER, number INTEGER, time INTEGER, host TEXT
 )
 """,
+    "CREATE INDEX IF NOT EXISTS host_names_by_name ON host_names (host)",
     """
 CREATE TABLE IF NOT EXISTS resumed (
     agent INTEGER, epoch INTEGER, taken INTEGER, PRIMARY KEY (agent, epoch)
@@ -239,11 +240,10 @@ ON CONFLICT DO UPDATE SET
     replaced = CASE WHEN replaced IS excluded.replaced THEN replaced END
 """
 
-_NAMESAKES = f"""
-WITH named AS ({ledger_evidence.HOSTS})
-SELECT x.agent, y.agent FROM named AS x JOIN named AS y USING (host)
+_NAMESAKES = """
+SELECT x.agent, y.agent FROM host_names AS x JOIN host_names AS y USING (host)
 WHERE x.agent != y.agent AND x.agent IN (SELECT value FROM json_each(?))
-"""  # noqa: S608 - our own text
+"""
 
 _COVERAGE_UPSERT = """
 INSERT INTO coverage VALUES (?, ?, ?, ?, ?)
