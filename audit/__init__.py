@@ -19,8 +19,8 @@ it, and all tiers' sums are equal; it can be open, incomplete, lost or unknown, 
 in words. docs/delivery.md, sections 5 and 6, has the rules and why each is there.
 
 Reading order: bucket, checksum, marks, decisions, recount_result, messages, counts, deltas (what is
-counted and said); rereading, hearing, evidence, topics (which are meant by names and patterns),
-roster, retired_places, verdict, clocks, newest_agents, expectation, doublings, reasons,
+counted and said); rereading, hearing, overlaps, evidence, topics (which are meant by names and
+patterns), roster, retired_places, verdict, clocks, newest_agents, expectation, doublings, reasons,
 counting_places, rejects, reconcile, standing (what follows from it, pure); hosts, waiting (the
 same, host by host, pure), sender_states, accepting (what a person can accept); ledger,
 ledger_evidence (the same kept in SQLite); topic, publisher (how it travels); continuity,

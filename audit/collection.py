@@ -58,8 +58,9 @@ class Collection:
         is_live = now - self._at_end.get(tp, -LIVE_WITHIN_S) < LIVE_WITHIN_S
         topic_id = self._topic_ids.get(tp.topic, "")
         return Heard(
-            tp.topic, topic_id, tp.partition, read.offset, read.sent_ms, now_ms, is_live=is_live
-        )
+            tp.topic, topic_id, tp.partition, read.offset, read.sent_ms, now_ms,
+            is_live=is_live, appended_ms=read.appended_ms,
+        )  # fmt: skip
 
     def refresh(self) -> None:
         """Finds audit topics that are new, such as those of a cluster mirrored from now on, and

@@ -1,6 +1,7 @@
 """Who counts a topic where: of several epochs the newest, partition by partition. Pure.
 
 A place that is retired is among them: what it has counted is compared, and what it lacks is said.
+It is held against the tier where another place of the tier is not retired, and has not the topic.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from audit.evidence import Evidence, SenderKey, TopicEvidence
 from audit.messages import Tier
 from audit.retired_places import RetiredPlaces
 from audit.verdict import Finding, Place, Status
+from skidway.kafka.source import Source
+
+_SEVERAL_PLACES = (Tier.MIRROR, Tier.HDFS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,22 @@ def counting_places(
             for partition in topic.coverage[key]:
                 owners.setdefault(partition, []).append(key)
         yield _newest_epochs(place, keys, owners, heard)
+
+
+def needed_still(
+    evidence: Evidence, source: Source, places: Collection[Counting], retired: RetiredPlaces
+) -> set[Tier]:
+    """Tiers in which only retired places have the topic, while others are not retired: one of these
+    may still have to take it. A cluster that is retired itself gives nothing more to any."""
+    if retired.holds_cluster(source.cluster):
+        return set()
+    here = {tier: [x.place for x in places if x.place.tier is tier] for tier in _SEVERAL_PLACES}
+    gone = {tier for tier, found in here.items() if found and all(x.is_retired for x in found)}
+    return {
+        key.tier
+        for key in evidence.senders
+        if key.tier in gone and not place_of(key, evidence, retired).is_retired
+    }
 
 
 def place_of(key: SenderKey, evidence: Evidence, retired: RetiredPlaces) -> Place:

@@ -33,6 +33,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.overlaps import Pair
 from audit.recount_result import RecountResult
 from audit.rereading import Rereadings
 from skidway.kafka.source import Source
@@ -56,7 +57,7 @@ class SenderKey(NamedTuple):
 
 class SealNote(NamedTuple):
     """One seal of one topic by one agent; sorts by (epoch, number), which is by age. taken_ms: our
-    clock when we took it, where the agent's was ahead of that."""
+    clock when we took it, or the broker's when it did, where the agent's was ahead of that."""
 
     epoch: int
     number: int
@@ -163,11 +164,13 @@ class TopicEvidence:
 
 @dataclass(slots=True)
 class Evidence:
-    """senders: in the order in which they were first heard. hosts: by agent. last_seen: the
-    greatest clock of any message of (tier, producer). began: the least clock of any message of an
-    agent. bounds: by agent, the widest that it ever said. unread: how many messages have a schema
-    that this version does not have, by its fingerprint. heard, readings, offsets (by agent): what
-    does not rest on the senders' clocks alone, see audit.hearing. taken_ms: our clock when
+    """senders: in the order in which they were first heard. hosts: by agent, as the message of its
+    greatest number says, whatever its clock. last_seen: the greatest clock of any message of (tier,
+    producer). began: the least clock of any message of an agent. bounds: by agent, the widest that
+    it ever said. unread: how many messages have a schema that this version does not have, by its
+    fingerprint. heard, readings, offsets (by agent): what does not rest on the senders' clocks
+    alone, see audit.hearing. overlaps: agents of one host that were alive side by side. resumed: by
+    agent and epoch above 1, our clock when a seal of it came live first. taken_ms: our clock when
     something was taken last; 0 for never. retirements: those that nobody took back. asked: the
     names of the topics that are to be judged, others are there for their sake; None: all. window:
     the starts of the buckets that are to be judged, the end excluded. bucket_ms: the greatest size
@@ -183,6 +186,8 @@ class Evidence:
     heard: dict[SenderName, int] = field(default_factory=dict)
     readings: dict[SenderName, Reading] = field(default_factory=dict)
     offsets: dict[int, dict[Log, Offsets]] = field(default_factory=dict)
+    overlaps: set[Pair] = field(default_factory=set)
+    resumed: dict[tuple[int, int], int] = field(default_factory=dict)
     taken_ms: int = 0
     retirements: list[Retirement] = field(default_factory=list)
     asked: frozenset[str] | None = None
@@ -296,6 +301,8 @@ def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
         return
     if name[0] is Tier.AGENT:
         hearings.place(agent_named(name[1]), where)
+    if isinstance(message, Seal) and message.sender.epoch > 1:
+        hearings.seal(agent_of(message.sender), message.sender.epoch, where)
     if where.sent_ms is not None:
         hearings.read(name, where.sent_ms, where)
     elif isinstance(message, Seal | Heartbeat):

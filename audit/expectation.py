@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from audit.evidence import REJECTED_SUFFIX, Evidence, SealNote, SenderKey, TopicEvidence
 from audit.messages import Tier
-from audit.newest_agents import newest_agents, unread_until
+from audit.newest_agents import namesakes, newest_agents, unread_until
 from audit.verdict import Policy
 from skidway.kafka.source import Source
 
@@ -15,7 +15,10 @@ class Expectation:
     """Of one source topic: the agents that it knows, and those that must have sealed it.
 
     topics: what was said of the topic and, for a topic of rejects, of the one whose lines were
-    rejected. known: every agent that announced, sealed or sent. agents: those that must have
+    rejected. namesakes: the same of all topics of these names, since one that is made again has
+    another id, and the same agents: who seals the new one has settled all that was for the old one,
+    and who was heard of the old one only may have lines for the new one. known: every agent that
+    announced, sealed or sent to any of them. agents: those that must have
     sealed, also where they sent nothing; of a host that the roster names its newest
     (newest_agents). replaced: the others of such a host, each with the clock (ms) up to which what
     it had unread was written.
@@ -27,7 +30,8 @@ class Expectation:
         self._cluster = source.cluster
         self._name = source.topic.removesuffix(REJECTED_SUFFIX)
         self.topics = [evidence.topic(each) for each in _related(evidence, source)]
-        self.known = {agent for topic in self.topics for agent in topic.agents}
+        self.namesakes = [evidence.topic(each) for each in _of_names(evidence, source)]
+        self.known = {agent for topic in self.namesakes for agent in topic.agents}
         waited = {agent for agent in self.known if not self.is_retired(agent)}
         self._silence_ms = policy.silence_ms
         self._newest = self._newest_of_hosts(waited, now_ms)
@@ -51,6 +55,13 @@ class Expectation:
             return True
         newest = self._newest.get(self._host(agent), [])
         return not self._roster.is_silent and agent not in newest
+
+    def side_by_side(self, agent: int) -> list[int]:
+        """The agents of its host that are waited for side by side, it and others; none if it is
+        alone."""
+        newest = self._newest.get(self._host(agent), [])
+        found = namesakes(self._evidence, newest)
+        return sorted(found) if agent in found else []
 
     def _expected(self, waited: set[int]) -> set[int]:
         if self._roster.is_silent:
@@ -98,6 +109,13 @@ def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int
         if cloned_at is None or seal.number < cloned_at:
             found.append(seal)
     return sorted(found)
+
+
+def _of_names(evidence: Evidence, source: Source) -> list[Source]:
+    """Of any id, the topic itself among them."""
+    names = {source.topic, source.topic.removesuffix(REJECTED_SUFFIX)}
+    named = [x for x in evidence.topics if x.cluster == source.cluster and x.topic in names]
+    return named if source in named else [source, *named]
 
 
 def _related(evidence: Evidence, source: Source) -> list[Source]:

@@ -35,7 +35,8 @@ SenderName = tuple[Tier, str]
 class Heard(NamedTuple):
     """Of one record. topic, topic_id, partition, offset: where it lies. sent_ms: the sender's clock
     when it sent it; None where the broker writes its own into records (LogAppendTime). taken_ms:
-    our clock when we took it. is_live: we had stood at the end of the log just before."""
+    our clock when we took it. is_live: we had stood at the end of the log just before. appended_ms:
+    the broker's clock when it took the record, where it writes that into records."""
 
     topic: str
     topic_id: str
@@ -44,6 +45,12 @@ class Heard(NamedTuple):
     sent_ms: int | None
     taken_ms: int
     is_live: bool
+    appended_ms: int | None = None
+
+    @property
+    def arrived_ms(self) -> int:
+        """Before when it was sent, by whichever of the two clocks says so first."""
+        return self.taken_ms if self.appended_ms is None else min(self.taken_ms, self.appended_ms)
 
 
 class Log(NamedTuple):
@@ -65,6 +72,14 @@ class Offsets(NamedTuple):
         return Offsets(min(self.first, other.first), max(self.last, other.last))
 
 
+class Spoken(NamedTuple):
+    """A message of an agent lies there."""
+
+    agent: int
+    log: Log
+    offset: int
+
+
 class Reading(NamedTuple):
     """A sender's clock beside ours. window: the number of the last window of our time in which it
     was read. least_ms: the least lag in it. earlier_ms, earliest_ms: in the window before, and in
@@ -77,12 +92,15 @@ class Reading(NamedTuple):
 
 
 class Hearings:
-    """By sender, over any number of messages; as many entries as senders (and logs)."""
+    """By sender, over any number of messages; as many entries as senders (and logs). spoken: the
+    messages of agents in the order in which they were taken; as many as were taken."""
 
     def __init__(self) -> None:
         self.heard: dict[SenderName, int] = {}
         self.readings: dict[SenderName, Reading] = {}
         self.offsets: dict[tuple[int, Log], Offsets] = {}
+        self.spoken: list[Spoken] = []
+        self.sealed: dict[tuple[int, int], int] = {}
 
     def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
         """A message that proves life, made at `time_ms` by its sender's clock."""
@@ -92,9 +110,19 @@ class Hearings:
     def place(self, agent: int, where: Heard) -> None:
         """A message of an agent lies there."""
         if agent != NO_AGENT:
-            key = agent, Log(where.topic, where.topic_id, where.partition)
+            log = Log(where.topic, where.topic_id, where.partition)
+            self.spoken.append(Spoken(agent, log, where.offset))
+            key = agent, log
             here = Offsets(where.offset, where.offset)
             self.offsets[key] = self.offsets.get(key, here).or_wider(here)
+
+    def seal(self, agent: int, epoch: int, where: Heard) -> None:
+        """A seal of an epoch that is not the agent's first; sealed: when one of it came live first,
+        by our clock, or first by the broker's."""
+        came_ms = where.taken_ms if where.is_live else where.appended_ms
+        if came_ms is not None:
+            key = agent, epoch
+            self.sealed[key] = min(self.sealed.get(key, came_ms), came_ms)
 
     def read(self, sender: SenderName, sent_ms: int, where: Heard) -> None:
         """Reads the sender's clock, which said `sent_ms` when the record was sent."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from audit import reasons, report
@@ -39,13 +39,19 @@ def words(state: HostState) -> str:
         said = f"reports, {reasons.of_delay(state.behind_ms)}"
     if not state.expected and state.status is not HostStatus.RETIRED:
         said += " (not expected)"
+    if state.namesakes:
+        said += f" ({len(state.namesakes)} agents)"
     return said
 
 
 def sentence(states: Sequence[HostState]) -> str:
-    """The whole in one sentence."""
+    """The whole in one sentence, or two."""
     if not states:
         return "No host is named by a roster, and none was ever heard."
+    return " ".join([_missed_sentence(states), *_namesakes_sentences(states)])
+
+
+def _missed_sentence(states: Sequence[HostState]) -> str:
     expected = [state for state in states if state.expected]
     missed = [state for state in expected if state.is_missed]
     if not missed:
@@ -54,6 +60,16 @@ def sentence(states: Sequence[HostState]) -> str:
     names = _missed_names(missed)
     late = " in time" if any(state.status is HostStatus.BEHIND for state in missed) else ""
     return f"{len(missed)} of {len(expected)} expected hosts {verb} not report{late} ({names})."
+
+
+def _namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
+    """Hosts under whose name several agents are alive."""
+    shared = [x for x in states if x.namesakes and x.status is not HostStatus.RETIRED]
+    for state in shared[: report.REASONS_SHOWN]:
+        names = " and ".join(map(str, state.namesakes))
+        yield f"Agents {names} report under one host name, {_who(state)}."
+    if len(shared) > report.REASONS_SHOWN:
+        yield f"So do those of {len(shared) - report.REASONS_SHOWN} more hosts."
 
 
 def _missed_names(missed: Sequence[HostState]) -> str:
@@ -109,6 +125,7 @@ def host_document(state: HostState) -> dict[str, Any]:
         "host": state.host,
         "cluster": state.cluster,
         "agents": [each.agent for each in state.agents],
+        "namesakes": list(state.namesakes),
         "state": state.status.value,
         "expected": state.expected,
         "last_heard": _time(state.last_heard_ms or None),

@@ -15,7 +15,7 @@ from audit.counts import NO_AGENT
 from audit.evidence import REJECTED_SUFFIX, Evidence, agent_named
 from audit.expectation import usable_seals
 from audit.messages import Tier
-from audit.newest_agents import newest_agents
+from audit.newest_agents import namesakes, newest_agents
 from audit.verdict import Policy
 from skidway.kafka.source import Source
 
@@ -53,7 +53,8 @@ class HostState:
     all of them, or of the roster; until when (ms) each is sealed by all that have it, None for
     never. expected: somebody waits for it. last_heard_ms: by a clock that was not ahead of ours; 0
     for never. behind_ms: where it speaks, and by its own clock would be silent, how far it is
-    behind.
+    behind. namesakes: those of the agents that were alive side by side, as on two machines that are
+    called alike; then the host was last heard when the one was that is silent longest.
     """
 
     cluster: str | None
@@ -64,6 +65,7 @@ class HostState:
     last_heard_ms: int = 0
     topics: dict[str, int | None] = field(default_factory=dict)
     behind_ms: int = 0
+    namesakes: tuple[int, ...] = ()
 
     @property
     def sealed_until(self) -> int | None:
@@ -130,7 +132,9 @@ class _Survey:
         is_named = not roster.is_silent and roster.waits_for(cluster, host)
         counting = waited if is_named else waited or found
         newest = newest_agents(self._evidence, counting, self._policy.silence_ms, self._now_ms)
-        heard_ms = max((self._evidence.heard_ms((Tier.AGENT, str(x))) for x in newest), default=0)
+        beside = namesakes(self._evidence, newest)
+        heard = {x: self._evidence.heard_ms((Tier.AGENT, str(x))) for x in newest}
+        heard_ms = min((heard[x] for x in beside), default=max(heard.values(), default=0))
         late_ms = min(filter(None, map(self._behind_ms, newest)), default=0)
         is_gone = bool(found) and not waited and not is_named
         is_retired = roster.is_retired(cluster, host) or is_gone
@@ -144,6 +148,7 @@ class _Survey:
             heard_ms,
             _of_all(agents) if agents else dict.fromkeys(sorted(roster.topics(cluster, host))),
             late_ms,
+            tuple(sorted(beside)),
         )
 
     def _behind_ms(self, agent: int) -> int:

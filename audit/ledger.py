@@ -17,8 +17,9 @@ where it stood a version that has the schema reads the topics again, and takes w
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ from audit.evidence import (
     sender_key,
     sums_of,
 )
-from audit.hearing import Heard, Hearings, Reading, then
+from audit.hearing import Heard, Hearings, Log, Offsets, Reading, Spoken, then
 from audit.messages import (
     Announcement,
     Bounds,
@@ -51,6 +52,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.overlaps import overlaps
 from audit.recount_result import RecountResult
 from audit.rereading import identity_of, replaced_by
 from schemas import single_object
@@ -113,6 +115,22 @@ CREATE TABLE IF NOT EXISTS offsets (
 ) WITHOUT ROWID
 """,
     """
+CREATE TABLE IF NOT EXISTS host_names (
+    agent INTEGER PRIMARY KEY, epoch INTEGER, number INTEGER, time INTEGER, host TEXT
+)
+""",
+    "CREATE INDEX IF NOT EXISTS host_names_by_name ON host_names (host)",
+    """
+CREATE TABLE IF NOT EXISTS resumed (
+    agent INTEGER, epoch INTEGER, taken INTEGER, PRIMARY KEY (agent, epoch)
+) WITHOUT ROWID
+""",
+    """
+CREATE TABLE IF NOT EXISTS overlaps (
+    agent INTEGER, other INTEGER, PRIMARY KEY (agent, other)
+) WITHOUT ROWID
+""",
+    """
 CREATE TABLE IF NOT EXISTS decisions (
     id INTEGER, value BLOB, revoked INTEGER, source INTEGER, bucket INTEGER, PRIMARY KEY (id, value)
 ) WITHOUT ROWID
@@ -127,10 +145,12 @@ CREATE TABLE IF NOT EXISTS recounts (
 """Which seals are last words; when agents were heard first; what they take event times to be; when
 the inodes of announced files were made, and whose content lay there before (see rereading);
 messages of schemas that this version does not have, and from where the topics are to be read again
-by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, and
-where agents' messages lie (see audit.hearing); what people decided and recounts found, as they said
-it. Tables that a program without them does not miss: it opens the store all the same, so an upgrade
-of the collector can go back; so they make no new format."""
+by one that has them; when senders were heard, their clocks, seals of clocks that were ahead, when
+agents went on in a new epoch, and where agents' messages lie (see audit.hearing), and which of them
+were alive side by side (see audit.overlaps); what their hosts are called, by the order of their
+messages; what people decided and recounts found, as they said it. Tables that a program without
+them does not miss: it opens the store all the same, so an upgrade of the collector can go back; so
+they make no new format."""
 
 _FINGERPRINTS_MAX = 64
 """Schemas counted by their fingerprints; the rest together, as ""."""
@@ -218,6 +238,11 @@ ON CONFLICT DO UPDATE SET
     time = min(time, excluded.time),
     born = min(coalesce(born, excluded.born), coalesce(excluded.born, born)),
     replaced = CASE WHEN replaced IS excluded.replaced THEN replaced END
+"""
+
+_NAMESAKES = """
+SELECT x.agent, y.agent FROM host_names AS x JOIN host_names AS y USING (host)
+WHERE x.agent != y.agent AND x.agent IN (SELECT value FROM json_each(?))
 """
 
 _COVERAGE_UPSERT = """
@@ -353,7 +378,7 @@ class Ledger:
 
     def _take_announcement(self, message: Announcement) -> None:
         source = self._source(message.source)
-        self._take_host(message.agent, message.time_ms, message.host)
+        self._take_host(message.agent, (0, 0, message.time_ms), message.host)
         self._take_agent(source, message.agent)
         self._connection.execute(
             _INODE_UPSERT,
@@ -383,7 +408,7 @@ class Ledger:
         )
 
     def _take_heartbeat(self, message: Heartbeat) -> None:
-        self._seen(message.sender, message.time_ms)
+        self._seen(message)
         self._connection.execute(
             "UPDATE senders SET claimed = ?2, claimed_time = ?3"
             " WHERE id = ?1 AND (claimed, claimed_time) < (?2, ?3)",
@@ -391,7 +416,7 @@ class Ledger:
         )
 
     def _take_numbered(self, message: Delta | Seal, value: bytes, where: Heard | None) -> None:
-        self._seen(message.sender, message.time_ms)
+        self._seen(message)
         sender = self._sender(message.sender)
         digest = _digest(value)
         known = self._connection.execute(
@@ -401,7 +426,7 @@ class Ledger:
             self._take_number(sender, message, digest)
             self._add(sender, message, counted=True)
             if isinstance(message, Seal) and where is not None:
-                self._add_seal_ahead(message, where.taken_ms)
+                self._add_seal_ahead(message, where.arrived_ms)
         elif not _is_repetition(message, digest, known[0]) and self._is_new_clone(
             sender, message.number, digest
         ):
@@ -501,17 +526,27 @@ class Ledger:
                 (agent_of(message.sender), message.sender.epoch, message.number, taken_ms),
             )
 
-    def _seen(self, sender: Sender, time_ms: int) -> None:
+    def _seen(self, message: Delta | Seal | Heartbeat) -> None:
+        sender, number, time_ms = message.sender, message.number, message.time_ms
         self._connection.execute(
             "INSERT INTO last_seen VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
             (sender.tier.value, sender.producer, time_ms),
         )
         if sender.tier is Tier.AGENT:
-            self._take_host(agent_of(sender), time_ms, sender.host)
+            self._take_host(agent_of(sender), (sender.epoch, number, time_ms), sender.host)
             self._take_bounds(agent_of(sender), sender.bounds)
 
-    def _take_host(self, agent: int, time_ms: int, host: str) -> None:
+    def _take_host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
+        """said: epoch and number of the message, zeros for one without, and its clock."""
+        *_, time_ms = said
+        self._connection.execute(
+            "INSERT INTO host_names VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+            " epoch = excluded.epoch, number = excluded.number, time = excluded.time,"
+            " host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
+            " excluded.host) > (epoch, number, time, host)",
+            (agent, *said, host),
+        )
         self._connection.execute(
             "INSERT INTO hosts VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
             " time = excluded.time, host = excluded.host"
@@ -550,9 +585,33 @@ class Ledger:
                 (tier.value, producer, *then(known, new)),
             )
         self._connection.executemany(
+            "INSERT INTO resumed VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET taken = min(taken, excluded.taken)",
+            ((*key, taken_ms) for key, taken_ms in found.sealed.items()),
+        )
+        self._take_overlaps(found.spoken)
+        self._connection.executemany(
             "INSERT INTO offsets VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
             " first = min(first, excluded.first), last = max(last, excluded.last)",
             ((agent, *log, *offsets) for (agent, log), offsets in found.offsets.items()),
+        )
+
+    def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
+        """Before the offsets of these messages are taken."""
+        select = self._connection.execute
+        namesakes: dict[int, list[int]] = {}
+        agents = json.dumps(sorted({x.agent for x in spoken}))
+        for agent, other in select(_NAMESAKES, (agents,)):
+            namesakes.setdefault(agent, []).append(other)
+        known = {}
+        for each in {*namesakes, *chain.from_iterable(namesakes.values())}:
+            for *where, first, last in select(
+                "SELECT topic, topic_id, partition, first, last FROM offsets WHERE agent = ?",
+                (each,),
+            ):
+                known[each, Log(*where)] = Offsets(first, last)
+        self._connection.executemany(
+            "INSERT OR IGNORE INTO overlaps VALUES (?, ?)", overlaps(known, spoken, namesakes)
         )
 
     def _take_agent(self, source: int, agent: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from audit import messages
 from audit.counts import Sums
@@ -18,6 +19,7 @@ from audit.evidence import (
     Coverage,
     Evidence,
     GapNote,
+    LossNote,
     Numbers,
     SealNote,
     SenderKey,
@@ -36,6 +38,12 @@ from skidway.kafka.source import Source
 
 NO_BUCKETS: Window = (0, 0)
 """A window with none: what was said of senders, hosts and topics alone."""
+
+HOSTS = """
+SELECT agent, coalesce(host_names.host, hosts.host) AS host
+FROM hosts LEFT JOIN host_names USING (agent)
+"""
+"""By agent. What an older program took is in `hosts` alone."""
 
 _NO_LIMIT = 1 << 62
 
@@ -110,7 +118,7 @@ class _Reader:
     def evidence(self, topics: Sequence[str] | None) -> Evidence:
         found, select = self._found, self._connection.execute
         self._read_senders()
-        found.hosts = dict(select("SELECT agent, host FROM hosts"))
+        found.hosts = dict(select(HOSTS))
         found.began = dict(select("SELECT agent, time FROM beginnings"))
         said = select("SELECT agent, lateness, ahead FROM bounds")
         found.bounds = {agent: Bounds(*bounds) for agent, *bounds in said}
@@ -123,10 +131,14 @@ class _Reader:
         found.window = self._window
         found.bucket_ms = bucket_ms(self._connection)
         wanted = _with_parents(topics)
-        for number, *parts in select("SELECT * FROM sources").fetchall():
-            source = Source(*parts)
-            if wanted is None or source.topic in wanted:
-                self._read_topic(source, number)
+        known = select("SELECT * FROM sources").fetchall()
+        sources = {Source(*parts): number for number, *parts in known}
+        read = {x: n for x, n in sources.items() if wanted is None or x.topic in wanted}
+        for source, number in read.items():
+            self._read_topic(source, number)
+        losses = self._losses_by_name()
+        for source, number in read.items():
+            self._read_seals(found.topic(source), number, losses[_name(source)])
         return found
 
     def _read_hearings(self) -> None:
@@ -137,6 +149,9 @@ class _Reader:
         found.readings = {(Tier(tier), producer): Reading(*x) for tier, producer, *x in rows}
         for agent, *log, first, last in select("SELECT * FROM offsets"):
             found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
+        rows = select("SELECT agent, epoch, taken FROM resumed")
+        found.resumed = {(agent, epoch): taken_ms for agent, epoch, taken_ms in rows}
+        found.overlaps = set(select("SELECT agent, other FROM overlaps"))
         (found.taken_ms,) = select("SELECT taken FROM meta").fetchone()
 
     def _read_decisions(self, query: str, *values: int) -> None:
@@ -179,7 +194,6 @@ class _Reader:
         self._read_gaps(topic, source, number)
         self._read_coverage(topic, number)
         self._read_rereadings(topic, number)
-        self._read_seals(topic, number)
 
     def _read_tallies(self, topic: TopicEvidence, number: int) -> None:
         rows = self._connection.execute(
@@ -245,14 +259,21 @@ class _Reader:
             notes.setdefault(identity, []).append(FileNote(*note))
         return notes.values()
 
-    def _read_seals(self, topic: TopicEvidence, number: int) -> None:
+    def _losses_by_name(self) -> dict[tuple[str, str], list[LossNote]]:
+        """Of a topic, of its rejects, and of those that had the name before it was made again."""
+        found: dict[tuple[str, str], list[LossNote]] = {}
+        for source, topic in self._found.topics.items():
+            found.setdefault(_name(source), []).extend(chain.from_iterable(topic.losses.values()))
+        return found
+
+    def _read_seals(self, topic: TopicEvidence, number: int, losses: Sequence[LossNote]) -> None:
         """Per agent and epoch the first seal, the last, the last below a clone, the last before
-        each loss, and those around a rereading."""
+        each loss, and those around a rereading. losses: of all topics of that name."""
         for key, numbers in self._found.senders.items():
             agent = agent_named(key.producer)
             if key.tier is not Tier.AGENT or agent not in topic.agents:
                 continue
-            limits = [x.number for x in topic.losses.get(agent, ()) if x.epoch == key.epoch]
+            limits = [x.number for x in losses if (x.loss.agent, x.epoch) == (agent, key.epoch)]
             limits += [_NO_LIMIT, numbers.cloned_at or _NO_LIMIT]
             found = set(self._seals(number, agent, key.epoch, limits))
             for each in topic.rereadings.get(agent, ()):
@@ -290,6 +311,10 @@ class _Reader:
             if taken_ms is None or taken_ms >= sealed_until:
                 taken_ms = NEVER_AHEAD_MS
             yield SealNote(epoch, number, sealed_until, at, bool(final), taken_ms)
+
+
+def _name(source: Source) -> tuple[str, str]:
+    return source.cluster, source.topic.removesuffix(REJECTED_SUFFIX)
 
 
 def _may_be_in(window: Window, loss: Loss) -> bool:

@@ -3,7 +3,8 @@ asks each of them for proof. Pure.
 
 Normally it is one, the agent that was heard last. But its state may have been brought back: so an
 agent that began later counts as well until it is silent, both behind the one heard last and by our
-own clock.
+own clock. And two machines may be called alike: agents that were alive side by side (overlaps) all
+count, silent or not, until they are retired or say another name, since each has files of its own.
 
 Who was heard last, and who began later, no clock says, but the log: a host's clock may have been
 set in between, by any amount. The audit's messages of two agents of a host normally lie in one log.
@@ -24,7 +25,7 @@ def newest_agents(
     evidence: Evidence, agents: Iterable[int], silence_ms: int, now_ms: int
 ) -> list[int]:
     """Those of one host's agents that count, first the one that was heard last."""
-    ranked = sorted(agents, key=lambda x: (evidence.last_heard(x), x), reverse=True)
+    ranked = sorted(set(agents), key=lambda x: (evidence.last_heard(x), x), reverse=True)
     if not ranked:
         return []
     last = next((x for x in ranked if not _is_before_any(evidence, x, ranked)), ranked[0])
@@ -35,7 +36,14 @@ def newest_agents(
         and _may_have_begun_later(evidence, agent, last)
         and not _is_silent(evidence, agent, last, silence_ms, now_ms)
     ]
-    return [last, *later]
+    beside = namesakes(evidence, ranked)
+    return [last, *(x for x in ranked if x != last and (x in later or x in beside))]
+
+
+def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
+    """Those of one host's agents that were alive side by side."""
+    here = set(agents)
+    return {agent for pair in evidence.overlaps if here.issuperset(pair) for agent in pair}
 
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:

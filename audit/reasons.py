@@ -37,10 +37,21 @@ def of_place(place: Place) -> str:
     return f"{named} (retired)" if place.is_retired else named
 
 
+def of_needed(tier: Tier) -> str:
+    """A tier that has a topic in retired places only."""
+    return f"no place of tier {tier.value.lower()} that is not retired has this topic"
+
+
 def of_sender(key: SenderKey) -> str:
     """A sender of counts."""
     word = "agent" if key.tier is Tier.AGENT else f"the {key.tier.value.lower()} counter"
     return f"{word} {key.producer}"
+
+
+def of_namesakes(agents: Iterable[int]) -> str:
+    """Agents of one host that are alive side by side."""
+    names = " and ".join(map(str, agents))
+    return f"agents {names} report under this host name, and each is waited for"
 
 
 def of_gap(note: GapNote) -> str:

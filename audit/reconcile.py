@@ -11,7 +11,7 @@ For each (source topic, agent, bucket), all of these must hold before it is comp
     losses    no declared loss may belong to it
     seal      the agent's newest seal was made behind the bucket's end plus lateness, or is the
               last word of an agent that nobody waits for; and no delta touched the bucket after
-              that seal's `at`
+              that seal's `at`. A seal is of a topic by its name, also where it was made again
     clock     ours, too, is behind the bucket's end plus lateness (audit.clocks: where it is ahead
               of most others, what it should say)
     equation  every tier that the topic must have counted, and all counted the same records
@@ -32,7 +32,7 @@ from itertools import pairwise
 from audit import reasons, rejects
 from audit.bucket import DEFAULT_BUCKET_MS
 from audit.clocks import behind_ms, ours_ahead_ms, present_ms
-from audit.counting_places import counting_places, place_of
+from audit.counting_places import counting_places, needed_still, place_of
 from audit.counts import NO_AGENT, Sums
 from audit.decisions import Acceptance
 from audit.doublings import Doublings
@@ -89,10 +89,12 @@ class TopicJudgement:
         self._doublings = [Doublings(evidence, topic) for topic in self._related]
         self._retired = retired_by(policy.retired_places, evidence.retirements)
         self._places = list(counting_places(evidence, self._topic, self._tiers, self._retired))
+        self._needed = needed_still(evidence, source, self._places, self._retired)
         self._epochs = self._epochs_by_agent()
         self._acceptances = _by_finding(self._topic.acceptances)
         self._seals = {
-            agent: usable_seals(evidence, self._related, agent) for agent in self._expectation.known
+            agent: usable_seals(evidence, self._expectation.namesakes, agent)
+            for agent in self._expectation.known
         }
 
     def buckets(self) -> list[BucketId]:
@@ -207,6 +209,8 @@ class TopicJudgement:
             yield Finding(status, f"host {host} is expected, but no agent of it reported yet")
 
     def _agent_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
+        if namesakes := self._expectation.side_by_side(agent):
+            yield Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))
         for doublings in self._doublings:
             for reason in doublings.reasons(agent, self._topic.tallies.get(bucket, {})):
                 yield Finding(Status.UNKNOWN, reason)
@@ -306,7 +310,8 @@ class TopicJudgement:
             since = [x for x in self._seals[agent] if x.epoch == new.epoch]
             proven = bool(until) and until[-1].vouched_until >= self._due(bucket)
             untouched = old not in tallies or (until and tallies[old].last <= until[-1].at)
-            before = not since or bucket[0] <= since[0].sealed_until
+            resumed_ms = self._evidence.resumed.get((agent, new.epoch), 0)
+            before = not since or bucket[0] <= max(since[0].sealed_until, resumed_ms)
             if before and not (proven and untouched):
                 yield Finding(
                     Status.UNKNOWN,
@@ -372,8 +377,12 @@ class TopicJudgement:
             yield _TOO_YOUNG
 
     def _is_last_word(self, agent: int, newest: SealNote) -> bool:
-        """Whether nothing comes behind the seal: the agent said so, and nobody waits for it."""
-        return newest.final and self._expectation.is_gone(agent)
+        """Whether nothing comes behind the seal: the agent said so, and nobody waits for it. It is
+        none on a topic that was made again, once the agent has spoken of that."""
+        if not newest.final or not self._expectation.is_gone(agent):
+            return False
+        spoke = any(agent in topic.agents for topic in self._related)
+        return not spoke or any(topic.seals.get(agent) for topic in self._related)
 
     def _waiting(self, agent: int, bucket: BucketId, reason: str, since_ms: int) -> Finding:
         """Open while the agent lives; unknown once it is silent and the bucket is due."""
@@ -459,6 +468,10 @@ class TopicJudgement:
             name = reasons.name_of_difference(words, expected, found)
             yield Finding(_gravity(place), words, name)
             yield from self._gap_findings(place)
+        lack = {place for place, _ in differing}
+        for tier in sorted(self._needed):
+            if all(place in lack for place in sums if place.tier is tier):
+                yield Finding(Status.INCOMPLETE, reasons.of_needed(tier))
         lacking = [*silent, *(place for place, _ in differing)]
         if lacking and all(x.is_retired for x in lacking) and len(differing) == len(others):
             yield Finding(Status.UNKNOWN, "all that could confirm the counts is retired")

@@ -8,7 +8,8 @@
     mirror                          the whole tier
 
 What a retired place has counted is compared as ever; where it is short, or a message of it is
-missing, that is said and held against nobody.
+missing, that is said and held against nobody, but for what counting_places says of topics that no
+other place of the tier has.
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ class RetiredPlaces:
         if self.holds_tier(tier) or cluster in self._clusters or (tier, name) in self._named:
             return True
         return tier is Tier.HDFS and (tier, name.rpartition("/")[0]) in self._named
+
+    def holds_cluster(self, cluster: str) -> bool:
+        """Whether all that counts in this cluster is retired."""
+        return cluster in self._clusters
 
     def holds_tier(self, tier: Tier) -> bool:
         """Whether the whole tier is retired."""

@@ -59,12 +59,13 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record of an audit topic. sent_ms: its timestamp, which is the sender's clock when it sent
-    it; None where the broker wrote its own."""
+    it; None where the broker wrote its own, which is appended_ms."""
 
     tp: TopicPartition
     offset: int
     value: bytes
     sent_ms: int | None
+    appended_ms: int | None = None
 
 
 def values_of(batch: memoryview, begin: int) -> Iterator[tuple[int, bytes, int]]:
@@ -140,9 +141,11 @@ def poll(
         return
     for part in fetched:
         for batch in part.batches:
-            is_brokers = read_header(batch).has_log_append_time
+            header = read_header(batch)
+            appended_ms = header.max_timestamp if header.has_log_append_time else None
             for offset, value, time_ms in values_of(batch, begins.get(part.tp, 0)):
-                yield Record(part.tp, offset, value, None if is_brokers else time_ms)
+                sent_ms = time_ms if appended_ms is None else None
+                yield Record(part.tp, offset, value, sent_ms, appended_ms)
 
 
 def _is_cluster_prefix(prefix: str) -> bool:

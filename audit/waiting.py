@@ -143,7 +143,7 @@ class _Asking:
 
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
         """is_sealed: the topic, by its name. What is open only because of a seal was said already,
-        or this is a topic that was made again since and that nobody seals any more."""
+        or it will be, once the agent seals the topic of now."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})

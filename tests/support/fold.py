@@ -42,6 +42,7 @@ from audit.messages import (
     Seal,
     Tier,
 )
+from audit.overlaps import overlaps
 from audit.reconcile import verdicts
 from audit.recount_result import RecountResult
 from audit.rereading import rereadings
@@ -64,7 +65,7 @@ class Fold:
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
         self._claims: dict[SenderKey, Heartbeat] = {}
         self._files: dict[Source, FileNotes] = {}
-        self._hosts: dict[int, tuple[int, str]] = {}
+        self._hosts: dict[int, tuple[int, int, int, str]] = {}
         self._began: dict[int, int] = {}
         self._bounds: dict[int, Bounds] = {}
         self._decisions: list[Decision] = []
@@ -95,7 +96,8 @@ class Fold:
         seen[key[:2]] = max(seen.get(key[:2], message.time_ms), message.time_ms)
         if message.sender.tier is Tier.AGENT:
             agent, bounds = agent_of(message.sender), message.sender.bounds
-            self._host(agent, message.time_ms, message.sender.host)
+            said = message.sender.epoch, message.number, message.time_ms
+            self._host(agent, said, message.sender.host)
             self._bounds[agent] = self._bounds.get(agent, NOTHING_SAID).or_wider(bounds)
         if isinstance(message, Heartbeat):
             known_claim = self._claims.get(key, message)
@@ -105,13 +107,13 @@ class Fold:
         if message.number not in known:
             known[message.number] = message
             if where is not None:
-                self._taken[key, message.number] = where.taken_ms
+                self._taken[key, message.number] = where.arrived_ms
         elif known[message.number] != message:
             self._others.setdefault(key, {}).setdefault(message.number, []).append(message)
 
     def evidence(self) -> Evidence:
         """What all messages so far say."""
-        hosts = {agent: host for agent, (_, host) in self._hosts.items()}
+        hosts = {agent: host for agent, (*_, host) in self._hosts.items()}
         found = Evidence(
             hosts=hosts,
             last_seen=dict(self._evidence.last_seen),
@@ -123,6 +125,8 @@ class Fold:
         )
         for (agent, log), offsets in self._hearings.offsets.items():
             found.offsets.setdefault(agent, {})[log] = offsets
+        found.resumed = dict(self._hearings.sealed)
+        found.overlaps = overlaps({}, self._hearings.spoken, _namesakes(hosts))
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents
         for key in self._senders:
@@ -155,13 +159,14 @@ class Fold:
                 _add(found, key, message, counted=False)
 
     def _announced(self, message: Announcement) -> None:
-        self._host(message.agent, message.time_ms, message.host)
+        self._host(message.agent, (0, 0, message.time_ms), message.host)
         self._evidence.topic(message.source).agents.add(message.agent)
         self._files.setdefault(message.source, FileNotes()).take(message)
 
-    def _host(self, agent: int, time_ms: int, host: str) -> None:
-        """The host that an agent named last."""
-        self._hosts[agent] = max(self._hosts.get(agent, (time_ms, host)), (time_ms, host))
+    def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
+        """The host that an agent named last. said: epoch, number (zeros for none) and clock."""
+        *_, time_ms = said
+        self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
         self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
 
     def _numbers(self, key: SenderKey) -> Numbers:
@@ -179,6 +184,10 @@ class Fold:
             missing=missing,
             cloned_at=min(self._others[key]) if key in self._others else None,
         )
+
+
+def _namesakes(hosts: dict[int, str]) -> dict[int, list[int]]:
+    return {x: [y for y in hosts if y != x and hosts[y] == host] for x, host in hosts.items()}
 
 
 def _add(

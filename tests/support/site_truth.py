@@ -243,11 +243,12 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
         losses = [x.bucket for x in agent.uncertain if x.source == source]
         if any(x - LATENESS_MS < bucket + BUCKET_MS and bucket <= x for x in losses):
             return False
-        if source not in agent.sealed:
-            if any(x == source for x in agent.counted_as.values()):
+        seals = [x for name, x in agent.sealed.items() if name.topic == source.topic]
+        if not seals:
+            if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = agent.sealed[source]
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # whatever id the topic had by then
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

@@ -883,6 +883,10 @@ def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World)
     assert (loss.certainty, loss.first, loss.end) == (Certainty.UNCERTAIN, 2, 4)
     assert "given up" in loss.reason or "gave up" in loss.reason
     assert [(each["uncertain"], each["pending"]) for each in world.ledger()] == [(2, 0), (0, 0)]
+    [declared] = [x.number for x in world.of(Delta) if x.losses]
+    sealed = [x for x in world.of(Seal) if x.topics[0].source.topic_id == "made-again-logs"]
+    assert sealed
+    assert all(x.topics[0].at >= declared for x in sealed), "it is of what the old one had, too"
 
 
 def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: World) -> None:

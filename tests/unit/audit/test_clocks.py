@@ -384,6 +384,50 @@ def _where(taken_ms: int, sent_ms: int, offset: int = 0) -> Heard:
     return Heard(TOPIC, "id", 0, offset, sent_ms, taken_ms, is_live=True)
 
 
+@pytest.mark.parametrize("is_brokers_time", [True, False])
+def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
+    is_brokers_time: bool,
+) -> None:
+    """Also to a collector that reads it a day later; else the clock that was ahead is believed."""
+    site = Site(is_brokers_time=is_brokers_time)
+    counts = (Count(LOGS, 1, NOW + HOUR // 2, 60_000, 1, 1, 1),)
+    ahead_ms, ranges = NOW + HOUR, (Range(LOGS, 0, 0, 1),)
+    site.send(Delta(agent(1), 1, ahead_ms, counts=counts), ahead_ms)
+    site.send(Seal(agent(1), 2, ahead_ms, (SealedTopic(LOGS, ahead_ms, 1),)), ahead_ms)
+    site.send(Delta(BROKER, 1, NOW, ranges=ranges, counts=counts), NOW)
+    site.pass_on(86_400)
+    site.collection.catch_up()
+    [found] = verdicts(site.ledger.evidence(), POLICY, site.now_ms)
+    assert found.status is (Status.UNKNOWN if is_brokers_time else Status.COMPLETE)
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
+    is_live: bool,
+) -> None:
+    """An older copy of a state goes on while its clock is an hour behind; a store that is made anew
+    later has nothing but that to go by."""
+    old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
+    between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
+    behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)
+    counts, ranges = (between, behind), (Range(LOGS, 0, 0, 2),)
+    said: list[tuple[Message, int]] = [
+        (Seal(old, 1, NOW - 2 * HOUR, (SealedTopic(LOGS, NOW - 2 * HOUR, 0),)), NOW - 2 * HOUR),
+        (Seal(new, 1, NOW - HOUR, (SealedTopic(LOGS, NOW - HOUR, 0),)), NOW),
+        (Delta(new, 2, NOW + HOUR, counts=counts), NOW + HOUR),
+        (Seal(new, 3, NOW + HOUR, (SealedTopic(LOGS, NOW + HOUR, 2),)), NOW + HOUR),
+        (Delta(BROKER, 1, NOW + HOUR, ranges=ranges, counts=counts), NOW + HOUR),
+    ]
+    ledger, fold = Ledger(), Fold()
+    for offset, (message, taken_ms) in enumerate(said):
+        where = _where(taken_ms, taken_ms, offset)._replace(is_live=is_live)
+        fold.apply(message, where)
+        ledger.take([messages.encode(message)], {}, taken_ms, [where])
+    expected = [Status.UNKNOWN if is_live else Status.COMPLETE, Status.COMPLETE]
+    for evidence in (fold.evidence(), ledger.evidence()):
+        assert [x.status for x in verdicts(evidence, POLICY, NOW + HOUR)] == expected
+
+
 def test_the_ledger_keeps_what_the_fold_keeps() -> None:
     """Of each sender one reading, however many messages come, in one transaction or in several."""
     ledger, fold = Ledger(), Fold()

@@ -27,7 +27,7 @@ from audit.messages import (
 from audit.reconcile import verdicts
 from audit.retired_places import RetiredPlaces, check
 from audit.standing import standing
-from audit.verdict import BucketVerdict, Place, Policy, Status
+from audit.verdict import BucketVerdict, Exemption, Place, Policy, Status
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.source import Source
 from support.fold import Fold, judge
@@ -252,6 +252,34 @@ def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -
     assert "web1: all that could confirm the counts is retired" in found.reasons
     never = bucket(said(None), replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS), retired_places=texts))
     assert never.status is not Status.COMPLETE
+
+
+def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
+    """Where the retired one has not all of it; a retired cluster or tier ends that."""
+    other = replace(LOGS, topic="other")
+    newer = [
+        Delta(replace(NEW, producer="/new/dc1.other"), 1, NOW, ranges=(Range(other, 0, 0, 1),))
+    ]
+
+    def found(old: int, *retired: str) -> tuple[Status, bool]:
+        verdict = bucket([*said(old), *newer], replace(POLICY, retired_places=retired))
+        reason = "web1: no place of tier hdfs that is not retired has this topic"
+        return verdict.status, reason in verdict.reasons
+
+    assert found(3, "hdfs /old") == (Status.INCOMPLETE, True)
+    assert found(5, "hdfs /old") == (Status.COMPLETE, False)
+    assert found(3, "hdfs /old", "hdfs /new") == (Status.COMPLETE, False)
+    assert found(3, "hdfs") == (Status.COMPLETE, False)
+    _, is_told = found(3, "cluster dc1")
+    assert not is_told
+    exempt = replace(
+        POLICY,
+        retired_places=("hdfs /old",),
+        exemptions=(Exemption(Tier.HDFS, ("dc1.logs",)),),
+    )
+    assert bucket([*said(3), *newer], exempt).status is Status.COMPLETE
+    both = replace(POLICY, retired_places=("hdfs /old",))
+    assert bucket([*said(3, 5), *newer], both).status is Status.COMPLETE
 
 
 def test_a_missing_message_of_a_retired_place_is_a_remark() -> None:

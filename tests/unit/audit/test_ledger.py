@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 from dataclasses import replace
 from importlib import resources
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -349,3 +350,17 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
     ledger.take(values[1:], {tp: Position(1999)})
     [numbers] = ledger.evidence().senders.values()
     assert (numbers.first, numbers.last, numbers.missing) == (1, 1999, None)
+
+
+def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
+    """A clock that was years ahead at one start keeps no name, in whatever order messages come."""
+    before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))
+    ahead_ms = 1 << 50
+    said: list[Message] = [
+        Announcement(ahead_ms, 7, 1, "before", "/log", 1, 1, b"x", 1, LOGS),
+        Heartbeat(before, 3, ahead_ms),
+        Seal(now, 4, 100, (SealedTopic(LOGS, 100, 3),)),
+    ]
+    for ordered in permutations(said):
+        assert ledger_of(map(messages.encode, ordered)).evidence().hosts == {7: "now"}
+        assert Fold(ordered).evidence().hosts == {7: "now"}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from audit.evidence import Evidence
 from audit.hearing import Heard
+from audit.host_report import sentence
 from audit.hosts import survey
 from audit.ledger import Ledger
 from audit.messages import (
@@ -22,6 +25,7 @@ from audit.messages import (
     encode,
 )
 from audit.newest_agents import newest_agents, unread_until
+from audit.reasons import of_time
 from audit.reconcile import verdicts
 from audit.roster import Entry, Roster
 from audit.verdict import Policy, Status
@@ -60,6 +64,16 @@ def folded(said: list[Said], partitions: dict[str, int] | None = None) -> Eviden
     return fold.evidence()
 
 
+def ledger_of(said: list[Said], size: int) -> Ledger:
+    """In parts of that many messages."""
+    ledger = Ledger()
+    places = [_where(n, x) for n, x in enumerate(said)]
+    for begin in range(0, len(said), size):
+        part = slice(begin, begin + size)
+        ledger.take([encode(x) for x, _ in said[part]], {}, NOW, places[part])
+    return ledger
+
+
 def newest(evidence: Evidence) -> list[int]:
     return newest_agents(evidence, [1, 2], SILENCE, NOW)
 
@@ -80,6 +94,69 @@ def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahe
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
     if ahead_ms >= 0:
         assert newest(folded([*first, beat(NEW, NOW - 2 * SILENCE), back])) == [1]
+
+
+@pytest.mark.parametrize("names", ["ABAB", "AABB A B", "BABA", "ABBABA"])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_two_machines_that_are_called_alike_are_both_waited_for(
+    names: str, is_stored: bool
+) -> None:
+    """However long one of them has been silent, and whatever the clocks said."""
+    senders = {"A": (OLD, -HOUR), "B": (NEW, HOUR)}
+    spoken = [senders[name] for name in names.replace(" ", "")]
+    said = [beat(x, NOW - HOUR + n, ahead_ms) for n, (x, ahead_ms) in enumerate(spoken)]
+    last, ahead_ms = spoken[-1]
+    said.append(beat(last, NOW, ahead_ms))
+    evidence = ledger_of(said, 2).evidence() if is_stored else folded(said)
+    assert sorted(newest(evidence)) == [1, 2]
+    assert newest_agents(evidence, [1], SILENCE, NOW) == [1]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
+    """A state that was lost, or brought back, was not; agents of other hosts are not."""
+    other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
+    for senders, found in (
+        ([OLD, OLD, NEW, NEW], set()),
+        ([OLD, NEW, NEW, OLD, OLD], set()),
+        ([OLD, other, OLD, other], set()),
+        ([OLD, NEW, OLD, NEW], {(1, 2)}),
+        ([OLD, NEW, other, OLD, NEW, NEW], {(1, 2)}),
+        ([OLD, NEW, NEW, OLD, NEW, OLD, OLD], {(1, 2)}),
+    ):
+        said = [beat(x, NOW) for x in senders]
+        assert ledger_of(said, size).evidence().overlaps == folded(said).overlaps == found
+
+
+def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
+    """It was heard behind the newer one's first message; the verdict and the page name both."""
+    bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
+    part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
+    said: list[Said] = [
+        (Seal(OLD, 1, early, (SealedTopic(LOGS, early, 0),)), early),
+        (Seal(NEW, 1, early, (SealedTopic(LOGS, early, 0),)), early),
+        (Seal(OLD, 2, early, (SealedTopic(LOGS, early, 1),)), early),
+        (Delta(NEW, 2, NOW, counts=(part,)), NOW),
+        (Seal(NEW, 3, NOW, (SealedTopic(LOGS, NOW, 2),)), NOW),
+        (Delta(BROKER, 1, NOW, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,)), NOW),
+    ]
+    [found] = verdicts(folded(said), POLICY, NOW)
+    assert found.status is Status.UNKNOWN
+    assert found.reasons == (
+        f"app1: the agent is silent: unknown since {of_time(early)}",
+        "app1: agents 1 and 2 report under this host name, and each is waited for",
+    )
+    [state] = survey(folded(said), POLICY, NOW)
+    assert (state.namesakes, state.is_missed) == ((1, 2), True)
+    assert sentence([state]) == (
+        "1 of 1 expected hosts does not report (silent: app1)."
+        " Agents 1 and 2 report under one host name, app1 (dc1)."
+    )
+    retired = replace(POLICY, roster=Roster(POLICY.roster, ["1"]))
+    [found] = verdicts(folded(said), retired, NOW)
+    assert found.status is Status.COMPLETE
+    [state] = survey(folded(said), retired, NOW)
+    assert (state.namesakes, state.is_missed) == ((), False)
 
 
 def test_where_no_log_tells_the_order_both_are_waited_for() -> None:

@@ -442,6 +442,75 @@ def test_a_topic_made_again_is_another_topic() -> None:
     assert found["other"] is Status.INCOMPLETE
 
 
+AGAIN = replace(LOGS, topic_id="other")
+
+
+def of(source: Source, messages: list[Message], policy: Policy = POLICY) -> BucketVerdict:
+    [found] = [x for x in judge(messages, policy, NOW) if x.source == source and x.bucket == START]
+    return found
+
+
+def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
+    """Young buckets of the old id become complete; what it lacks is incomplete, and lines that came
+    behind the newest seal leave it open."""
+    early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
+    assert verdict(early).status is Status.OPEN
+    again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))
+    sealed = seal(AGENT, 4, DUE, 3, AGAIN)
+    assert verdict([*early, again]).status is Status.OPEN
+    assert verdict([*early, again, sealed]).status is Status.COMPLETE
+    assert verdict([early[0], *early[2:], again, sealed]).status is Status.INCOMPLETE
+    late = delta(AGENT, 5, count(1, previous=1))
+    found = verdict([*early, again, sealed, late])
+    assert "web1: lines came after the agent's newest seal" in found.reasons
+
+
+def made_again(*more: Message) -> list[Message]:
+    """Two hosts had the old topic; of the new one only the first has spoken, and all have counted
+    its five records."""
+    ranges = (Range(AGAIN, 0, 0, 10),)
+    return [
+        seal(SECOND, 1, END - 1, 0),
+        Delta(AGENT, 1, START, counts=(count(source=AGAIN),)),
+        seal(AGENT, 2, DUE, 1, AGAIN),
+        *(Delta(x, 1, START, ranges=ranges, counts=(count(source=AGAIN),)) for x in COUNTERS),
+        *more,
+    ]
+
+
+@pytest.mark.parametrize(
+    "expected", [Roster(), Roster([Entry("web1"), Entry("web2")]), roster("web1", "web2")]
+)
+def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) -> None:
+    """A host that is away may have lines for it, until it seals the new one, or is retired."""
+    policy = replace(POLICY, roster=expected)
+    found = of(AGAIN, made_again(), policy)
+    assert (found.status, found.reasons) == (
+        Status.OPEN, ("web2: the agent has sealed up to 1970-01-01 00:10:59Z only",)
+    )  # fmt: skip
+    back = seal(SECOND, 2, DUE, 1, AGAIN)
+    assert of(AGAIN, made_again(back), policy).status is Status.COMPLETE
+    gone = replace(policy, roster=Roster(expected, ["web2"]))
+    assert of(AGAIN, made_again(), gone).status is Status.COMPLETE
+
+
+def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
+    """Once its agent has spoken of that, which it has not sealed."""
+    gone = replace(POLICY, roster=Roster([Entry("web1"), Entry("web2", retired=True)]))
+    word = Seal(SECOND, 1, START, (SealedTopic(LOGS, START, 0, final=True),))
+    part = Delta(SECOND, 2, START, counts=(count(agent=8, source=AGAIN),))
+    both = made_again()[1:]
+    counted = [
+        replace(x, counts=(*x.counts, count(agent=8, source=AGAIN)))
+        if isinstance(x, Delta) and x.sender in COUNTERS
+        else x
+        for x in both
+    ]
+    found = of(AGAIN, [word, part, *counted], gone)
+    assert found.status is Status.OPEN
+    assert any(x.startswith("web2 (retired): the agent has sealed up to") for x in found.reasons)
+
+
 def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
     """It counted everything again; the old sums are not added to the new ones."""
     new = replace(HDFS, epoch=2)
