@@ -152,22 +152,25 @@ def _recount(args: argparse.Namespace) -> int:
     settings = asking.settings_of(args)
     output = open_output(args.output)
     clock = SystemClock()
-    ledger = asking.ledger_of(args, settings, clock)
     since_ms = None if args.since is None else parse_moment(args.since, clock.time_ms())
     since_ms = None if since_ms is None else since_ms - since_ms % faults.HOUR_MS
     asked = None if args.topic is None else set(asking.with_rejects(args.topic))
+    recounts = []
+    for topic in recount.topics(output):
+        found = manifests.head(output, topic)
+        names = {topic} if found.source is None else {topic, found.source.topic}
+        if asked is None or names & asked:
+            recounts.append(recount.recount(output, found, since_ms))
+    ledger = asking.ledger_of(args, settings, clock)  # what was loaded before has been said by now
     try:
-        recounts = []
-        for topic in recount.topics(output):
-            found = manifests.head(output, topic)
-            names = {topic} if found.source is None else {topic, found.source.topic}
-            if asked is None or names & asked:
-                recounts.append(recount.recount(output, found, since_ms))
         evidence = ledger.evidence((FOREVER[0] if since_ms is None else since_ms, FOREVER[1]))
     finally:
         ledger.close()
     tiers = asking.policy_of(args, settings).tiers
-    compared = [(x, recount.compare(x, evidence, tiers)) for x in recounts]
+    compared = [
+        (each, recount.compare(each, evidence, tiers, recount.loaded_since(output, each)))
+        for each in recounts
+    ]
     if args.tell:
         results = recount_report.results(compared, args.output, since_ms, clock.time_ms())
         values = [encode(result) for result in results]

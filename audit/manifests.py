@@ -109,6 +109,19 @@ def files_of(manifest: Mapping[str, Any]) -> Iterator[NamedFile]:
         raise ManifestUnreadable(f"the manifest of load {load} lacks {error}") from error
 
 
+def buckets_of(manifest: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
+    """(agent, bucket, bucket_ms) of what a load counted. Raises ManifestUnreadable."""
+    try:
+        audit = manifest["audit"]
+        for delta in audit["deltas"]:
+            for each in delta["counts"]:
+                yield each["agent"], each["bucket"], audit["bucket_ms"]
+    except (KeyError, TypeError) as error:
+        raise ManifestUnreadable(
+            f"the manifest of load {manifest['number']} lacks {error}"
+        ) from error
+
+
 class NamedFiles:
     """The files that manifests name, and those that lie there beside them. Ends with `close`."""
 

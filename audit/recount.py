@@ -14,7 +14,7 @@ again. Staging directories are nobody's rows, and are not listed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import IO
@@ -91,11 +91,29 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     return result
 
 
-def compare(result: Recounted, evidence: Evidence, tiers: Iterable[Tier]) -> list[Difference]:
+def loaded_since(output: Output, result: Recounted) -> set[tuple[int, BucketId]]:
+    """(agent, bucket) of loads that were committed while the topic was recounted: their rows were
+    not read, and what they counted may have been heard. Raises as `recount` does."""
+    topic = result.committed.topic
+    later = [load for load in manifests.loads(output, topic) if load > result.loads]
+    return {
+        (agent, (start, size))
+        for load in later
+        for agent, start, size in manifests.buckets_of(manifests.read(output, topic, load))
+    }
+
+
+def compare(
+    result: Recounted,
+    evidence: Evidence,
+    tiers: Iterable[Tier],
+    since: Collection[tuple[int, BucketId]] = (),
+) -> list[Difference]:
     """Where the rows are not what hdfs or the agents counted, of the tiers that are expected.
 
-    Where the rows are what hdfs counted, and agents counted more, the rest is not loaded (yet):
-    that is for the report to judge, and no difference of the rows.
+    since: what was loaded meanwhile; the next recount judges it. Where the rows are what hdfs
+    counted, and agents counted more, the rest is not loaded (yet): that is for the report to judge,
+    and no difference of the rows.
     """
     source = result.committed.source
     if source is None:
@@ -111,6 +129,7 @@ def compare(result: Recounted, evidence: Evidence, tiers: Iterable[Tier]) -> lis
             for each in _differences(source, Tier.AGENT, result.sums, counted)
             if not _is_unloaded(each, loaded)
         ]
+    found = [each for each in found if (each.agent, each.bucket) not in since]
     return sorted(found, key=lambda x: (x.bucket, x.agent, x.tier))
 
 

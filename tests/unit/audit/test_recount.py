@@ -396,6 +396,21 @@ def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
     assert (found.faults.kept, found.loads, found.rows) == ([], 1, 10)
 
 
+def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
+    """Its counts are heard before its rows are read: the next recount judges those buckets, and
+    this one all others."""
+    output.load(0, 10)
+    output.load(20, 10, hour=3, said=11)
+    found = output.recount()
+    output.load(40, 10)
+    assert {x.bucket[0] for x in recount.compare(found, output.evidence(), tuple(Tier))} == {
+        5 * MINUTE, 3 * HOUR_MS + 5 * MINUTE
+    }  # fmt: skip
+    since = recount.loaded_since(LocalOutput(str(output.root)), found)
+    differences = recount.compare(found, output.evidence(), tuple(Tier), since)
+    assert {x.bucket[0] for x in differences} == {3 * HOUR_MS + 5 * MINUTE}
+
+
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
     """Not in its place at the first look, not where it was staged at the second: at the third it
     is in its place."""
