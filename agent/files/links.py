@@ -1,8 +1,9 @@
 """Links that lead into another directory than at the last look, as deploys and days change.
 
 Others may have lain there in between: `latest.log` led to `2026-11-19/app.log`, leads to
-`2026-11-21/app.log`, and nobody looked on the 20th. They are looked for under both names in the
-directories beside; where there is no such order, nobody knows, and that is declared.
+`2026-11-21/app.log`, and nobody looked on the 20th. They are looked for in the directories beside,
+under names that are made as both of these are, rotated ones included; where there is no such order,
+nobody knows, and that is declared.
 """
 
 from __future__ import annotations
@@ -12,11 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from agent.files.directories import Directories
+from agent.files.generations import generation
 from agent.files.host import Found
+from agent.files.kin import shape
 
 LEVELS: Final = 3
 PLACES_MAX: Final = 5_000
 """So deep, and so many directories, are looked through."""
+
+ID_LENGTH_MIN: Final = 8
+"""Shorter names of directories may be part of a name by chance."""
 
 
 class Links:
@@ -68,13 +74,35 @@ class Links:
             directories = [below for each in directories for below in self._below(each)]
             if len(directories) > PLACES_MAX:
                 return None
-        names = {os.path.basename(old), os.path.basename(new)}
-        places = {os.path.join(each, name) for each in directories for name in names}
+        shapes = {_shape(*os.path.split(path)) for path in (old, new)}
+        if len(shapes) > 1:
+            return None
+        places = {
+            os.path.join(each, name)
+            for each in directories
+            for name in self._names(each)
+            if any(_shape(each, base) in shapes for base in _bases(name))
+        }
         return sorted(places - {old, new})
 
-    def _below(self, directory: str) -> list[str]:
+    def _names(self, directory: str) -> list[str]:
         try:
-            names = self._directories.names(directory)
+            return [name for name, _ in self._directories.names(directory)]
         except OSError:
             return []  # it is no directory, or went away
-        return [os.path.join(directory, name) for name, _ in names]
+
+    def _below(self, directory: str) -> list[str]:
+        return [os.path.join(directory, name) for name in self._names(directory)]
+
+
+def _bases(name: str) -> list[str]:
+    """A name, and those that it may be a generation of."""
+    said = generation(name)
+    return [name, *(() if said is None else said.bases)]
+
+
+def _shape(directory: str, name: str) -> str:
+    """A name without what it has from its directory, as docker's `<id>/<id>-json.log`, and without
+    numbers."""
+    id_ = os.path.basename(directory)
+    return shape(name.replace(id_, "/") if len(id_) >= ID_LENGTH_MIN else name)

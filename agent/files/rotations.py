@@ -32,6 +32,7 @@ than at the last look, or in which a meant path leads elsewhere.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
@@ -58,7 +59,12 @@ EMPTY_WAIT_S: Final = 3_600.0
 REPEATED: Final = "rotated more often than it was looked at: some may be deleted unread"
 COMPRESSED: Final = "was compressed before it was read, in a way that cannot be read"
 REPOINTED: Final = "the link leads elsewhere: what it led to in between may be unread"
+AGED: Final = "is younger than its time of change: it may be a generation that nobody read"
+SET_BACK: Final = "the clock was set back while nobody looked: rotated files may be unread"
 STRANGE: Final = "rotated to a name that is not known as one of rotation: others may be unread"
+
+
+_NUMBERED: Final = re.compile(r"(?P<stem>.+)\.(?P<number>\d{1,4})", re.DOTALL)
 
 
 class Unseen(NamedTuple):
@@ -133,6 +139,7 @@ class Place:
 
     changed_ns: int | None = None
     looked_ms: int = -1
+    looked_s: float = 0.0
     lay: dict[str, Found] = field(default_factory=dict)
     members: dict[str, Member] = field(default_factory=dict)
     anchors: dict[str, Found] = field(default_factory=dict)
@@ -186,6 +193,7 @@ class Rotations:
         self._known = known
         self._places: dict[str, Place] = {}
         self._looked_ms: int | None = None
+        self._looked_s = 0.0
         self._since: dict[str, int] = {}
         self._again: set[str] = set()  # reborn paths of restless directories
         self._links = Links(directories)
@@ -265,7 +273,7 @@ class Rotations:
                 self._name(directory, here, moment, error)
         self._look_at_links(lay, moment)
         self._look_at_waiting(moment)
-        self._lay, self._looked_ms = lay, now_ms
+        self._lay, self._looked_ms, self._looked_s = lay, now_ms, now
         return moment.findings
 
     def _place(self, directory: str) -> Place:
@@ -328,7 +336,8 @@ class Rotations:
         place = self._places.get(directory)
         if place is None:
             looked_ms = -1 if self._looked_ms is None else self._looked_ms
-            place = self._places[directory] = Place(looked_ms=looked_ms, lay=dict(here))
+            place = Place(looked_ms=looked_ms, looked_s=self._looked_s, lay=dict(here))
+            self._places[directory] = place
         for path in _moved(place.lay, here):
             for source in moment.sources:
                 if means(source, path):
@@ -343,7 +352,7 @@ class Rotations:
         elsewhere = _moved(place.lay, here) | (moment.reborn | moment.truncated).intersection(here)
         changed_ns = self._host.changed(directory)
         if known is not None and place.changed_ns == changed_ns and not elsewhere:
-            place.lay, place.looked_ms = here, moment.now_ms
+            place.lay, place.looked_ms, place.looked_s = here, moment.now_ms, moment.now
             return
         look = _Look(directory, place, moment, here, elsewhere, views)
         look.before = {**place.anchors, **place.lay}
@@ -369,6 +378,7 @@ class Rotations:
         self._places[directory] = Place(
             changed_ns if is_clean else None,
             moment.now_ms,
+            moment.now,
             here,
             members,
             anchors,
@@ -458,6 +468,7 @@ class Rotations:
             if found is None or self._lay_there(look, base, name, found):
                 continue
             if self._is_left_alone(look, base, index, found):
+                self._doubt_age(look, base, index, member, found)
                 continue
             if not self._is_read(look, base, index, name, member.plain, found):
                 continue
@@ -495,8 +506,7 @@ class Rotations:
         before = look.place.members.get(name)
         if look.place.looked_ms < 0 or before is None or before.inode != member.inode:
             return True
-        lay = (os.path.basename(each.real_path) for each in look.place.lay.values())
-        return member.plain in look.place.members or member.plain in lay
+        return self._lay_plain(look, member.plain)
 
     def _is_read(
         self, look: _Look, base: str, index: int, name: str, plain: str | None, found: Found
@@ -527,7 +537,32 @@ class Rotations:
             return False
         if base in look.moment.reborn and before.born_ns is None:
             return True
-        return base not in look.unresolved and not self._is_there(look, before, names)
+        if base in look.unresolved:
+            return False
+        return not self._is_there(look, before, names) or self._has_hole(look, before, names)
+
+    def _has_hole(self, look: _Look, before: Found, names: Mapping[str, Member]) -> bool:
+        """Whether one of the younger generations has gone: they are numbered from the newest on."""
+        name = self._name_of(look, before)
+        said = None if name is None else _NUMBERED.fullmatch(name)
+        if said is None:
+            return False
+        numbers = set()
+        for other, member in names.items():
+            found = _NUMBERED.fullmatch(other if member.plain is None else member.plain)
+            if found is not None and found["stem"] == said["stem"]:
+                numbers.add(int(found["number"]))
+                if int(found["number"]) < int(said["number"]):
+                    there = self._host.look(os.path.join(look.directory, other))
+                    if there is None or not self._is_born_after(there, before):
+                        return False  # by other rules
+        younger = range(1, int(said["number"]))
+        return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
+
+    @staticmethod
+    def _is_born_after(there: Found, before: Found) -> bool:
+        births = there.born_ns, before.born_ns
+        return births[0] is not None and births[1] is not None and births[0] > births[1]
 
     def _miss(self, look: _Look, index: int, path: str, reason: str) -> None:
         source = look.moment.sources[index]
@@ -541,7 +576,23 @@ class Rotations:
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
         same = look.place.members.get(name)
-        return same is not None and same.inode == found.key.inode
+        if same is None or same.inode != found.key.inode or self._is_made_since(look, found):
+            return False
+        return same.plain is None or not self._lay_plain(look, same.plain)
+
+    def _lay_plain(self, look: _Look, plain: str) -> bool:
+        """Whether the plain file lay there at the last look: it was being compressed."""
+        lay = (os.path.basename(each.real_path) for each in look.place.lay.values())
+        return plain in look.place.members or plain in lay
+
+    def _is_made_since(self, look: _Look, found: Found) -> bool:
+        """Whether the inode is younger than the last look: the kernel gives a deleted file's to the
+        next one, and rotation may give that the same name."""
+        place, moment = look.place, look.moment
+        if found.born_ns is None or place.looked_ms < 0:
+            return False
+        elapsed_ms = (moment.now - place.looked_s) * 1000
+        return found.born_ns > min(place.looked_ms, moment.now_ms - elapsed_ms) * 1_000_000
 
     def _is_left_alone(self, look: _Look, base: str, index: int, found: Found) -> bool:
         """Whether it is history, or a copy of what is read where it lies."""
@@ -565,11 +616,31 @@ class Rotations:
         is_before = before is not None and before.key == found.key
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
+    def _doubt_age(self, look: _Look, base: str, index: int, member: Member, found: Found) -> None:
+        """Declares what was left alone for its age although nobody can know that: its time of
+        change was set back, or the clock was while nobody looked."""
+        born_ns, since_ms = found.born_ns, self._since_ms(look, index)
+        is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000
+        is_set_back = self._is_set_back(look, index)
+        if not (is_aged or is_set_back) or self._known.knows(found):
+            return
+        if not self._known.is_copy(found, base):
+            reason = SET_BACK if is_set_back else AGED
+            self._miss(look, index, base if is_set_back else found.path, reason)
+
+    def _is_set_back(self, look: _Look, index: int) -> bool:
+        """Whether the clock is behind what it was before the start."""
+        if look.place.looked_ms >= 0:
+            return False
+        first = self._since.get(look.moment.sources[index].topic, 0)
+        return first > look.moment.now_ms + SLACK_MS
+
     def _since_ms(self, look: _Look, index: int) -> int:
         """Since when nobody has looked."""
         place, now_ms = look.place, look.moment.now_ms
         if place.looked_ms >= 0:
-            return min(place.looked_ms, now_ms) - SLACK_MS
+            elapsed_ms = int((look.moment.now - place.looked_s) * 1000)
+            return min(place.looked_ms, now_ms - elapsed_ms) - SLACK_MS
         first = self._since.get(look.moment.sources[index].topic, now_ms)
         if self._looked_ms is not None and look.directory not in self._places:
             first = self._looked_ms  # nothing of it was known at the start

@@ -148,6 +148,43 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
     assert losses(made) == []
 
 
+@pytest.mark.parametrize("is_down", [False, True])
+def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
+    """Docker's <id>/<id>-json.log, rotated once more: a crash loop, while nobody looks."""
+    made = World(settings(raw("logs", "/containers/app.log")))
+    for number, id_ in enumerate(("0fa2d1c09e", "beefcafe01", "c0ffee77aa", "deadbeef42")):
+        path = f"/docker/{id_}/{id_}-json.log"
+        made.clock.advance(1)
+        made.files.append(path, b"line %d\n" % number)
+        if number == 2:
+            made.files.rename(path, f"{path}.1")
+            made.files.append(path, b"line 2b\n")
+        made.files.link("/containers/app.log", path)
+        if number == 0:
+            made.start()
+            made.settle()
+            if is_down:
+                made.kill()
+    if is_down:
+        made.start()
+    made.settle()
+    assert sorted(made.values()) == ["line 0", "line 1", "line 2", "line 2b", "line 3"]
+    assert losses(made) == []
+
+
+def test_links_to_names_without_an_order_are_declared() -> None:
+    """Nobody knows what a third one would be called."""
+    made = World(settings(raw("logs", "/log/latest.log")))
+    for number, path in enumerate(("/log/a/first.log", "/log/b/next.log")):
+        made.files.append(path, b"line %d\n" % number)
+        made.files.link("/log/latest.log", path)
+        if number == 0:
+            made.start()
+        made.settle()
+    [loss] = losses(made)
+    assert "the link leads elsewhere" in loss.reason
+
+
 def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
     """Those that were there before, and those that came later than what it leads to now."""
     made = World(settings(raw("logs", "/log/latest.log")))

@@ -4,6 +4,7 @@ import errno
 
 import pytest
 
+from agent.files.host import FileKey
 from agent.state.database import State
 from audit.messages import Announcement, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
@@ -137,8 +138,8 @@ def test_history_is_left_alone() -> None:
 @pytest.mark.parametrize("name", ["app.log.1", "app.log-20261120", "app.1.log", "app-20261120.log"])
 def test_names_of_generations(world: World, name: str) -> None:
     """Whatever logrotate is told to call them."""
-    world.files.append("/log/app.log.9", b"")
-    world.files.rename(APP, "/log/app.log.9")
+    world.files.append("/log/app.log.2", b"")
+    world.files.rename(APP, "/log/app.log.2")
     world.files.append(APP, b"between\n")
     world.files.rename(APP, f"/log/{name}")
     world.files.append(APP, b"now\n")
@@ -433,6 +434,105 @@ def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
         world.agent.touch([], everything=True)
         world.tick(0.01)
         assert world.agent.tracker.unreadable == {}
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
+    world: World, is_compressed: bool
+) -> None:
+    """The kernel gives a freed inode to the next log, and rotation gives that log the same name."""
+    rotate(world)
+    world.files.append(APP, b"second\n")
+    world.settle()
+    inode = world.files.by_path[f"{APP}.1"].inode
+    if is_compressed:
+        world.files.compress(f"{APP}.1")
+        world.files.rename(f"{APP}.1.gz", f"{APP}.3.gz")
+    else:
+        world.files.delete(f"{APP}.1")
+    world.files.rename(APP, f"{APP}.2")
+    world.files.append(APP, b"third\n").inode = inode
+    world.clock.advance(1)
+    world.agent.tracker._known.detach(world.agent.tracker._known.at(FileKey(1, inode)))
+    world.files.rename(APP, f"{APP}.1")
+    world.files.append(APP, b"fourth\n")
+    world.settle()
+    assert sorted(world.values()) == ["fourth", "second", "seen", "third"]
+
+
+def test_a_compressed_file_that_was_being_written_at_the_last_look(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was listed then beside the plain one, which went away before anybody could open it."""
+    read = world.files.list
+
+    def listed_before(directory: str) -> list[tuple[str, int]]:
+        return [*read(directory), ("app.log.1", 99)]
+
+    monkeypatch.setattr(world.files, "list", listed_before)
+    rotate(world)
+    world.files.append(APP, b"second\n")
+    rotate(world)
+    world.files.append(APP, b"third\n")
+    world.files.compress(f"{APP}.1")
+    world.settle(4)
+    assert "second" not in world.values()
+    monkeypatch.setattr(world.files, "list", read)
+    rotate(world)
+    world.files.rename(f"{APP}.1", f"{APP}.9")
+    world.files.append(APP, b"fourth\n")
+    world.settle()
+    assert sorted(world.values()) == ["fourth", "second", "seen", "third"]
+
+
+def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
+    """`touch -d`, or a tool that keeps an old time: it may be history that somebody unpacked."""
+    generations(world, 2)
+    world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
+    world.settle()
+    assert "generation 0" not in world.values()
+    [loss] = losses(world)
+    assert (
+        loss.reason == f"{APP}.1: is younger than its time of change: it may be a generation"
+        " that nobody read"
+    )
+
+
+def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: World) -> None:
+    """What rotation made since is older than the last look, as that clock says."""
+    world.kill()
+    world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
+    lines = generations(world, 3)
+    world.clock.advance(60)
+    world.start()
+    world.settle()
+    assert set(world.values()) <= {"seen", *lines}
+    assert any(
+        loss.reason.endswith(
+            "the clock was set back while nobody looked: rotated files may be unread"
+        )
+        for loss in losses(world)
+    )
+
+
+def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
+    """A running agent knows how long it did not look."""
+    for number in range(3):
+        rotate(world)
+        world.clock.set_time_ms(world.clock.time_ms() - (3_600_000 if not number else 0))
+        world.files.append(APP, f"generation {number}\n".encode())
+        world.clock.advance(60)
+    world.settle()
+    assert sorted(world.values()) == ["generation 0", "generation 1", "generation 2", "seen"]
+
+
+def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
+    """The middle one of three generations was deleted unread."""
+    lines = generations(world, 3)
+    world.files.delete(f"{APP}.2")
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", lines[1], lines[2]])
+    assert [loss.end for loss in losses(world)] == [None]
 
 
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
