@@ -112,6 +112,15 @@ def doubt(
     return None
 
 
+def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
+    """Why the bytes before a mark are not those that were read; of the highest mark up to which
+    PROOF_BYTES or less have to be read. None if nothing speaks for it."""
+    near = [mark for mark in marks if mark.position <= PROOF_BYTES]
+    if near and crc_of(read(near[-1].position, 0)) != near[-1].crc:
+        return f"of its first {near[-1].position} bytes some are others than were read"
+    return None
+
+
 def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
     """The highest mark whose prefix the file still has; marks rise. Reads up to there only."""
     position = crc = 0

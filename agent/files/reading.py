@@ -20,7 +20,7 @@ from agent.files.host import FileKey, Handle, Status
 from agent.files.tracked import FileState, Flight, LongLine, TrackedFile
 from agent.files.tracking import CHANGED, Tracker
 from agent.framing import READ_BYTES, whole_records_end
-from agent.identity import GUARD_BYTES, doubt, fingerprint_of
+from agent.identity import GUARD_BYTES, doubt, doubt_beginning, fingerprint_of
 
 TURN_BYTES = 2 << 20
 """Bytes promised in one turn, over all files; one more reading may exceed it."""
@@ -165,9 +165,12 @@ class Reader:
         reason = doubt(
             handle.read, status.size, tracked.read_position, tracked.birth.fingerprint, point.guard
         )
+        if reason is None and tracked.is_unwatched:
+            reason = doubt_beginning(handle.read, point.marks)
         if reason is not None:
             self._tracker.replace(tracked, reason, now)
             return False
+        tracked.is_unwatched = False
         before = min(GUARD_BYTES, tracked.read_position)
         tracked.tail = handle.read(before, tracked.read_position - before)
         tracked.verified = True

@@ -153,6 +153,7 @@ class TrackedFile:
     source: int | None = None  # index among the sources; None: no source means it
     long_line: LongLine | None = None
     written: Written | None = None
+    is_unwatched: bool = False  # it changed before the first look since the start
     flights: list[Flight] = field(default_factory=list)  # few; a deque of none takes 600 bytes
 
     @property

@@ -480,6 +480,7 @@ class Tracker:
         born_at = tracked.birth.path
         self._set_rotated(tracked, found.path != born_at and shown(found.path) != born_at)
         is_changed = found.size != tracked.size or tracked.changed_ns != found.changed_ns
+        tracked.is_unwatched |= is_first and is_changed
         if found.size < tracked.size:
             self.replace(tracked, _cut(tracked, found.size), now)
         elif is_changed and not self._has_its_bytes(tracked, found):

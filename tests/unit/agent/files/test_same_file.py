@@ -7,6 +7,7 @@ import pytest
 from agent.files.host import FileKey
 from agent.files.same_file import Answer, Evidence, same_file
 from agent.framing import READ_BYTES
+from agent.identity import FINGERPRINT_BYTES
 from audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
 
@@ -254,6 +255,22 @@ def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
     assert loss.reason.endswith("the same bytes may have been written again")
     world.settle()
     assert losses(world) == [loss]
+
+
+def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> None:
+    """`job > job.log` again: the same banner, the same last lines, and another number between."""
+    banner, lines = b"#" * (FINGERPRINT_BYTES + 99) + b"\n", b"working\n" * 100
+    world = World(settings(raw()))
+    world.files.append(RUN, banner + b"run 1\n" + lines)
+    world.start()
+    world.settle()
+    world.kill()
+    world.files.truncate(RUN)
+    world.files.append(RUN, banner + b"run 2\n" + lines + b"done\n")
+    world.start()
+    world.settle()
+    assert world.values().count("run 2") == world.values().count("done") == 1
+    assert None in [loss.end for loss in losses(world)]
 
 
 def test_an_older_time_of_change_says_nothing() -> None:
