@@ -144,6 +144,7 @@ class Loop:
         sender = Sender(Tier.AGENT, cluster.name, str(state.agent), host_name, state.epoch, bounds)
         self._books = Books(settings, state, sender, self._topics, self.mail)
         self._books.open(state, clock.time_ms(), self._first)
+        self.tracker.has_lost = self._books.has_lost
         self._register = Register(
             state.agent, self._topics, self.mail, self.tracker, self.reader, self._handles
         )

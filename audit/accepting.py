@@ -144,5 +144,7 @@ def _nothing_to_accept(found: Sequence[BucketVerdict]) -> str:
     young = [x for x in found if not x.due]
     if young:
         when = reasons.of_time(young[0].bucket)
-        return f"The bucket of {when} is too young: it may still become complete."
+        is_lost = young[0].status is Status.LOST
+        more = "more of it may be lost yet" if is_lost else "it may still become complete"
+        return f"The bucket of {when} is too young: {more}. Accept it once it is due."
     return "These buckets are open only: they may still become complete."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from audit.evidence import REJECTED_SUFFIX, Evidence, SealNote, SenderKey, TopicEvidence
-from audit.messages import Tier
+from audit.messages import NEVER_SEALED, Tier
 from audit.newest_agents import namesakes, newest_agents, unread_until
 from audit.verdict import Policy
 from skidway.kafka.source import Source
@@ -101,9 +101,11 @@ class Expectation:
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
     """The agent's seals of these topics, oldest first, without those numbered like another
-    content."""
+    content, and those that only say that it has the topic."""
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
+        if seal.sealed_until == NEVER_SEALED:
+            continue
         numbers = evidence.senders.get(SenderKey(Tier.AGENT, str(agent), seal.epoch))
         cloned_at = None if numbers is None else numbers.cloned_at
         if cloned_at is None or seal.number < cloned_at:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from audit import recount_result
 from audit.decisions import Acceptance, Decision, Retirement, Revocation, decision_of, record_of
@@ -157,13 +157,17 @@ class Gap:
     reason: str
 
 
+NEVER_SEALED: Final = 0
+"""`sealed_until` of a topic that the agent has, and of which something cannot be read yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class SealedTopic:
     """All that lay in the topic's files at wall time `sealed_until` is in deltas.
 
-    at: number of the last delta when that time was noted. offsets: (partition, last acknowledged
-    offset). final: the agent leaves for good, so nothing of it comes behind that; `at` is then the
-    last delta of all.
+    NEVER_SEALED: it vouches for nothing, and says that the agent has the topic. at: number of the
+    last delta when that time was noted. offsets: (partition, last acknowledged offset). final: the
+    agent leaves for good, so nothing of it comes behind that; `at` is then the last delta of all.
     """
 
     source: Source

@@ -199,7 +199,7 @@ def time_text(time_ms: int) -> str:
 def _completeness(found: Standing) -> str:
     buckets = sum(found.by_status.values())
     if not buckets:
-        return "Nothing was counted: there is no bucket to judge"
+        return "Nothing was counted of what was asked for: there is no bucket to judge"
     topics, complete = len(found.counted), found.by_status.get(Status.COMPLETE, 0)
     of_topics = f"of {topics} topic{'s' if topics != 1 else ''}"
     if complete == buckets:

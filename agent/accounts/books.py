@@ -24,7 +24,7 @@ from agent.state.database import State
 from agent.topics import Topics
 from audit import bucket
 from audit.counts import Counts
-from audit.messages import Certainty, Loss, SealedTopic, Sender
+from audit.messages import NEVER_SEALED, Certainty, Loss, SealedTopic, Sender
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 
@@ -43,6 +43,7 @@ class Books:
         self._mail = mail
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._noted: list[Noted] = []
+        self._named: set[str] = set()  # topics that were never sealed, and were said to be there
         self.leaving = Leaving(state.left)
         self._set_backs = SetBacks()
         self._cut_at = self._seal_at = self._life_at = 0.0
@@ -123,6 +124,10 @@ class Books:
             to_bucket=self._last_unsealed(unseen.topic, now_ms),
         )
         self._deltas.lost(loss, now_ms, changes)
+
+    def has_lost(self, file: int) -> bool:
+        """Whether bytes of the file id were declared not to be delivered, or not surely once."""
+        return any(file == each[0] for each in self._declared)
 
     def forget(self, files: Collection[int], changes: Changes) -> None:
         """Nothing can come from these file ids any more."""
@@ -208,6 +213,7 @@ class Books:
         offsets: Mapping[TopicPartition, int],
     ) -> None:
         """Sends the seals whose noted bytes are settled and in deltas."""
+        self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts
         for noted in list(self._noted):
             if sealing.is_void(noted, files, doubts[noted.topic]):
@@ -221,6 +227,30 @@ class Books:
         for noted in ready:
             self._set_backs.sealed(noted.topic)
         self._say(ready, changes, now_ms, topics, offsets)
+
+    def _name_unsealed(
+        self,
+        changes: Changes,
+        now_ms: int,
+        tracker: Tracker,
+        topics: Mapping[str, tuple[Source, Source]],
+    ) -> None:
+        """Says once which topics the agent has and cannot seal: else the audit would not know it,
+        and take the host for one that has sealed all."""
+        held = [
+            topic
+            for topic in tracker.unreadable
+            if topic in topics
+            and topic not in self._named
+            and self._topics.sealed_until(topic) is None
+            and sealing.held_back_by(topic, tracker.unreadable)
+        ]
+        if held:
+            self._named.update(held)
+            self._deltas.cut(now_ms, changes)
+            at = self._deltas.number
+            named = [SealedTopic(topics[each][0], NEVER_SEALED, at) for each in sorted(held)]
+            self._deltas.seal(named, now_ms, changes)
 
     def take_back(
         self,

@@ -710,7 +710,10 @@ class Rotations:
             return True
         path = self._host.find(look.directory, before.key)  # renamed since it was listed
         found = None if path is None else self._host.look(path)
-        if found is not None and found.born_ns == before.born_ns:
+        if found is None or found.key != before.key:
+            if path is not None:
+                return True  # and once more since
+        elif found.born_ns == before.born_ns:
             return True
         times = {before.changed_ns, *self._known.changed_times(look.directory)}
         for name, member in names.items():

@@ -53,6 +53,10 @@ WRITE_S = 10.0
 FORGET_AFTER_S = 3600.0
 """How often closed files are looked for; those that are gone are forgotten."""
 
+LEDGER_MS = 7 * 86_400_000
+"""How long after its announcement a file that is gone, and of which something was lost, is kept for
+those who ask what that was."""
+
 
 class Tracker:
     """Looks at the host's files, and says what each one is. No method waits; I/O is that of `Host`
@@ -85,6 +89,7 @@ class Tracker:
         """Where files lie to which links lead: nothing tells of them but a watch there."""
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # with flights
+        self.has_lost: Callable[[int], bool] = lambda _file: False  # whether something was lost
 
     # --- what others see ----------------------------------------------------------------------
 
@@ -419,7 +424,9 @@ class Tracker:
             self._unreadable.add(file.topic, file.found.path, error)
             return
         found = None if path is None else self._host.look(path)
-        if found is None or found.born_ns != file.found.born_ns:
+        if path is not None and (found is None or found.key != file.found.key):
+            self._unreadable.wait(file.topic, file.found.path, "it is being renamed")
+        elif found is None or found.born_ns != file.found.born_ns:
             self._give_up(file, "it went away before it could be read")
         elif is_hopeless(found, self._now_ms):
             self._give_up(file, "it cannot be decompressed")
@@ -675,6 +682,9 @@ class Tracker:
         self._known.copies.forget_gone(found)
         for tracked in list(self.files.values()):
             if not self._endings.may_forget(tracked) or self._unreadable.hides(tracked.location):
+                continue
+            is_young = 0 <= self._now_ms - tracked.announced_ms < LEDGER_MS
+            if is_young and self.has_lost(tracked.file):
                 continue
             if self._known.is_newest(tracked):
                 if tracked.birth.key in found:

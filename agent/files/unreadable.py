@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from agent.files.host import Scan
 
 
@@ -28,6 +30,9 @@ class Unreadable:
     def add(self, topic: str, path: str, reason: str | OSError) -> None:
         """Names a path, and why nobody can know what lies there."""
         if isinstance(reason, OSError):
+            if reason.errno == errno.EAGAIN:  # it is being decompressed, or renamed
+                self.wait(topic, path, reason.strerror or str(reason))
+                return
             reason = reason.strerror or str(reason)
         self.by_topic.setdefault(topic, {})[path] = reason
         self.passing.discard((topic, path))
@@ -35,7 +40,7 @@ class Unreadable:
     def wait(self, topic: str, path: str, reason: str) -> None:
         """Names a path of which a later look will know more; nothing is wrong there."""
         if path not in self.by_topic.get(topic, {}):
-            self.add(topic, path, reason)
+            self.by_topic.setdefault(topic, {})[path] = reason
             self.passing.add((topic, path))
 
     def go_on(self, topic: str, path: str) -> None:

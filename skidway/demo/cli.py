@@ -41,7 +41,9 @@ def register(subparsers: Any) -> None:
         "--logs", metavar="GLOB", nargs="+", default=[], help="further files to tail, line by line"
     )
     parser.add_argument(
-        "--dir", type=Path, default=FOLDER, help="where everything is kept (default: ./%(default)s)"
+        "--dir",
+        type=Path,
+        help=f"where everything is kept (default: ./{FOLDER}; with --quick ./{FOLDER}-quick)",
     )
     parser.add_argument(
         "--hdfs", metavar="URL", help="load into this HDFS folder instead of a local directory"
@@ -55,12 +57,16 @@ def _run(args: argparse.Namespace) -> int:
         raise UsageError(f"--hdfs {args.hdfs}: an HDFS URL begins with hdfs://host:port/folder")
     if args.lines < 1:
         raise UsageError(f"--lines {args.lines}: at least one line is to be written")
-    folder = args.dir.absolute()
+    folder = (args.dir or _folder(is_quick=args.quick)).absolute()
     make_directory(folder)
     with DirectoryLock(folder), Reservation() as kept:
         keep_kind(folder, "quick" if args.quick else "full")
         site = Site(folder, reserve_ports(kept), args.hdfs or str(folder / "hdfs"))
         return _play(site, args)
+
+
+def _folder(*, is_quick: bool) -> Path:
+    return Path(f"{FOLDER}-quick") if is_quick else FOLDER
 
 
 def keep_kind(folder: Path, kind: str) -> None:

@@ -7,7 +7,17 @@ from dataclasses import replace
 
 from audit import host_report
 from audit.hosts import AgentState, HostState, HostStatus, survey
-from audit.messages import Count, Delta, Heartbeat, Message, Seal, SealedTopic, Sender, Tier
+from audit.messages import (
+    NEVER_SEALED,
+    Count,
+    Delta,
+    Heartbeat,
+    Message,
+    Seal,
+    SealedTopic,
+    Sender,
+    Tier,
+)
 from audit.roster import Entry, Roster
 from audit.verdict import Policy
 from skidway.kafka.source import Source
@@ -51,6 +61,14 @@ def test_a_host_that_reports() -> None:
         last_heard_ms=NOW, topics=topics,
     )  # fmt: skip
     assert found.sealed_until == NOW - 9
+
+
+def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
+    """Its agent could not read a file of it from the first look on: the host has not sealed all."""
+    said = [seal(APP1, 1, NGINX), seal(APP1, 2, AUTH, until=NEVER_SEALED)]
+    [found] = states([*said])
+    assert found.topics == {"auth": None, "nginx": NOW}
+    assert found.sealed_until is None
 
 
 def test_a_silent_host_is_missed() -> None:

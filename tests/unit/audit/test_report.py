@@ -37,7 +37,7 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 @pytest.mark.parametrize(
     ("verdicts", "status", "strict", "sentence"),
     [
-        ([], 1, 1, "Nothing was counted: there is no bucket to judge."),
+        ([], 1, 1, "Nothing was counted of what was asked for: there is no bucket to judge."),
         ([GOOD], 0, 0, "The bucket of 1 topic is complete."),
         ([GOOD, GOOD], 0, 0, "All 2 buckets of 1 topic are complete."),
         (

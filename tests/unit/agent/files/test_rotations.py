@@ -424,6 +424,32 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
     assert len(world.of(Seal)) > seals
 
 
+def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found once where it could not be opened, it is renamed each time between finding and looking:
+    that is no loss."""
+    lines = generations(world, 2)
+    file = world.files.by_path[f"{APP}.1"]
+    file.unreadable = True
+    world.settle(4)
+    find, moves = world.files.find, iter(range(20))
+
+    def renamed_behind(directory: str, key: FileKey) -> str | None:
+        found = find(directory, key)
+        is_it = found is not None and key.inode == file.inode
+        return f"{found}-before" if is_it and next(moves, None) is not None else found
+
+    monkeypatch.setattr(world.files, "find", renamed_behind)
+    world.files.rename(f"{APP}.1", "/log/elsewhere")
+    world.settle(4)
+    assert losses(world) == []
+    file.unreadable = False
+    world.settle()
+    assert sorted(world.values()) == sorted(["seen", *lines])
+    assert losses(world) == []
+
+
 def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
     """A directory in which other files are made all the time: the log is sealed as ever."""
     rotate(world)
