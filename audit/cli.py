@@ -4,16 +4,19 @@ more."""
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from typing import Any
 
 from audit import clock_report, faults, manifests, recount, recount_report, report
 from audit.clocks import Clocks, clocks
-from audit.commands import asking, deciding, saying
+from audit.commands import asking, decided, deciding, saying
 from audit.commands import hosts as host_commands
 from audit.evidence import FOREVER
-from audit.messages import encode
+from audit.manifests import Committed
+from audit.messages import Tier, encode
 from audit.output import open_output
 from audit.reconcile import verdicts
+from audit.retired_places import retired_by
 from audit.settings import TIERS, AuditSettings, CounterSettings
 from audit.standing import Standing, of_evidence
 from audit.verdict import BucketVerdict, Policy
@@ -22,6 +25,7 @@ from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good, print_json, table
 from skidway.clock import SystemClock
+from skidway.errors import UsageError
 
 PROGRAM = asking.PROGRAM
 COUNTER = "audit count"
@@ -46,6 +50,7 @@ def register(subparsers: Any) -> None:
     _register_recount(verbs)
     host_commands.register(verbs)
     deciding.register(verbs)
+    decided.register(verbs)
     validate = verbs.add_parser("validate", help="check settings, and end")
     validate.add_argument("program", nargs="?", choices=("run", "count"), default="run")
     add_config_options(validate)
@@ -155,24 +160,27 @@ def _recount(args: argparse.Namespace) -> int:
     since_ms = None if args.since is None else parse_moment(args.since, clock.time_ms())
     since_ms = None if since_ms is None else since_ms - since_ms % faults.HOUR_MS
     asked = None if args.topic is None else set(asking.with_rejects(args.topic))
-    recounts = []
-    for topic in recount.topics(output):
-        found = manifests.head(output, topic)
-        names = {topic} if found.source is None else {topic, found.source.topic}
-        if asked is None or names & asked:
-            recounts.append(recount.recount(output, found, since_ms))
+    known = [manifests.head(output, topic) for topic in recount.topics(output)]
+    recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]
     ledger = asking.ledger_of(args, settings, clock)  # what was loaded before has been said by now
     try:
         evidence = ledger.evidence((FOREVER[0] if since_ms is None else since_ms, FOREVER[1]))
     finally:
         ledger.close()
-    tiers = asking.policy_of(args, settings).tiers
+    policy = asking.policy_of(args, settings)
+    retired = retired_by(policy.retired_places, evidence.retirements)
+    for each in recount.missing(output, known, evidence):
+        if _is_asked(each, asked) and not retired.holds(Tier.HDFS, each.producer, ""):
+            recounts.append(recount.recount(output, each, since_ms))
+    if asked is not None and not recounts:
+        raise UsageError(f"{output.url} has nothing of {', '.join(args.topic)}.")
+    tiers = policy.tiers
     compared = [
         (each, recount.compare(each, evidence, tiers, recount.loaded_since(output, each)))
         for each in recounts
     ]
     if args.tell:
-        results = recount_report.results(compared, args.output, since_ms, clock.time_ms())
+        results = recount_report.results(compared, output.url, since_ms, clock.time_ms())
         values = [encode(result) for result in results]
         saying.say(args, settings, values, clock, "what the recount found")
     if args.json:
@@ -183,6 +191,11 @@ def _recount(args: argparse.Namespace) -> int:
             print(line)
         print(recount_report.sentence(compared))
     return 0 if recount_report.is_good(compared) else 1
+
+
+def _is_asked(topic: Committed, asked: Collection[str] | None) -> bool:
+    names = {topic.topic} if topic.source is None else {topic.topic, topic.source.topic}
+    return asked is None or not names.isdisjoint(asked)
 
 
 def _judged(

@@ -653,6 +653,10 @@ class Ledger:
         (by their names in the source cluster; None: all)."""
         return ledger_evidence.read(self._connection, window, topics)
 
+    def decisions(self) -> list[Acceptance | Retirement]:
+        """What people decided and nobody took back."""
+        return ledger_evidence.decisions(self._connection)
+
     def topics(self) -> list[Source]:
         """Every source topic that was ever spoken of."""
         rows = self._connection.execute(

@@ -102,6 +102,12 @@ def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] |
         return _Reader(connection, window).evidence(topics)
 
 
+def decisions(connection: sqlite3.Connection) -> list[Acceptance | Retirement]:
+    """All that people decided and nobody took back."""
+    found = (messages.decode(value) for (value,) in connection.execute(_STANDING))
+    return [each for each in found if isinstance(each, Acceptance | Retirement)]
+
+
 def bucket_ms(connection: sqlite3.Connection) -> int:
     """The greatest size of the newest buckets; 0 if there is none."""
     (size,) = connection.execute(_BUCKET_MS).fetchone()

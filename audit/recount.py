@@ -72,6 +72,31 @@ def topics(output: Output) -> list[str]:
     return sorted([*(name for name in known if _has_any(output, name)), *rows])
 
 
+def missing(output: Output, known: Iterable[Committed], evidence: Evidence) -> list[Committed]:
+    """Topics of which rows of this output were counted, and of which nothing lies there any more.
+
+    known: all topics that lie there. Retired ones are not missed.
+    """
+    there = {each.producer for each in known}
+    roots = {output.url, *(_root(producer) for producer in there if producer)}
+    counted = {x.producer for x in evidence.senders if x.tier is Tier.HDFS}
+    gone = sorted(x for x in counted - there if _root(x) in roots)
+    return [Committed(x.rpartition("/")[2], _source_of(x, evidence), x) for x in gone]
+
+
+def _root(producer: str) -> str:
+    return producer.rpartition("/")[0]
+
+
+def _source_of(producer: str, evidence: Evidence) -> Source | None:
+    """The topic of which an output's folder holds the rows; None if nothing was counted lately."""
+    for source, topic in evidence.topics.items():
+        for by_agent in topic.tallies.values():
+            if any(key.producer == producer for keys in by_agent.values() for key in keys):
+                return source
+    return None
+
+
 def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
     """Counts every committed file of a topic. since_ms: lists all of them, and counts those of the
     hours from then on, in buckets that begin from then on. Raises ManifestUnreadable for a manifest
@@ -141,7 +166,7 @@ def _read_manifests(output: Output, result: Recounted, named: NamedFiles) -> Non
     topic = result.committed.topic
     known = manifests.loads(output, topic)
     if not known:
-        words = f"{topic} has rows, but no manifest is there that commits them"
+        words = f"no manifest of {topic} is there: its rows lie here or were counted, uncommitted"
         result.faults.add(Fault(Kind.NO_MANIFEST, f"{STATE}/{topic}", words))
     for load in known:
         if load != result.loads + 1:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from audit import reasons
-from audit.evidence import REJECTED_SUFFIX, TopicEvidence
+from audit.evidence import REJECTED_SUFFIX, SenderKey, TopicEvidence
 from audit.messages import Tier
 from audit.verdict import BucketVerdict, Finding, Status
 
@@ -33,9 +33,13 @@ def _warning(rejects: int, records: int, who: str) -> Finding:
 
 
 def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
-    """Lines in the same bucket that were not rejected, as the tier has them that has most."""
-    by_tier: Counter[Tier] = Counter()
+    """Lines in the same bucket that were not rejected: what the agents sent, or, where these have
+    said less yet, what the one has that has most. (The epochs of an agent add up, and no other.)"""
+    agents, others = 0, Counter[SenderKey]()
     for tallies in parent.tallies.get((found.bucket, found.bucket_ms), {}).values():
         for key, tally in tallies.items():
-            by_tier[key.tier] += tally.sums.count
-    return max(by_tier.values(), default=0)
+            if key.tier is Tier.AGENT:
+                agents += tally.sums.count
+            else:
+                others[key] += tally.sums.count
+    return max(agents, *others.values(), 0)

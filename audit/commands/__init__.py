@@ -6,5 +6,6 @@
     patience    how often is looked, and what happens while a cluster is away
     saying      what commands tell the collector, on the audit topic
     deciding    `skidway audit accept` and `skidway audit retire`
+    decided     `skidway audit decisions`
     hosts       `skidway audit hosts` and `skidway audit wait`
 """

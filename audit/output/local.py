@@ -18,6 +18,7 @@ class LocalOutput:
 
     def __init__(self, directory: str) -> None:
         self._root = Path(directory).absolute()
+        self._odd: dict[str, Path] = {}  # files whose names are no UTF-8, by what they are called
 
     @property
     def url(self) -> str:
@@ -42,24 +43,34 @@ class LocalOutput:
 
     def open(self, path: str) -> IO[bytes] | None:
         """See Output."""
-        with failures("read", self._root / path):
+        file = self._odd.get(path, self._root / path)
+        with failures("read", file):
             try:
-                return (self._root / path).open("rb")
+                return file.open("rb")
             except NOT_THERE:
                 return None
 
     def files(self, path: str) -> Iterator[Entry]:
-        """See Output. A directory at a time, in order of names."""
+        """See Output. A directory at a time, in order of names; links are followed, as readers do,
+        and a name that is no UTF-8 is given with its bytes escaped."""
         with failures("list", self._root / path):
-            for folder, below, names in os.walk(self._root / path, onerror=_raise):
-                below.sort()
+            top = self._root / path
+            for folder, below, names in os.walk(top, onerror=_raise, followlinks=True):
+                below[:] = sorted(each for each in below if not _is_above(folder, each))
                 for name in sorted(names):
                     file = Path(folder, name)
                     try:
                         length = file.stat().st_size
                     except NOT_THERE:
                         continue  # moved while we looked
-                    yield Entry(str(file.relative_to(self._root)), length)
+                    yield Entry(self._called(file), length)
+
+    def _called(self, file: Path) -> str:
+        name = str(file.relative_to(self._root))
+        shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+        if shown != name:
+            self._odd[shown] = file
+        return shown
 
     def names(self, path: str) -> list[str]:
         """See Output."""
@@ -68,6 +79,12 @@ class LocalOutput:
                 return sorted(os.listdir(self._root / path))
             except NOT_THERE:
                 return []
+
+
+def _is_above(folder: str, name: str) -> bool:
+    """Whether a link leads back to a directory in which it lies."""
+    real, here = os.path.realpath(os.path.join(folder, name)), os.path.realpath(folder)
+    return os.path.commonpath([real, here]) == real
 
 
 def _raise(error: OSError) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def ask(
         store.take([messages.encode(each) for each in decisions], now_ms=10**9)
 
     monkeypatch.setattr(deciding, "publish", publish)
-    for module in ("audit.cli", "audit.commands.deciding"):
+    for module in ("audit.cli", "audit.commands.deciding", "audit.commands.decided"):
         monkeypatch.setattr(f"{module}.SystemClock", lambda: ManualClock(10**9))
 
     def run(line: str) -> tuple[int, str]:
@@ -130,6 +131,23 @@ def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.Monke
     assert "accepted by grace (x)" in ask("report")[1]
 
 
+def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
+    """The oldest first; what was taken back is not there any more."""
+    assert "Nobody has accepted or retired anything." in ask("decisions")[1]
+    ask("accept logs 1970-01-01T00:01:00Z --reason 'the disk died' --name ada")
+    ask("retire hdfs --reason 'no loads here' --name bob")
+    status, printed = ask("decisions")
+    assert status == 0
+    rows = printed.splitlines()[1:]
+    assert len(rows) == 2, printed
+    first, second = sorted(rows, key=lambda row: "retired" in row)
+    assert all(word in first for word in ("ada", "accepted dc1.logs 1970-01-01 00:01:00Z", "died"))
+    assert all(word in second for word in ("bob", "retired hdfs", "no loads here"))
+    ask("retire hdfs --revoke --reason 'loads again'")
+    [found] = json.loads(ask("decisions --json")[1])["decisions"]
+    assert (found["kind"], found["topic"], found["person"]) == ("acceptance", "dc1.logs", "ada")
+
+
 def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: Ledger) -> None:
     """The bucket stays complete with its warning, by whom it was accepted; the report ends with 0
     and counts it. More rejects than were accepted are a warning again."""
@@ -155,6 +173,20 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
     assert ask("accept logs 1970-01-01T00:00:00Z --reason once --name ada")[0] == 0
     reject(store, 2, 3)
     assert ask("report")[0] == 1
+
+
+def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
+    """A counter under a new epoch, and a second output: the lines are as many as before."""
+    reject(store, 1, 2)
+    counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
+    others = [
+        replace(BROKER, epoch=2),
+        replace(HDFS, epoch=2),
+        replace(HDFS, producer="/b/dc1.logs"),
+    ]
+    said = [Delta(x, 1, 5, ranges=(Range(LOGS, 0, 0, 15),), counts=counts) for x in others]
+    store.take(map(messages.encode, said), now_ms=10**9)
+    assert "2 of 7 records were rejected by the agents" in ask("report --topic logs")[1]
 
 
 def reject(store: Ledger, number: int, count: int) -> None:

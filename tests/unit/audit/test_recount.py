@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -324,7 +326,7 @@ def test_the_command_says_it_by_status_line_and_document(
     assert (topic["verdict"], topic["rows"], topic["more_faults"]) == ("differs", 10, 0)
     assert [fault["kind"] for fault in topic["faults"]] == ["twice"]
     assert main([*command, "--topic", "logs"]) == 1
-    assert main([*command, "--topic", "other"]) == 1
+    assert main([*command, "--topic", "other"]) == 2
 
 
 @pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
@@ -335,6 +337,64 @@ def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folde
     fault = the_fault(output.recount())
     assert (fault.kind, fault.path) == (Kind.TWICE, f"{folder}/copy.parquet")
     assert f"it is a copy of {path}, whose 10 rows are there twice" in fault.sentence
+
+
+def test_a_topic_of_which_nothing_is_left_is_named(
+    output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows and manifests are gone, and other topics agree; also where rows lie there by names that
+    no loader gives."""
+    path = output.load(0, 10)
+    store = tmp_path_factory.mktemp("store")
+    ledger = Ledger(store / DATABASE)
+    messages = [_of_output(each, output.root) for each in output.messages()]
+    ledger.take(map(encode, messages))
+    ledger.close()
+    data = (output.root / path).read_bytes()
+    shutil.rmtree(output.root / TOPIC)
+    shutil.rmtree(output.root / "_skidway" / TOPIC)
+    command = ["audit", "recount", "--store", str(store), "--output", str(output.root)]
+    assert main(command) == 1
+    assert f"no manifest of {TOPIC} is there" in capsys.readouterr().out
+    output.put(f"{TOPIC}/rows1.parquet", data)
+    assert main([*command, "--topic", "logs"]) == 1
+    assert "rows1.parquet" in capsys.readouterr().out
+    assert main([*command, "--topic", "nothing"]) == 2
+    config = store / "audit.yml"
+    config.write_text(
+        f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {store}\n"
+        f"retired.places: ['hdfs {output.root}/{TOPIC}']\n"
+    )
+    shutil.rmtree(output.root / TOPIC)
+    assert main([*command, "--config", str(config)]) == 1
+    assert TOPIC not in capsys.readouterr().out
+
+
+def _of_output(message: Delta, root: Path) -> Delta:
+    """As the loader of that output says it."""
+    if message.sender.tier is not Tier.HDFS:
+        return message
+    return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
+
+
+def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: Path) -> None:
+    """Readers follow it; a link back to where it lies is followed by nobody."""
+    path = output.load(0, 10)
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere" / "hour=05"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "copy.parquet").write_bytes((output.root / path).read_bytes())
+    (output.root / TOPIC / "dt=2026-11-21").symlink_to(elsewhere.parent)
+    (output.root / TOPIC / "round").symlink_to(output.root / TOPIC)
+    fault = the_fault(output.recount())
+    assert (fault.kind, fault.path) == (Kind.TWICE, f"{TOPIC}/dt=2026-11-21/hour=05/copy.parquet")
+
+
+def test_a_name_that_is_no_text_is_named(output: Output) -> None:
+    """With its bytes; the rest is counted all the same."""
+    output.load(0, 10)
+    (output.root / TOPIC / os.fsdecode(b"\xff.parquet")).write_bytes(b"rows")
+    fault = the_fault(output.recount())
+    assert fault.path == f"{TOPIC}/\\xff.parquet"
 
 
 def test_a_copy_among_the_rejects_is_named(output: Output) -> None:
