@@ -118,7 +118,7 @@ def test_files_that_vanish_while_listing_are_passed_over(
     put(store, "d/a", b"1")
     put(store, "d/b", b"2")
 
-    def walk(path: Path, onerror: object) -> Iterator[tuple[str, list[str], list[str]]]:
+    def walk(path: Path, **_: object) -> Iterator[tuple[str, list[str], list[str]]]:
         yield str(path), [], ["a", "b"]
 
     (tmp_path / "d/b").unlink()
