@@ -121,7 +121,7 @@ def test_two_demos_at_once_share_no_port(two: Two) -> None:
     taken = [
         config["metrics.listener"]
         for folder in (two.logs, two.into_hdfs)
-        for path in (folder / "skidway-demo" / "etc").glob("*.yml")
+        for path in (folder / "skidway-demo-quick" / "etc").glob("*.yml")
         if "metrics.listener" in (config := yaml.safe_load(path.read_text()))
     ]
     assert len(set(taken)) == len(taken) > 0
@@ -129,7 +129,7 @@ def test_two_demos_at_once_share_no_port(two: Two) -> None:
 
 def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
     """With --hdfs the rows, the manifests and the recount are in HDFS."""
-    assert not (two.into_hdfs / "skidway-demo" / "hdfs").exists()
+    assert not (two.into_hdfs / "skidway-demo-quick" / "hdfs").exists()
 
 
 def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
@@ -139,7 +139,7 @@ def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
     lines = sum(len(path.read_bytes().splitlines()) for path in (two.logs / "logs").iterdir())
     done = run_demo(two.logs, *two.given)
     expect_complete(done.stdout + done.stderr, done.returncode)
-    rows = ds.dataset(two.logs / "skidway-demo" / "hdfs" / "dc1.app-logs")
+    rows = ds.dataset(two.logs / "skidway-demo-quick" / "hdfs" / "dc1.app-logs")
     spot = rows.to_table(columns=["_file_id", "_offset"]).to_pylist()
     places = {(each["_file_id"], each["_offset"]) for each in spot}
     assert len(places) == len(spot), "a line is in the rows twice"
