@@ -188,6 +188,12 @@ class KnownFiles:
         places = {self.lies_at(each) for each in self.copies.born_at(shown(base))}
         return sorted(places - {"", base})
 
+    def first_born(self, base: str) -> int | None:
+        """When the first of the known files was born that were written at a path and lie anywhere;
+        None if there is none, or nobody knows."""
+        there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
+        return there[0].birth.born_ns if there else None
+
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
         """Whether another file lies there under the inode of a deleted one: no truncation.
 

@@ -119,6 +119,11 @@ class Known(Protocol):
         """Where the newest known files lie that were written at a path, and lie there no more."""
         ...
 
+    def first_born(self, base: str) -> int | None:
+        """When the first of the known files was born that were written at a path and lie anywhere;
+        None if there is none, or nobody knows."""
+        ...
+
 
 class Adopts(Protocol):
     """What finds out which known file a compressed one holds."""
@@ -477,7 +482,7 @@ class Rotations:
             look.moment.findings.generations.append((found, index, base))
         if base not in look.moment.reborn | look.moment.truncated:
             fresh += self._strays(look, base, index)
-        if self._is_broken(look, base, names, bool(fresh)):
+        if self._is_broken(look, base, names, fresh):
             self._miss(look, index, base, REPEATED)
         return max(fresh, key=lambda found: found.changed_ns, default=None)
 
@@ -527,12 +532,17 @@ class Rotations:
         return any(name == plain for name, _ in self._directories.names(look.directory))
 
     def _is_broken(
-        self, look: _Look, base: str, names: Mapping[str, Member], has_fresh: bool
+        self, look: _Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether younger files than the newest known one may be gone."""
+        """Whether younger files than the newest known one may be gone.
+
+        A path at which no look has found anything may have been seen by an event.
+        """
         before = look.before.get(base)
         if before is None:
-            return has_fresh
+            first_ns = self._known.first_born(base) if fresh else None
+            births = [found.born_ns or 0 for found in fresh]
+            return bool(fresh) and (first_ns is None or min(births) < first_ns)
         if base in look.moment.truncated or not names:
             return False
         if base in look.moment.reborn and before.born_ns is None:

@@ -450,6 +450,24 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
     assert losses(world) == []
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
+    """The file of the event is the first that lay there, so nothing behind it has gone; if a
+    generation is older, others may have."""
+    made = make()
+    made.start()
+    made.settle()
+    if not is_first:
+        made.files.append(APP, b"unseen\n")
+        rotate(made)
+    made.files.append(APP, b"seen\n")
+    made.agent.tracker.look(APP, made.clock.monotonic())
+    lines = generations(made, 3)
+    made.settle()
+    assert sorted(made.values()) == sorted(["seen", *lines, *([] if is_first else ["unseen"])])
+    assert len(losses(made)) == (0 if is_first else 1)
+
+
 def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
     """A directory in which other files are made all the time: the log is sealed as ever."""
     rotate(world)
