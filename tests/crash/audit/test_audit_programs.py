@@ -286,7 +286,7 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
     collector = site.collector().start()
     site.seal()
     eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"), what="dashboard")
-    eventually(lambda: site.get("/buckets.json")["buckets_overdue"] == 0, what="complete")
+    eventually(site.complete, what="complete")
     assert _counted(site.get("/buckets.json"), "broker") == site.sent
     for program in (counter, collector):
         program.signal(signal.SIGTERM)
