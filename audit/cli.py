@@ -7,11 +7,12 @@ import argparse
 from collections.abc import Collection
 from typing import Any
 
-from audit import clock_report, faults, manifests, recount, recount_report, report
+from audit import clock_report, faults, host_report, manifests, recount, recount_report, report
 from audit.clocks import Clocks, clocks
 from audit.commands import asking, decided, deciding, saying
 from audit.commands import hosts as host_commands
 from audit.evidence import FOREVER
+from audit.hosts import HostState, survey
 from audit.manifests import Committed
 from audit.messages import Tier, encode
 from audit.output import open_output
@@ -143,13 +144,15 @@ def _validate(args: argparse.Namespace) -> int:
 def _report(args: argparse.Namespace) -> int:
     settings = asking.settings_of(args)
     policy = asking.policy_of(args, settings)
-    judged, found, times = _judged(args, settings, policy)
+    judged, found, states, times = _judged(args, settings, policy)
     if args.json:
-        print_json(report.document(judged, found) | {"clocks": clock_report.document(times)})
+        beside = {"hosts": host_report.summary(states), "clocks": clock_report.document(times)}
+        print_json(report.document(judged, found) | beside)
     else:
         rows = report.table(found, policy.tiers, each=args.each_bucket)
         table(rows, report.columns(policy.tiers))
-        print("\n".join([report.sentence(judged), *clock_report.sentences(times)]))
+        remarks = [*host_report.remarks(states), *clock_report.sentences(times)]
+        print("\n".join([report.sentence(judged), *remarks]))
     return max(report.exit_status(judged, everything=args.all), int(times.is_ours_wrong))
 
 
@@ -200,7 +203,7 @@ def _is_asked(topic: Committed, asked: Collection[str] | None) -> bool:
 
 def _judged(
     args: argparse.Namespace, settings: AuditSettings | None, policy: Policy
-) -> tuple[Standing, list[BucketVerdict], Clocks]:
+) -> tuple[Standing, list[BucketVerdict], list[HostState], Clocks]:
     clock = SystemClock()
     since = FOREVER[0]
     if args.since is not None:
@@ -212,10 +215,11 @@ def _judged(
     finally:
         ledger.close()
     now_ms = clock.time_ms()
-    found, times = verdicts(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
+    found = verdicts(evidence, policy, now_ms)
+    states, times = survey(evidence, policy, now_ms), clocks(evidence, policy, now_ms)
     if names is not None:
         found = [x for x in found if asking.is_named(x.source, names)]
     whole = of_evidence(evidence, found)
     if names is not None:
         whole = whole.where(lambda source: asking.is_named(source, names))
-    return whole, found, times
+    return whole, found, states, times

@@ -51,6 +51,12 @@ def sentence(states: Sequence[HostState]) -> str:
     return " ".join([_missed_sentence(states), *_namesakes_sentences(states)])
 
 
+def remarks(states: Sequence[HostState]) -> list[str]:
+    """What is to be said of them beside the buckets: nothing while every host reports alone."""
+    is_said = any(state.is_missed or state.namesakes for state in states)
+    return [sentence(states)] if is_said else []
+
+
 def _missed_sentence(states: Sequence[HostState]) -> str:
     expected = [state for state in states if state.expected]
     missed = [state for state in expected if state.is_missed]

@@ -138,13 +138,11 @@ class Dashboard:
     def _overview(self, request: Request) -> dict[str, Any]:
         found, evidence = self._standing(), self._ledger.evidence(NO_BUCKETS)
         names = report.topic_names(topic.source for topic in found.topics)
-        states = self._survey(evidence)
-        is_said = any(x.is_missed or x.namesakes for x in states)
         return _frame(found) | {
             "clocks": self._clock_sentences(evidence),
             "grid": [_row(topic, names[topic.source], found.starts) for topic in found.topics],
             "starts": found.starts,
-            "missed": host_report.sentence(states) if is_said else "",
+            "hosts": host_report.remarks(self._survey(evidence)),
             "json": "/index.json",
         }
 

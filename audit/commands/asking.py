@@ -24,7 +24,7 @@ from skidway import settings
 from skidway.cli.options import bootstrap_server
 from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock
-from skidway.errors import UsageError
+from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.client import Client
 from skidway.kafka.source import Source
 
@@ -114,9 +114,12 @@ def listed(given: AuditSettings) -> tuple[roster.Entry, ...]:
 
 
 def tiers_of(text: str) -> tuple[Tier, ...]:
-    """Tiers by name, comma-separated. Raises ConfigurationRefused."""
+    """Tiers by name, comma-separated. Raises UsageError."""
     names = [name.strip().lower() for name in text.split(",")]
-    check_tiers(names)
+    try:
+        check_tiers(names)
+    except ConfigurationRefused as error:
+        raise UsageError(f"--{error}.") from error
     return tuple(Tier(name.upper()) for name in names)
 
 

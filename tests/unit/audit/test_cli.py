@@ -111,7 +111,7 @@ def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:
         (["--store", "/nowhere"], 2, "no store"),
         (["--store", "{store}", "--since", "soon"], 2, "--since"),
         (["--store", "{store}", "--lateness-ms", "-1"], 2, "--lateness-ms"),
-        (["--store", "{store}", "--tiers", "agent,kafka"], 78, "none of"),
+        (["--store", "{store}", "--tiers", "agent,kafka"], 2, "none of"),
     ],
 )
 def test_bad_arguments_get_a_sentence(
@@ -243,6 +243,22 @@ def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     (tmp_path / "empty").mkdir()
     Ledger(tmp_path / "empty" / DATABASE).close()
     assert main(["audit", "hosts", "--store", str(tmp_path / "empty")]) == 1
+
+
+def test_a_report_names_the_hosts_that_are_missed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its buckets may all be complete: what a silent host has not sent is in none of them."""
+    report = ["audit", "report", "--tiers", "agent,broker", "--config", str(_config(tmp_path))]
+    assert main(report) == 0
+    said = capsys.readouterr().out
+    assert "The bucket of 1 topic is complete." in said
+    assert "1 of 1 expected hosts does not report (silent: web1)." in said
+    assert main([*report, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["hosts"]["missed"] == 1
+    silent = ["--set", f"silence.ms={10**15}"]
+    assert main([*report, *silent]) == 0
+    assert "report (" not in capsys.readouterr().out
 
 
 def test_reports_name_what_the_roster_says(
