@@ -15,7 +15,7 @@ from audit.evidence import FOREVER
 from audit.hosts import HostState, survey
 from audit.manifests import Committed
 from audit.messages import Tier, encode
-from audit.output import open_output
+from audit.output import Output, open_output
 from audit.reconcile import verdicts
 from audit.retired_places import retired_by
 from audit.settings import TIERS, AuditSettings, CounterSettings
@@ -26,7 +26,7 @@ from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good, print_json, table
 from skidway.clock import SystemClock
-from skidway.errors import UsageError
+from skidway.errors import ConfigurationRefused, UsageError
 
 PROGRAM = asking.PROGRAM
 COUNTER = "audit count"
@@ -158,7 +158,7 @@ def _report(args: argparse.Namespace) -> int:
 
 def _recount(args: argparse.Namespace) -> int:
     settings = asking.settings_of(args)
-    output = open_output(args.output)
+    output = _output(args.output)
     clock = SystemClock()
     since_ms = None if args.since is None else parse_moment(args.since, clock.time_ms())
     since_ms = None if since_ms is None else since_ms - since_ms % faults.HOUR_MS
@@ -194,6 +194,13 @@ def _recount(args: argparse.Namespace) -> int:
             print(line)
         print(recount_report.sentence(compared))
     return 0 if recount_report.is_good(compared) else 1
+
+
+def _output(url: str) -> Output:
+    try:
+        return open_output(url)
+    except ConfigurationRefused as error:
+        raise UsageError(f"{error}.") from error
 
 
 def _is_asked(topic: Committed, asked: Collection[str] | None) -> bool:

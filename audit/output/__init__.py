@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Protocol
 
-from skidway.errors import SkidwayError, Unreachable, UsageError
+from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 
 HDFS_SCHEME: Final = "hdfs://"
 
@@ -61,7 +61,7 @@ class Output(Protocol):
 
 
 def open_output(url: str) -> Output:
-    """The output at `hdfs://host:port/folder` or in a directory. Raises UsageError."""
+    """The output at `hdfs://host:port/folder` or in a directory. Raises ConfigurationRefused."""
     if url.startswith(HDFS_SCHEME):
         from audit.output.hdfs import HdfsOutput
 
@@ -69,9 +69,9 @@ def open_output(url: str) -> Output:
     from audit.output.local import LocalOutput
 
     if not url:
-        raise UsageError("--output: it has to name a directory, or hdfs://HOST:PORT/DIR")
+        raise ConfigurationRefused("--output: it has to name a directory, or hdfs://HOST:PORT/DIR")
     if "://" in url:
-        raise UsageError(f"--output {url}: only directories and hdfs:// can be read")
+        raise ConfigurationRefused(f"--output {url}: only directories and hdfs:// can be read")
     if not Path(url).is_dir():
-        raise UsageError(f"--output {url}: there is no such directory")
+        raise ConfigurationRefused(f"--output {url}: there is no such directory")
     return LocalOutput(url)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from hdfs_native import Client
 
 from audit.output import HDFS_SCHEME, Entry, StoreFailed, StoreUnreachable
-from skidway.errors import SkidwayError, UsageError
+from skidway.errors import ConfigurationRefused, SkidwayError
 
 RETRIES: Final = {
     "dfs.client.failover.max.attempts": "8",
@@ -28,7 +28,7 @@ class HdfsOutput:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if not parts.netloc or not parts.path.strip("/"):
-            raise UsageError(
+            raise ConfigurationRefused(
                 f"output: {url} must name a NameNode and a folder, as hdfs://host:port/folder"
             )
         self._server = HDFS_SCHEME + parts.netloc

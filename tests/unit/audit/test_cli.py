@@ -139,6 +139,15 @@ def test_a_recount_of_nothing_is_not_good(
     assert "no committed load" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("output", ["", "s3://bucket/x", "/nowhere/at/all", "hdfs:///x"])
+def test_a_recount_of_what_is_no_output_is_a_mistake_in_the_question(
+    output: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Status 2 and a sentence, as for every other option."""
+    assert main(["audit", "recount", "--output", output]) == 2
+    assert "output" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("program", ["run", "count"])
 def test_settings_can_be_checked_without_starting(
     program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -31,7 +31,7 @@ from audit.output.local import LocalOutput
 from audit.recount import Recounted
 from audit.recount_result import RecountResult
 from skidway.cli.commands import main
-from skidway.errors import UsageError
+from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 from support.fold import Fold
@@ -562,7 +562,7 @@ def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
 @pytest.mark.parametrize("url", ["s3://bucket/x", "/nowhere/at/all"])
 def test_an_output_that_cannot_be_is_refused(url: str) -> None:
     """One sentence."""
-    with pytest.raises(UsageError, match="--output"):
+    with pytest.raises(ConfigurationRefused, match="--output"):
         open_output(url)
 
 
