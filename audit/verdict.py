@@ -217,8 +217,11 @@ class BucketVerdict:
 
     @property
     def word(self) -> str:
-        """The status as people read it."""
-        return f"{self.status.word}, accepted" if self.is_accepted else self.status.word
+        """The status as people read it: what is left of it, with what was accepted."""
+        accepted, left = f"{self.status.word}, accepted", self.residue
+        if left is self.status:
+            return left.word
+        return accepted if left is Status.COMPLETE else f"{left.word} ({accepted})"
 
     def unaccepted(self) -> tuple[FindingName, ...]:
         """What an acceptance of the bucket as it is now names."""

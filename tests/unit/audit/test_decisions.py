@@ -105,6 +105,7 @@ def test_what_comes_later_is_not_covered() -> None:
     ]
     found = bucket([*said(4, None, LOSS), acceptance])
     assert (found.status, found.residue) == (Status.LOST, Status.INCOMPLETE)
+    assert found.word == "incomplete (lost, accepted)"  # as the sentence and the metrics count it
     again = accepting.acceptances([found], SIGNED)
     assert bucket([*said(4, None, LOSS), acceptance, *again]).is_accepted
 
