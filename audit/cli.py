@@ -172,8 +172,11 @@ def _recount(args: argparse.Namespace) -> int:
         ledger.close()
     policy = asking.policy_of(args, settings)
     retired = retired_by(policy.retired_places, evidence.retirements)
-    for each in recount.missing(output, known, evidence):
-        if _is_asked(each, asked) and not retired.holds(Tier.HDFS, each.producer, ""):
+    found = {each.committed.topic: each for each in recounts}
+    for each in recount.expected(output, known, evidence).values():
+        if each.topic in found:
+            found[each.topic].committed = each
+        elif _is_asked(each, asked) and not retired.holds(Tier.HDFS, each.producer, ""):
             recounts.append(recount.recount(output, each, since_ms))
     if asked is not None and not recounts:
         raise UsageError(f"{output.url} has nothing of {', '.join(args.topic)}.")

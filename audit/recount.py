@@ -72,16 +72,18 @@ def topics(output: Output) -> list[str]:
     return sorted([*(name for name in known if _has_any(output, name)), *rows])
 
 
-def missing(output: Output, known: Iterable[Committed], evidence: Evidence) -> list[Committed]:
-    """Topics of which rows of this output were counted, and of which nothing lies there any more.
-
-    known: all topics that lie there. Retired ones are not missed.
-    """
-    there = {each.producer for each in known}
-    roots = {output.url, *(_root(producer) for producer in there if producer)}
-    counted = {x.producer for x in evidence.senders if x.tier is Tier.HDFS}
-    gone = sorted(x for x in counted - there if _root(x) in roots)
-    return [Committed(x.rpartition("/")[2], _source_of(x, evidence), x) for x in gone]
+def expected(
+    output: Output, known: Iterable[Committed], evidence: Evidence
+) -> dict[str, Committed]:
+    """All topics that lie there (`known`) and those of which rows of this output were counted and
+    nothing lies there any more, by name. What has no manifest is as who counted it called it."""
+    there = {each.topic: each for each in known}
+    roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
+    for producer in sorted({x.producer for x in evidence.senders if x.tier is Tier.HDFS}):
+        topic = producer.rpartition("/")[2]
+        if _root(producer) in roots and (topic not in there or there[topic].source is None):
+            there[topic] = Committed(topic, _source_of(producer, evidence), producer)
+    return there
 
 
 def _root(producer: str) -> str:
@@ -89,11 +91,10 @@ def _root(producer: str) -> str:
 
 
 def _source_of(producer: str, evidence: Evidence) -> Source | None:
-    """The topic of which an output's folder holds the rows; None if nothing was counted lately."""
+    """The topic of which an output's folder holds the rows."""
     for source, topic in evidence.topics.items():
-        for by_agent in topic.tallies.values():
-            if any(key.producer == producer for keys in by_agent.values() for key in keys):
-                return source
+        if any(key.producer == producer for key in topic.coverage):
+            return source
     return None
 
 

@@ -323,9 +323,11 @@ def _number(request: Request, name: str) -> int | None:
 
 
 def _frame(found: Standing) -> dict[str, Any]:
-    """The sentence, and the worst of what is due."""
-    worst = max(found.overdue, default=Status.COMPLETE).word
-    if not found.overdue:
+    """The sentence, and the worst of what is due; rows that differ are as bad as a short tier."""
+    differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
+    overdue = [*found.overdue, *differ]
+    worst = max(overdue, default=Status.COMPLETE).word
+    if not overdue:
         is_complete = found.by_status.get(Status.COMPLETE, 0) > 0
         is_complete &= not found.unjudged
         worst = WARNED if found.warned else worst if is_complete else Status.OPEN.word

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
@@ -32,6 +33,7 @@ PROGRAM = "audit"
 DIRECTORY = settings.DEFAULT_DIRECTORY
 STALE_AFTER_MS = 180_000
 REQUEST_TIMEOUT_MS = 10_000
+_WITH_ID = re.compile(r"(.+) \(id (\w+)\)")
 
 
 def add_where(parser: argparse.ArgumentParser) -> None:
@@ -52,20 +54,30 @@ def add_topic(parser: argparse.ArgumentParser) -> None:
 
 
 def with_rejects(names: Iterable[str]) -> list[str]:
-    """Topics, and those of what agents rejected of them."""
-    return [each for name in names for each in (name, name + REJECTED_SUFFIX)]
+    """Topics, and those of what agents rejected of them (whatever their id)."""
+    return [each for name in names for each in (name, _named(name)[0] + REJECTED_SUFFIX)]
 
 
 def topics_named(names: list[str] | None) -> list[str] | None:
-    """Topics that are meant, also by the names that the report prints: with their cluster's."""
+    """Topics that are meant, also by the names that the report prints: with their cluster's, and
+    with the beginning of their id."""
     if names is None:
         return None
-    return sorted({each for name in names for each in (name, name.partition(".")[2]) if each})
+    known = [_named(name)[0] for name in names]
+    return sorted({each for name in known for each in (name, name.partition(".")[2]) if each})
 
 
 def is_named(source: Source, names: Iterable[str]) -> bool:
-    """Whether a topic has one of these names, with its cluster's or without."""
-    return not {source.topic, f"{source.cluster}.{source.topic}"}.isdisjoint(names)
+    """Whether a topic has one of these names, with its cluster's and its id or without."""
+    known = {source.topic, f"{source.cluster}.{source.topic}"}
+    topic_id = source.topic_id or "none"
+    return any(name in known and topic_id.startswith(begin) for name, begin in map(_named, names))
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The name, and the beginning of the id, which `report.topic_names` prints behind it."""
+    match = _WITH_ID.fullmatch(text)
+    return (match[1], match[2]) if match else (text, "")
 
 
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:

@@ -32,6 +32,7 @@ from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json
 from skidway.clock import Clock, SystemClock
 from skidway.errors import UsageError
+from skidway.kafka.source import Source
 
 LINES_SHOWN = 20
 
@@ -76,11 +77,12 @@ def _accept(args: argparse.Namespace) -> int:
     decisions: Sequence[Decision]
     if args.revoke:
         decisions = accepting.revocations(found, standing, signed)
-        buckets = {(each.source, each.bucket) for each in standing}
-        said = [f"{_name(x)}: taken back" for x in found if (x.source, x.bucket) in buckets]
+        buckets = {(each.source, each.bucket, each.bucket_ms) for each in standing}
+        said = [f"{name}: taken back" for key, (name, _) in _named(found).items() if key in buckets]
     else:
         decisions = accepted = accepting.acceptances(found, signed)
-        said = [line for each in accepted for line in _lines(each, found)]
+        by_bucket = _named(found)
+        said = [_line(*by_bucket[x.source, x.bucket, x.bucket_ms], args.json) for x in accepted]
     publish(args, settings, decisions, clock)
     return _tell(args, said, decisions)
 
@@ -173,15 +175,21 @@ def _places_of(evidence: Evidence, place: str) -> list[Place]:
     return [place_of(key, evidence, retired) for key in known]
 
 
-def _lines(accepted: Acceptance, found: Sequence[BucketVerdict]) -> list[str]:
-    """The bucket and what of it is accepted, as the report has it."""
-    key = accepted.source, accepted.bucket, accepted.bucket_ms
-    [verdict] = [x for x in found if (x.source, x.bucket, x.bucket_ms) == key]
-    return [f"{_name(verdict)} ({verdict.status.word}): {report.reasons_text(verdict.words)}"]
+def _named(
+    found: Sequence[BucketVerdict],
+) -> dict[tuple[Source, int, int], tuple[str, BucketVerdict]]:
+    """By topic, start and size: the bucket as the report calls it, and its verdict."""
+    topics = report.topic_names(x.source for x in found)
+    return {
+        (x.source, x.bucket, x.bucket_ms): (f"{topics[x.source]} {report.time_text(x.bucket)}", x)
+        for x in found
+    }
 
 
-def _name(verdict: BucketVerdict) -> str:
-    return f"{report.topic_name(verdict.source)} {report.time_text(verdict.bucket)}"
+def _line(name: str, verdict: BucketVerdict, is_whole: bool) -> str:
+    """The bucket and what of it is accepted, as the report has it; or all of that."""
+    said = "; ".join(verdict.words) if is_whole else report.reasons_text(verdict.words)
+    return f"{name} ({verdict.status.word}): {said}"
 
 
 def _tell(args: argparse.Namespace, said: Sequence[str], decisions: Sequence[Decision]) -> int:

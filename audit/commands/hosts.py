@@ -55,7 +55,7 @@ def register(verbs: Any) -> None:
         "--tiers",
         metavar="LIST",
         help="which must agree, agent among them, without exemptions; default: as the settings say,"
-        " without hdfs",
+        " without hdfs where it is not the only one besides the agent",
     )
     wait.add_argument("--lateness-ms", type=int, metavar="MS", help="allowed after a bucket's end")
     add_timeout_option(wait, f"({TIMEOUT_S:.0f})", TIMEOUT_S)
@@ -111,9 +111,10 @@ def _wait(args: argparse.Namespace) -> int:
 
 
 def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
-    """Unless told otherwise without hdfs, which waits for the next load."""
+    """Unless told otherwise without hdfs, which waits for the next load, where another tier than
+    the agent's is left: with that alone nothing would be compared."""
     policy = asking.policy_of(args, settings)
-    if args.tiers is None:
+    if args.tiers is None and set(policy.tiers) != {Tier.AGENT, Tier.HDFS}:
         policy = replace(policy, tiers=tuple(x for x in policy.tiers if x is not Tier.HDFS))
     if Tier.AGENT not in policy.tiers:
         raise UsageError(f"--tiers: agent must be among them (of {', '.join(TIERS)}).")

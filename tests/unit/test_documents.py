@@ -93,6 +93,14 @@ def is_quick(file: str, name: str) -> bool:
     return any("pytest.mark.quick" in mark or "is_quick=True" in mark for mark in marks)
 
 
+def test_every_metric_of_the_audit_is_explained() -> None:
+    """docs/audit.md has each name, and no other."""
+    named = re.compile(r"skidway_audit_\w+")
+    sources = (ROOT / "audit").rglob("*.py")
+    known = {name for path in sources for name in named.findall(path.read_text())}
+    assert known == set(named.findall((ROOT / "docs/audit.md").read_text()))
+
+
 def test_every_failure_of_the_guide_names_what_shows_it() -> None:
     """docs/operations.md: each failure says what is seen, what to do, and which test shows it."""
     guide = (ROOT / "docs/operations.md").read_text()

@@ -214,6 +214,24 @@ def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
     assert ask("report --since 1969-12-31T23:59:00Z")[0] == 0
 
 
+def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Ledger) -> None:
+    """By the name that reports print, with the beginning of its id; without, both are meant."""
+    again = replace(LOGS, topic_id="0123456789abcdef")
+    loss = replace(LOSS, source=again, file=4)
+    counts = (Count(again, 7, 60_000, 60_000, 5, 50, 9),)
+    store.take([messages.encode(Delta(AGENT, 5, 60_001, counts=counts, losses=(loss,)))])
+    new = "'dc1.logs (id 01234567)'"
+    said = "1970-01-01T00:01:00Z --reason known --name ada"
+    assert "of file 3" in ask("report --topic 'logs (id tid)'")[1]
+    status, printed = ask(f"accept {new} {said}")
+    assert (status, printed.count(" (lost): "), "of file 4" in printed) == (0, 1, True)
+    assert "accepted by ada (known)" in ask(f"report --topic {new}")[1]
+    status, printed = ask(f"accept logs {said}")
+    assert (status, printed.count(" (lost): "), "of file 3" in printed) == (0, 1, True)
+    assert printed.startswith("dc1.logs (id tid) 1970-01-01T00:01:00Z (lost): ")
+    assert "of file 3 are lost: deleted, accepted by ada (known)" in ask("report")[1]
+
+
 def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledger) -> None:
     """Asked for by the topic's name alone, with and without its cluster's."""
     reject(store, 1, 2)

@@ -21,10 +21,10 @@ from audit import checksum, manifests, recount, recount_report
 from audit.commands import saying
 from audit.counts import Counts
 from audit.deltas import number_deltas
-from audit.evidence import Evidence
+from audit.evidence import FOREVER, Evidence
 from audit.faults import HOUR_MS, Fault, Kind, Whereabouts
 from audit.ledger import DATABASE, Ledger
-from audit.manifests import ManifestUnreadable
+from audit.manifests import Committed, ManifestUnreadable
 from audit.messages import Delta, Range, Sender, Tier, decode, encode
 from audit.output import Entry, open_output
 from audit.output.local import LocalOutput
@@ -359,6 +359,9 @@ def test_a_topic_of_which_nothing_is_left_is_named(
     output.put(f"{TOPIC}/rows1.parquet", data)
     assert main([*command, "--topic", "logs"]) == 1
     assert "rows1.parquet" in capsys.readouterr().out
+    assert main([*command, "--json"]) == 1
+    [named] = json.loads(capsys.readouterr().out)["topics"]
+    assert named["topic"] == TOPIC
     assert main([*command, "--topic", "nothing"]) == 2
     config = store / "audit.yml"
     config.write_text(
@@ -368,6 +371,22 @@ def test_a_topic_of_which_nothing_is_left_is_named(
     shutil.rmtree(output.root / TOPIC)
     assert main([*command, "--config", str(config)]) == 1
     assert TOPIC not in capsys.readouterr().out
+
+
+def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
+    output: Output, tmp_path: Path
+) -> None:
+    """Also where all that was counted of it is older than what the night's recount looks at."""
+    output.load(0, 10)
+    ledger = Ledger()
+    ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
+    shutil.rmtree(output.root / "_skidway" / TOPIC)
+    evidence = ledger.evidence((FOREVER[1] - 1, FOREVER[1]))
+    rows = open_output(str(output.root))
+    [found] = recount.expected(rows, [manifests.head(rows, TOPIC)], evidence).values()
+    assert found == Committed(TOPIC, LOGS, f"{output.root}/{TOPIC}")
+    shutil.rmtree(output.root / TOPIC)
+    assert recount.expected(rows, [], evidence) == {TOPIC: found}
 
 
 def _of_output(message: Delta, root: Path) -> Delta:
