@@ -1,0 +1,31 @@
+"""All mutants, and a share of them."""
+
+from __future__ import annotations
+
+import hashlib
+import pkgutil
+from collections.abc import Sequence
+from importlib import import_module
+
+from mutants import rules
+from mutants.mutant import Mutant
+
+
+def packages() -> list[str]:
+    """The modules of rules/."""
+    return sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
+
+
+def mutants_of(package: str) -> tuple[Mutant, ...]:
+    """Those of one module of rules/."""
+    found: tuple[Mutant, ...] = import_module(f"mutants.rules.{package}").MUTANTS
+    return found
+
+
+def drawn(mutants: Sequence[Mutant], parts: int, by: str) -> list[Mutant]:
+    """One of `parts` of them, rounded up: which, the text `by` decides."""
+
+    def lot(mutant: Mutant) -> bytes:
+        return hashlib.sha256(f"{by}\0{mutant.file}\0{mutant.broken}".encode()).digest()
+
+    return sorted(mutants, key=lot)[: -(-len(mutants) // parts)]

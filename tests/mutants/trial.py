@@ -1,0 +1,90 @@
+"""A copy of the tree, and what becomes of a mutant in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+
+from mutants.mutant import Mutant
+
+LIMIT_S = 300.0
+"""Of the tests of one mutant; tests that do not end have noticed it."""
+NO_SOURCES = (
+    ".git",
+    ".venv*",
+    ".cache",
+    ".*_cache",
+    ".hypothesis",
+    "build",
+    "dist",
+    "skidway-demo*",
+)
+_GOOD, _FAILED = 0, 1  # pytest's exit statuses
+
+
+class Fate(StrEnum):
+    """What became of a mutant."""
+
+    NOTICED = "noticed"
+    ENDLESS = "noticed (its tests did not end)"
+    SURVIVED = "SURVIVED"
+    BROKEN = "its tests could not run"
+    STALE = "the text that it replaces does not stand there once"
+
+
+BAD = frozenset({Fate.SURVIVED, Fate.BROKEN, Fate.STALE})
+
+
+class Tree:
+    """A copy of the repository's files in a folder, for one mutant at a time."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self._folder = folder
+        self._changes = 0
+        shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NO_SOURCES), symlinks=True)
+
+    def passes(self, tests: Iterable[str], *options: str) -> tuple[int | None, str]:
+        """pytest's exit status (None: it did not end) and output."""
+        command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
+        path = os.pathsep.join([str(self._folder), str(self._folder / "tests")])
+        process = subprocess.Popen(
+            [*command, *options, *tests], cwd=self._folder, env=os.environ | {"PYTHONPATH": path},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            output, _ = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None, process.communicate()[0]
+        return process.returncode, output
+
+    def tried(self, mutant: Mutant) -> tuple[Fate, str]:
+        """What becomes of it, and what pytest said; the tree is as before afterwards."""
+        path = self._folder / mutant.file
+        text = path.read_text()
+        if text.count(mutant.old) != 1:
+            return Fate.STALE, ""
+        try:
+            self._write(path, text.replace(mutant.old, mutant.new))
+            status, output = self.passes(mutant.tests, "-x")
+        finally:
+            self._write(path, text)
+        if status is None:
+            return Fate.ENDLESS, output
+        if status == _GOOD:
+            return Fate.SURVIVED, output
+        return (Fate.NOTICED if status == _FAILED else Fate.BROKEN), output
+
+    def _write(self, path: Path, text: str) -> None:
+        """Each time with another second: compiled modules are known by it and by their length."""
+        path.write_text(text)
+        self._changes += 1
+        second = int(path.stat().st_mtime) + self._changes
+        os.utime(path, (second, second))
