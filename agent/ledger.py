@@ -118,7 +118,8 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     """Binds the state to this machine, in a new epoch. Raises StateRefused; returns a sentence.
 
     With `new_epoch` also where it belongs to this machine: audit messages of the epoch before were
-    lost with their topic, and without a new one no later bucket could be proven either.
+    lost with their topic, and without a new one no later bucket could be proven either. If the
+    state is an older copy the next start finds that out (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -131,6 +132,7 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
         changes.put_meta("epoch", state.epoch + 1)
         changes.put_meta("number", 0)  # numbers and their chains are those of one epoch
         changes.forget_touched()
+        changes.put_adopted(state.adopted or (state.epoch, state.number))
         changes.put_left({})  # of the epoch before: the new one has not sealed anything
         state.commit(changes)
         state.close()

@@ -27,6 +27,7 @@ from agent.loop import Loop
 from agent.settings import AgentSettings
 from agent.silences import Silences
 from agent.state.database import State, check_machine, open_state
+from agent.state.renewal import renew
 from audit import topic
 from audit.messages import TOPIC, Tier
 from audit.publisher import Publisher, check_restored, newest_own
@@ -185,6 +186,7 @@ def find(
         ends = connection.ends_of(client, beginning.without_floor(state, destinations))
         newest = newest_own(client, Fetcher(client), Tier.AGENT, str(state.agent), clock)
         check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
+        renew(state, newest)
         mine = topic.partition_of(str(state.agent), partitions)
         return Found(cluster, destinations, TopicPartition(TOPIC, mine), ends)
 

@@ -30,6 +30,11 @@ def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
     return f"{words} ({', '.join(map(str, sums))})"
 
 
+def name_of_lack(words: str, counted: Sums) -> str:
+    """What an acceptance calls it that somebody counted nothing: of more records it is another."""
+    return f"{words} ({counted.count}, {counted.checksum})"
+
+
 def of_place(place: Place) -> str:
     """A place by its tier, and by its name where it has one."""
     word = place.tier.value.lower()
@@ -52,6 +57,14 @@ def of_namesakes(agents: Iterable[int]) -> str:
     """Agents of one host that are alive side by side."""
     names = " and ".join(map(str, agents))
     return f"agents {names} report under this host name, and each is waited for"
+
+
+def of_epoch_before_its_seal(epoch: int) -> str:
+    """Lines that an agent delivered before it had sealed anything in a new epoch."""
+    return (
+        f"the agent's epoch {epoch} delivered lines of this bucket before its first seal: they may"
+        " count twice (its state had been an older copy)"
+    )
 
 
 def of_gap(note: GapNote) -> str:

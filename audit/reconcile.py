@@ -258,7 +258,7 @@ class TopicJudgement:
         for key, tally in tallies.items():
             if not tally.chained:
                 words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"
-                found = Finding(Status.UNKNOWN, words)
+                found = Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, tally.sums))
                 yield _remark(found) if self._is_retired(key) else found
 
     def _is_retired(self, key: SenderKey) -> bool:
@@ -318,6 +318,8 @@ class TopicJudgement:
                     f"the agent's epoch {new.epoch} sealed nothing before this bucket"
                     " (its state had been an older copy)",
                 )
+            if new in tallies and not (since and tallies[new].first > since[0].number):
+                yield Finding(Status.UNKNOWN, reasons.of_epoch_before_its_seal(new.epoch))
 
     def _losses_of(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
         for topic in self._related:
@@ -454,10 +456,10 @@ class TopicJudgement:
         ]
         known.sort(key=lambda each: each[0].is_retired)  # what counts comes first
         silent = [place for place, x in sums.items() if x is None]
+        largest = max((x for _, x in known), key=lambda x: x.count, default=Sums())
         for place in silent:
-            yield Finding(
-                _gravity(place), f"tier {reasons.of_place(place)} never reported this topic"
-            )
+            words = f"tier {reasons.of_place(place)} never reported this topic"
+            yield Finding(_gravity(place), words, reasons.name_of_lack(words, largest))
         if not known:
             return
         (first, expected), *others = known
@@ -471,10 +473,13 @@ class TopicJudgement:
         lack = {place for place, _ in differing}
         for tier in sorted(self._needed):
             if all(place in lack for place in sums if place.tier is tier):
-                yield Finding(Status.INCOMPLETE, reasons.of_needed(tier))
+                words = reasons.of_needed(tier)
+                name = reasons.name_of_lack(words, largest)
+                yield Finding(Status.INCOMPLETE, words, name)
         lacking = [*silent, *(place for place, _ in differing)]
         if lacking and all(x.is_retired for x in lacking) and len(differing) == len(others):
-            yield Finding(Status.UNKNOWN, "all that could confirm the counts is retired")
+            words = "all that could confirm the counts is retired"
+            yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))
 
     def _gap_findings(self, place: Place) -> Iterator[Finding]:
         """The newest gap that may be why this place is short."""

@@ -3,6 +3,7 @@
     tables      what is stored where
     database    opening, refusing, one transaction a turn
     changes     what one transaction writes, gathered before it begins
+    renewal     what an adopted state goes on with that had been an older copy
 
 WAL with synchronous=FULL: what a commit returned for survives a power loss. The database is made
 whole under another name and renamed, so an empty or half-made one is damage, not a beginning; the

@@ -28,6 +28,9 @@ SINCE: Final = "since "
 LEFT: Final = "last_words"
 """The key of `meta` that says of which topics the last word is said."""
 
+ADOPTED: Final = "adopted"
+"""The key of `meta` that says which message was the last one when the state was adopted."""
+
 _MARK = struct.Struct("<qI")
 
 FILE_COLUMNS: Final = (
@@ -82,6 +85,11 @@ class Changes:
     def put_left(self, words: Mapping[str, LastWord]) -> None:
         """The topics whose newest seal is a last word, with that seal."""
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
+
+    def put_adopted(self, last: tuple[int, int] | None) -> None:
+        """(epoch, number) of the last message that the state knew of when it was adopted; None:
+        since then it was started."""
+        self.put_meta(ADOPTED, json.dumps(last))
 
     def forget_offsets(self, topic: str) -> None:
         """Of a topic that was made again."""

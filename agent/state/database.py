@@ -18,7 +18,16 @@ from agent.files.host import FileKey, Found
 from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
 from agent.files.unopened import UnopenedFile
 from agent.identity import Fingerprint, Guard
-from agent.state.changes import LEFT, SINCE, Changes, LastWord, checksum, marks_of, source_row
+from agent.state.changes import (
+    ADOPTED,
+    LEFT,
+    SINCE,
+    Changes,
+    LastWord,
+    checksum,
+    marks_of,
+    source_row,
+)
 from agent.state.tables import APPLICATION_ID, FORMAT, TABLES
 from audit.counts import BucketKey, Sums
 from audit.messages import Certainty, Loss
@@ -80,6 +89,8 @@ class State:
         self.cluster_id = str(meta.get("cluster_id", ""))
         self.bucket_ms = int(meta.get("bucket_ms", 0))
         left = json.loads(meta.get(LEFT, "{}"))
+        adopted = json.loads(meta.get(ADOPTED, "null"))
+        self.adopted = None if adopted is None else (int(adopted[0]), int(adopted[1]))
         self.left = {topic: LastWord(*word) for topic, word in left.items()}
 
     def close(self) -> None:

@@ -11,7 +11,8 @@ TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
 -- agent, machine, epoch, number (the last one used of deltas and seals), cluster, cluster_id,
 -- bucket_ms (of the sums), last_words (JSON: topic -> epoch, W and `at` of its newest seal, where
--- that is a last word),
+-- that is a last word), adopted (JSON: epoch and number of the last message before it was adopted,
+-- null once it was started since),
 -- "since <topic>" (when it was started with first)
 
 CREATE TABLE topics (

@@ -154,6 +154,13 @@ def _buckets(
         ledger.close()
     if evidence.unread:
         raise UsageError(f"{reasons.of_unread(evidence.unread)}; upgrade the audit first.")
+    heard_ms = max(evidence.last_seen.values(), default=0)
+    if not args.revoke and now_ms - heard_ms > policy.silence_ms:
+        raise UsageError(
+            f"By this host's clock nobody was heard for {(now_ms - heard_ms) // 1000:,} s. If that "
+            "is so, buckets are not what they will be: nothing is accepted until counters and "
+            "collector run again. Else set the clock."
+        )
     found = [
         verdict
         for verdict in verdicts(evidence, policy, now_ms)

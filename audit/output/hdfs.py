@@ -70,20 +70,24 @@ class HdfsOutput:
     def files(self, path: str) -> Iterator[Entry]:
         """See Output."""
         below = len(self._root) + 1
-        with failures("list", self._named(path)):
-            try:
-                for status in self._client.list_status(self._at(path), recursive=True):
-                    if not status.isdir:
-                        yield Entry(urlsplit(status.path).path[below:], int(status.length))
-            except FileNotFoundError:
-                return
+        folders = [path]
+        while folders:  # one by one: where one goes away meanwhile, the others are still listed
+            for status in self._listed(folders.pop()):
+                name = urlsplit(status.path).path[below:]
+                if status.isdir:
+                    folders.append(name)
+                else:
+                    yield Entry(name, int(status.length))
 
     def names(self, path: str) -> list[str]:
         """See Output."""
+        return sorted(posixpath.basename(status.path) for status in self._listed(path))
+
+    def _listed(self, path: str) -> list[Any]:
+        """What lies directly in a directory; nothing where it is not there."""
         with failures("list", self._named(path)):
             try:
-                found = self._client.list_status(self._at(path), recursive=False)
-                return sorted(posixpath.basename(status.path) for status in found)
+                return list(self._client.list_status(self._at(path), recursive=False))
             except FileNotFoundError:
                 return []
 

@@ -109,6 +109,19 @@ def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
     assert ask("report")[0] == 1
 
 
+def test_by_a_clock_that_is_ahead_nothing_is_accepted(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would make buckets due, and agents silent, before they are."""
+    monkeypatch.setattr(deciding, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
+    status, printed = ask(
+        "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"
+        " --set lateness.ms=0"
+    )
+    assert status == 2
+    assert "By this host's clock nobody was heard for 3,600 s." in printed
+
+
 def test_a_range_takes_what_is_there(ask: Ask) -> None:
     """Complete buckets between are left out; without anything there is a sentence, and 2."""
     status, printed = ask("accept logs 1970-01-01T00:00:00Z 1970-01-01T00:02:00Z --reason x")

@@ -155,6 +155,16 @@ def _with_checksum(message: Message, checksum: int) -> Message:
     return replace(message, counts=tuple(replace(x, checksum=checksum) for x in message.counts))
 
 
+def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
+    """Records that come later into the bucket, and never get there either, are not covered."""
+    early = said(None)
+    assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
+    [acceptance] = accepting.acceptances([bucket(early)], SIGNED)
+    assert bucket([*early, acceptance]).is_accepted
+    more = [delta(AGENT, 2, 3), delta(BROKER, 2, 2)]
+    assert bucket([*early, acceptance, *more]).is_overdue
+
+
 def test_what_is_not_there_cannot_be_accepted() -> None:
     """A sentence for each: no bucket, a complete one, a young one, one that was accepted."""
     lost = said(5, None, LOSS)

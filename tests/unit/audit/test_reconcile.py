@@ -528,6 +528,23 @@ def test_an_agents_new_epoch_adds() -> None:
     assert verdict([*messages, delta(new, 2, count(1))]).status is not Status.COMPLETE
 
 
+def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt() -> None:
+    """Its state may have been an older copy, which reads again what the newer one had sent: every
+    tier counts such lines twice, whatever event times they have and whatever was sealed before."""
+    new = replace(AGENT, epoch=2)
+    doubled = [delta(sender, 2, count(previous=1)) for sender in COUNTERS]
+    again = [*good(), *doubled, delta(new, 1, count())]
+    later = END + 10 * SIZE
+    for messages in (again, [*again, seal(new, 2, later, 1)], [*again, seal(new, 2, later, 0)]):
+        found = verdict(messages)
+        assert found.status is Status.UNKNOWN
+        assert any(
+            "delivered lines of this bucket before its first seal" in x for x in found.reasons
+        )
+    behind = [*good(), *doubled, seal(new, 1, later, 0), delta(new, 2, count())]
+    assert verdict([*behind, seal(new, 3, later, 2)]).status is Status.COMPLETE
+
+
 def test_two_mirrors_must_each_have_everything() -> None:
     """Counts of two clusters are compared one by one, never added."""
     other = replace(MIRROR, cluster="backup", producer="mirror-backup")

@@ -1,0 +1,72 @@
+"""What an adopted state goes on with that had been an older copy of itself.
+
+The newer state may have sent what lies behind the copy's positions, under the same file ids; and
+where the logs were restored as well other bytes may lie there now. So each file that more can come
+from gets a new id, which begins where the copy's checkpoint stands: what is read again is a line of
+its own, and the audit calls every bucket unknown that the new epoch touches before its first seal.
+What the copy had promised is read again, and what it had counted is not said again: the newer state
+has said it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent import identity
+from agent.files.tracked import FileState, Tally, TrackedFile
+from agent.state.changes import Changes
+from agent.state.database import State
+from audit.publisher import Newest
+from skidway import log
+
+_log = log.get(__name__)
+
+
+def renew(state: State, newest: Newest | None) -> None:
+    """At the first start behind an adoption: gives new ids where the copy was older.
+
+    newest: the newest message that this agent has published, None where none is left.
+    """
+    known = state.adopted
+    if known is None:
+        return
+    is_older = newest is not None and (newest.epoch, newest.number) > known
+    changes = _new_ids(state) if is_older else Changes()
+    changes.put_adopted(None)
+    state.commit(changes)
+    state.adopted = None
+    if is_older:
+        _log.warning("older_copy_adopted", files=len(state.files()))
+
+
+def _new_ids(state: State) -> Changes:
+    changes = Changes()
+    files = state.files()
+    serial = max((each.birth.serial for each in files), default=0)
+    unfinished = [each for each in files if not _is_finished(each)]
+    made = [_successor(each, serial + at) for at, each in enumerate(unfinished, 1)]
+    replaced = {each.file for each in unfinished}
+    changes.forget_files(sorted(replaced))
+    changes.put_files(made)
+    changes.forget_intents(each.sequence for each in state.intents())
+    changes.forget_recipes()
+    changes.clear_sums()
+    changes.forget_messages(each.id for each in state.outbox() if each.file in replaced)
+    return changes
+
+
+def _is_finished(file: TrackedFile) -> bool:
+    """Whether all that it will ever have is settled: what comes later has a new id anyhow."""
+    return file.state is not FileState.OPEN and file.position == file.length
+
+
+def _successor(file: TrackedFile, serial: int) -> TrackedFile:
+    """The same bytes under a new id, from the checkpoint on."""
+    birth = replace(
+        file.birth, file=identity.new_id(), serial=serial, begin=file.position,
+        predecessor=file.file, predecessor_position=file.position,
+    )  # fmt: skip
+    return replace(
+        file, birth=birth, tally=Tally(), state=FileState.OPEN, announced=False, announced_ms=0,
+        length=None,
+    )  # fmt: skip

@@ -1,0 +1,100 @@
+"""An older copy of a state that was adopted goes on under new names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent import ledger
+from agent.delivery.intents import Intent
+from agent.files.host import FileKey
+from agent.files.tracked import Birth, Checkpoint, FileState, Tally, TrackedFile
+from agent.identity import Fingerprint, Guard
+from agent.state.changes import Changes
+from agent.state.database import State, open_state
+from agent.state.renewal import renew
+from audit.counts import Sums
+from audit.publisher import Newest
+from skidway.kafka.source import Source
+
+LOGS = Source("main", "cid", "logs", "tid")
+
+
+def tracked(file: int, serial: int, position: int, **other: object) -> TrackedFile:
+    birth = Birth(
+        file, serial, "logs", "tid", "web1", f"/log/{file}", FileKey(1, file), Fingerprint(3, b"x")
+    )
+    point = Checkpoint(position, 9, Guard(2, 7), ())
+    found = TrackedFile(birth, point, f"/log/{file}", announced=True, tally=Tally(position))
+    return replace(found, **other)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Iterator[State]:
+    """A copy that knew of message 17, and was adopted; message 12 waits to be published."""
+    state = open_state(tmp_path)
+    changes = Changes()
+    changes.put_meta("number", 17)
+    changes.put_files(
+        [
+            tracked(11, 1, 100),
+            tracked(12, 2, 50, state=FileState.ENDED, length=80),
+            tracked(13, 3, 70, state=FileState.CLOSED, length=70),
+        ]
+    )
+    changes.put_intents([Intent(1, 12, 50, 80, 5, 1, b"r")])
+    changes.put_sums([((LOGS, state.agent, 60_000), Sums(3, 30, 5))])
+    changes.put_message(1, b"announcement", file=11)
+    changes.put_message(2, b"delta", number=12)
+    state.commit(changes)
+    state.close()
+    ledger.adopt(tmp_path, new_epoch=True)
+    state = open_state(tmp_path)
+    yield state
+    state.close()
+
+
+def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(state: State) -> None:
+    """Lines of other bytes are no repeats of those, and what it counted is not counted again."""
+    renew(state, Newest(1, 18, 0))
+    kept, first, second = state.files()
+    assert kept.file == 13
+    for found, old, position in ((first, 11, 100), (second, 12, 50)):
+        assert found.file not in (11, 12, 13)
+        assert (found.birth.predecessor, found.birth.predecessor_position) == (old, position)
+        assert (found.birth.begin, found.position, found.tally.total) == (position, position, 0)
+        assert (found.state, found.announced, found.length) == (FileState.OPEN, False, None)
+    assert (first.birth.serial, second.birth.serial) == (4, 5)
+    assert (state.intents(), state.sums()) == ([], [])
+    assert [each.number for each in state.outbox()] == [12]
+
+
+@pytest.mark.parametrize("newest", [None, Newest(1, 17, 0)])
+def test_a_state_that_is_the_newest_goes_on_as_it_is(state: State, newest: Newest | None) -> None:
+    """It was moved to another machine, or the audit topic was lost."""
+    renew(state, newest)
+    assert [each.file for each in state.files()] == [11, 12, 13]
+    assert len(state.intents()) == len(state.sums()) == 1
+
+
+def test_it_is_looked_at_once(state: State, tmp_path: Path) -> None:
+    """From the first start behind the adoption on the agent's own messages are newer."""
+    renew(state, Newest(1, 17, 0))
+    again = open_state(tmp_path)
+    renew(again, Newest(2, 5, 0))
+    assert [each.file for each in again.files()] == [11, 12, 13]
+    again.close()
+
+
+def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: State) -> None:
+    """Nothing was read or sent in between."""
+    state.close()
+    ledger.adopt(tmp_path, new_epoch=True)
+    again = open_state(tmp_path)
+    assert (again.epoch, again.adopted) == (3, (1, 17))
+    renew(again, Newest(1, 18, 0))
+    assert 11 not in {each.file for each in again.files()}
+    again.close()
