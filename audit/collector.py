@@ -71,6 +71,10 @@ _DIFFERING = Gauge(
     "skidway_audit_differing_recounts",
     "Topics of outputs whose newest recount found files or rows that are not what was counted.",
 )
+_UNCOUNTED = Gauge(
+    "skidway_audit_uncounted_offsets",
+    "Offsets that counters could not read, as those that expired before.",
+)
 _UNREAD = Gauge(
     "skidway_audit_unread_messages",
     "Messages of a schema that this version does not have; while there are any, every bucket is"
@@ -223,6 +227,7 @@ class _Loop:
         _OVERDUE.set(sum(found.overdue.values()))
         _ACCEPTED.set(sum(found.accepted.values()))
         _WARNED.set(found.warned)
+        _UNCOUNTED.set(found.uncounted)
         _DIFFERING.set(sum(1 for recount in found.recounts if not recount.is_good))
         self._tell_clocks(clocks(evidence, policy, now_ms))
         expected = [x for x in survey(evidence, policy, now_ms) if x.expected]

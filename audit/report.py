@@ -115,6 +115,7 @@ def _topic(found: TopicStanding) -> dict[str, Any]:
         "records": found.records,
         "rejects": found.rejects,
         "repeats": found.repeats,
+        "uncounted_offsets": found.uncounted,
         "recounts": [recount_document(recount) for recount in found.recounts],
     }
 
@@ -234,10 +235,18 @@ def _remarks(found: Standing) -> Iterator[str]:
         yield f"{_counted(found.warned, 'bucket')} with more rejects than allowed"
     if accepted := found.warned_accepted:
         yield f"{_counted(accepted, 'bucket')} with more rejects than allowed, and accepted"
+    if gaps := [topic for topic in found.topics if topic.uncounted]:
+        of = _some_names(topic.source for topic in gaps)
+        yield f"counters could not read {_counted(found.uncounted, 'offset')} of {of}"
     if differing := [x for x in found.recounts if not x.is_good]:
-        names = ", ".join(dict.fromkeys(topic_name(x.source) for x in differing[:NAMES_SHOWN]))
-        more = f" and {len(differing) - NAMES_SHOWN} more" if len(differing) > NAMES_SHOWN else ""
-        yield f"by the newest recount the rows of {names}{more} are not what was counted"
+        of = _some_names(recount.source for recount in differing)
+        yield f"by the newest recount the rows of {of} are not what was counted"
+
+
+def _some_names(sources: Iterable[Source]) -> str:
+    names = list(dict.fromkeys(map(topic_name, sources)))
+    more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(names[:NAMES_SHOWN]) + more
 
 
 def _counted(count: int, what: str) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from audit.evidence import REJECTED_SUFFIX, Evidence
+from audit.evidence import REJECTED_SUFFIX, Evidence, GapNote
 from audit.reconcile import verdicts
 from audit.recount_result import RecountResult
 from audit.verdict import BucketVerdict, Policy, Status
@@ -31,7 +31,9 @@ class TopicStanding:
     somebody did. complete_until: end of the last bucket that is complete or
     accepted with all before it (ms; None: the oldest is not). oldest_overdue: its start. records,
     rejects, repeats: as counted in whatever place has most of them; rejects are the loader's.
-    newest: verdicts by start, see NEWEST_BUCKETS. recounts: the newest of each output.
+    newest: verdicts by start, see NEWEST_BUCKETS. recounts: the newest of each output. uncounted:
+    offsets that counters could not read; records without origin that lay there leave no other
+    trace.
     """
 
     source: Source
@@ -48,6 +50,7 @@ class TopicStanding:
     repeats: int
     newest: Mapping[int, BucketVerdict]
     recounts: tuple[RecountResult, ...] = ()
+    uncounted: int = 0
 
     @property
     def buckets(self) -> int:
@@ -80,6 +83,7 @@ class TopicStanding:
             self.repeats + later.repeats,
             {start: verdict for start, verdict in newest.items() if start in starts},
             later.recounts,
+            later.uncounted,
         )
 
 
@@ -129,6 +133,11 @@ class Standing:
         return tuple(recount for topic in self.topics for recount in topic.recounts)
 
     @property
+    def uncounted(self) -> int:
+        """How many offsets counters could not read."""
+        return sum(topic.uncounted for topic in self.topics)
+
+    @property
     def counted(self) -> tuple[TopicStanding, ...]:
         """The topics in which anything was counted."""
         return tuple(topic for topic in self.topics if topic.buckets)
@@ -155,8 +164,7 @@ def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: i
         if evidence.asked is None or source.topic in evidence.asked
     ]
     whole = standing(found, asked, judged_ms)
-    topics = (replace(x, recounts=tuple(evidence.topic(x.source).recounts)) for x in whole.topics)
-    return replace(whole, topics=tuple(topics))
+    return replace(whole, topics=tuple(_with_notes(x, evidence) for x in whole.topics))
 
 
 def standing(
@@ -215,6 +223,22 @@ def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> 
         sum(x.repeats for x in found),
         newest,
     )
+
+
+def _with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
+    """With what was said of the topic and of none of its buckets."""
+    topic = evidence.topic(found.source)
+    return replace(found, recounts=tuple(topic.recounts), uncounted=_uncounted(topic.gaps))
+
+
+def _uncounted(gaps: Iterable[GapNote]) -> int:
+    """Offsets that are in some gap, each once."""
+    count, at = 0, (-1, 0)  # partition, and up to where it is counted
+    for partition, first, end in sorted((x.gap.partition, x.gap.first, x.gap.end) for x in gaps):
+        begin = max(first, at[1]) if partition == at[0] else first
+        count += max(end - begin, 0)
+        at = partition, max(end, begin)
+    return count
 
 
 def _complete_until(found: Sequence[BucketVerdict]) -> int | None:

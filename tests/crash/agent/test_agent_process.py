@@ -6,6 +6,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import sqlite3
 from collections.abc import Callable
@@ -386,3 +387,43 @@ def test_a_disk_that_moved_to_another_machine(
     process.start()
     arrived(process, lines, own_broker)
     assert process.program.stop() == 0
+
+
+def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
+    agent: Make, lines: Lines, own_broker: SkidwayBroker
+) -> None:
+    """A snapshot of the host brought back its state and its log, which then got other lines: they
+    are lines of their own and no repeats, also those that lie where the lost ones lay."""
+    process = agent(source(lines))
+    path = lines.write("a.log", 500)
+    process.start()
+    eventually(lambda: process.settled(lines.sizes()))
+    assert process.program.stop() == 0
+    copy, size = process.state.with_name("copy"), path.stat().st_size
+    shutil.copytree(process.state, copy)
+    process.start()
+    lines.write("a.log", 300)
+    eventually(lambda: process.settled(lines.sizes()))
+    assert process.program.stop() == 0
+    shutil.rmtree(process.state)
+    copy.rename(process.state)
+    os.truncate(path, size)
+    with path.open("a") as out:
+        out.writelines(f"another {number}\n" for number in range(500))
+    process.start(ready=False)
+    assert process.program.wait() == 65
+    assert "is an older copy of itself" in process.program.output()
+    run_skidway("agent", "state", "adopt", "--new-epoch", "--config", str(process.config))
+    process.start()
+    wanted = {*lines.written, *(f"another {number}" for number in range(500))}
+
+    def there() -> set[str]:
+        return {line for line, _, _ in rows(own_broker.address, "logs")}
+
+    eventually(lambda: there() >= wanted, every_s=0.3, what="every line arrives")
+    assert process.program.stop() == 0
+    by_origin = collections.defaultdict[tuple[int, int], set[str]](set)
+    for line, file, first in rows(own_broker.address, "logs"):
+        by_origin[file, first].add(line)
+    assert all(len(found) == 1 for found in by_origin.values())
+    assert there() == wanted

@@ -13,6 +13,7 @@ from audit.messages import (
     Certainty,
     Count,
     Delta,
+    Gap,
     Loss,
     Range,
     Seal,
@@ -165,6 +166,21 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
     [topic] = report.document(differing, [])["topics"]
     assert [x["verdict"] for x in topic["recounts"]] == ["agrees", "differs"]
     assert report.exit_status(tell(_recounted("/b", 0)), everything=True) == 0
+
+
+def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
+    """Records without origin that lay there leave no other trace; also of a topic in which nobody
+    counted anything. What two counters name is one hole."""
+    holes = [Gap(OTHER, 0, 0, 90, "expired"), Gap(OTHER, 1, 5, 15, "expired")]
+    mirror = Sender(Tier.MIRROR, "offline", "mirror", "c2", 1)
+    said = [
+        Delta(BROKER, 1, 5, gaps=tuple(holes)),
+        Delta(mirror, 1, 5, gaps=(Gap(OTHER, 0, 50, 100, "expired"),)),
+    ]
+    found = judged(Fold(said).evidence(), POLICY, NOW)
+    assert "counters could not read 110 offsets of dc1.other" in report.sentence(found)
+    [topic] = report.document(found, [])["topics"]
+    assert (topic["topic"], topic["uncounted_offsets"]) == ("other", 110)
 
 
 def test_a_loss_is_listed_where_no_line_arrived() -> None:

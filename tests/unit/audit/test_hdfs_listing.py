@@ -1,0 +1,50 @@
+"""Listing an output on HDFS while others change it; the client is one of lists."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from audit.output.hdfs import HdfsOutput
+
+
+class _Status(NamedTuple):
+    path: str
+    isdir: bool
+    length: int = 0
+
+
+class _Client:
+    """Directories by path; what is listed and not there any more is None."""
+
+    def __init__(self, tree: dict[str, list[_Status] | None]) -> None:
+        self._tree = tree
+
+    def list_status(self, path: str, recursive: bool = False) -> list[_Status]:
+        assert not recursive  # it would end at the first directory that is gone
+        found = self._tree.get(path)
+        if found is None:
+            raise FileNotFoundError(path)
+        return found
+
+
+def _output(tree: dict[str, list[_Status] | None]) -> HdfsOutput:
+    output: Any = object.__new__(HdfsOutput)
+    output._server, output._root, output._client = "hdfs://nn:8020", "/out", _Client(tree)
+    return output  # type: ignore[no-any-return]
+
+
+def test_a_directory_that_goes_away_meanwhile_hides_no_file_of_another() -> None:
+    """A recount that did not see them would say that the rows agree."""
+    tree: dict[str, list[_Status] | None] = {
+        "/out/logs": [
+            _Status("/out/logs/dt=1", True), _Status("/out/logs/dt=2", True),
+            _Status("/out/logs/dt=3", True),
+        ],
+        "/out/logs/dt=1": [_Status("/out/logs/dt=1/a.parquet", False, 5)],
+        "/out/logs/dt=2": None,
+        "/out/logs/dt=3": [_Status("hdfs://nn:8020/out/logs/dt=3/b.parquet", False, 7)],
+    }  # fmt: skip
+    found = {each.path: each.length for each in _output(tree).files("logs")}
+    assert found == {"logs/dt=1/a.parquet": 5, "logs/dt=3/b.parquet": 7}
+    assert list(_output({}).files("logs")) == []
+    assert _output(tree).names("logs") == ["dt=1", "dt=2", "dt=3"]
