@@ -28,7 +28,7 @@ PYTEST = started=$$(date +%s); status=0; \
 .NOTPARALLEL:
 
 .PHONY: help venv install install-dev lock demo doctor fmt lint type imports check docs-ansible lint-ansible \
-	$(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore mutants some-mutants \
+	$(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture mutants some-mutants \
 	bench bench-paper wheels deb clean
 
 help:
@@ -40,6 +40,7 @@ help:
 	@echo 'make test-operations   the tasks of docs/operations.md, and services that are there already, on such hosts; not in test-all'
 	@echo 'make $(SUITES)    one suite of tests; ARGS="..." for pytest; PROCESSES=1 for one test at a time'
 	@echo 'make explore   random tests with new seeds; MINUTES=30, SEED=n, ARGS="tests/model/test_agent.py"'
+	@echo 'make torture   all programs under all faults, and what became of every line; MINUTES=30, SEED=n; needs root'
 	@echo 'make mutants   rules broken by hand, one after the other: the tests must notice each; ARGS="agent --word seal"'
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
@@ -186,6 +187,11 @@ test-all: $(if $(TESTED),,test) test-deep some-mutants foreign lint-ansible test
 # Random tests with new seeds; what fails is printed with the line that replays it.
 explore: install-dev
 	PYTHONPATH=tests $(BIN)/python -m support.explore $(if $(MINUTES),--minutes $(MINUTES)) \
+		$(if $(SEED),--seed $(SEED)) $(ARGS)
+
+# All programs under all faults, from a seed; wants root and libfaketime (Debian: faketime).
+torture: install-dev
+	PYTHONPATH=tests $(BIN)/python -m torture $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # Each mutant of tests/mutants/rules in a copy of the tree, with the tests that must notice it.

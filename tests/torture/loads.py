@@ -1,0 +1,69 @@
+"""The loader as a program that stays: a load every few seconds, slices run in this process.
+
+`python -m torture.loads CONFIG SECONDS`. A kill -9 of it hits the work and not Spark's start; all
+but the way to Spark's workers is what production runs. A load that fails says why, and the next one
+tries again, as a timer would.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import loader.run
+from loader.join import Work
+from loader.settings import LoaderSettings
+from loader.slices import Job, SliceResult
+from loader.spark import Progress, run_slice
+from skidway import settings
+from skidway.errors import SkidwayError
+
+
+class Here:
+    """In the place of Spark: the slices one after the other."""
+
+    started_s = 0.0
+
+    def __init__(self, _settings: LoaderSettings, _interrupted: Callable[[], bool]) -> None:
+        self._attempt = 0
+
+    def __enter__(self) -> Here:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        return None
+
+    def run(self, job: Job, work: Sequence[Work], _progress: Progress) -> list[SliceResult]:
+        """As loader.spark.SparkRunner.run."""
+        found = []
+        for piece, marks in work:
+            self._attempt += 1
+            found.append(run_slice(job, piece, marks, self._attempt))
+        return found
+
+
+def main(config: str, seconds: str) -> None:
+    """Until it is killed."""
+    loader.run.SparkRunner = Here  # type: ignore[assignment, attr-defined]
+    given = settings.load(LoaderSettings, Path(config))
+    while True:
+        begin = time.time()
+        try:
+            report = loader.run.load(given)
+            problems = [str(problem) for each in report.outcomes for problem in each.problems]
+        except SkidwayError as error:
+            problems = [str(error)]
+        print(f"{time.time() - begin:.1f} s", *problems, sep="\n    ", flush=True)
+        time.sleep(float(seconds))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

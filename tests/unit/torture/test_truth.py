@@ -1,0 +1,55 @@
+"""The torture's oracle: each of its five numbers is told from the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torture.hosts import Line
+from torture.truth import Truth, compared
+
+SIZE = 5_000
+
+
+def _lines(*numbers: int, time_ms: int = 7_000) -> list[Line]:
+    return [Line("app", "host1", number, time_ms) for number in numbers]
+
+
+def _bucket(verdict: str, *reasons: str, bucket: int = 5_000, topic: str = "app") -> dict[str, Any]:
+    return {"topic": topic, "bucket": bucket, "verdict": verdict, "reasons": list(reasons)}
+
+
+def _found(rows: list[int], verdict: dict[str, Any], rejects: tuple[int, ...] = ()) -> Truth:
+    return compared(_lines(1, 2, 3), rows, rejects, [verdict], SIZE)
+
+
+def test_each_line_once_and_complete_is_good() -> None:
+    """As a row or as a reject."""
+    found = _found([1, 3], _bucket("complete"), (2,))
+    assert found.is_good
+    assert (found.lines, found.rows, found.rejects, found.complete) == (3, 2, 1, 1)
+    assert (found.unhealed, found.false_alarms) == ({}, {})
+
+
+def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() -> None:
+    """Also where the line is in a bucket of which nobody says anything."""
+    found = _found([1, 1, 2], _bucket("complete"))
+    assert (found.doubled, found.lost, found.false_complete) == ([1], [3], {("app", 5_000)})
+    assert not found.is_good
+    assert _found([1, 2], _bucket("complete", bucket=90_000)).lost == [3]
+    assert _found([1, 2, 3, 9], _bucket("complete")).invented == [9]
+
+
+def test_what_is_declared_is_counted_apart() -> None:
+    """A bucket that is not complete hides nothing."""
+    found = _found([1, 1], _bucket("lost", "bytes 1 to 2 are lost"))
+    assert found.is_good
+    assert (found.declared, found.false_alarms) == (3, {})
+
+
+def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
+    """The gravest word on a bucket counts, that of its rejects with it."""
+    found = _found([1, 2, 3], _bucket("unknown", "a message is missing"))
+    assert found.false_alarms == {("app", 5_000): "a message is missing"}
+    verdicts = [_bucket("complete"), _bucket("incomplete", "short", topic="app.rejected")]
+    found = compared(_lines(1), [1], [], verdicts, SIZE)
+    assert found.unhealed == {("app", 5_000): "short"}
