@@ -37,6 +37,8 @@ def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
     world.produce(b"a")
     assert world.replica.offset == 0
     world.advance(0.05)
+    assert len(world.worker.waiting) == 1
+    assert world.replica.offset == 0, "a flush that has only begun is none"
     world.produce(b"b")
     world.worker.finish()
     assert world.replica.offset == 1
