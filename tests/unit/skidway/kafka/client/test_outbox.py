@@ -187,6 +187,17 @@ def test_another_leader_is_like_the_beginning() -> None:
     assert driver.send() == [two]
 
 
+def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None:
+    """No answer is missing and no connection was lost, but the new leader may not know us."""
+    driver = Driver()
+    driver.begin()
+    driver.address = B
+    driver.add(1, 2)
+    [one] = driver.send()
+    driver.answer(one)
+    assert [entry.token for entry in driver.send()] == [2]
+
+
 def test_old_event_times_go_one_by_one() -> None:
     """A batch over an hour old is alone in flight, and so is the first one after it."""
     driver = Driver()
