@@ -17,7 +17,18 @@ from broker.log.files import DamagedLog
 from broker.log.partition_log import PartitionLog
 from broker.log.producer_state import OutOfOrderSequence
 from skidway.kafka.batch import headers, read_header, stamp
-from support.batches import append, batch, contents, flush, open_in, put, recover_in, sized, stored
+from support.batches import (
+    NOW_MS,
+    append,
+    batch,
+    contents,
+    flush,
+    open_in,
+    put,
+    recover_in,
+    sized,
+    stored,
+)
 
 pytestmark = pytest.mark.crash
 FIRST = "00000000000000000000.log"
@@ -418,6 +429,21 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
         with pytest.raises(OutOfOrderSequence):
             put(again, bad)
     assert append(again, batch(b"next", producer_id=9, epoch=2, sequence=12)) == 12
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
+    """Of records with old event times, too: better remembered too long than forgotten too early."""
+    log = open_in(tmp_path)
+    append(log, batch(b"x", producer_id=9, epoch=2, sequence=0, timestamps=[1000]))
+    flush(log)
+    if clean:
+        log.close_cleanly()
+    for path in tmp_path.glob("*.producers"):
+        path.unlink()
+    again = open_in(tmp_path, clean=clean, recovery_point=1)
+    assert again.producers.expire(NOW_MS) == 0
+    assert 9 in again.producers.producers
 
 
 @pytest.mark.parametrize("keep", ["all", "none"])

@@ -120,8 +120,12 @@ def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
     world = World(tmp_path, HELD)
     away = Unreachable("ZooKeeper is away")
     assert world.look(away) == 0
-    assert world.look({"mirror": 2, "load": 2}) == 2
-    assert world.look(away) == 2
+    third = world.log.segments[2]
+    third.last_append_ms = NOW_MS
+    assert world.look({"mirror": 3, "load": 4}) == 2
+    third.last_append_ms = NOW_MS - 2 * HOUR
+    assert world.look(away) == 3, "as far as all had read"
+    assert world.look(away) == 3, "and no farther"
 
 
 def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from broker.api.fetch import DelayedFetch, enough
 from broker.partitions.replica import Replica
 from skidway.kafka.protocol.fetch_request import Fetch, FetchTarget
+from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 from support.batches import PARTITION, batch, open_in, put
 from support.hosting import World
@@ -24,11 +25,13 @@ class Exchange:
 
     def __init__(self) -> None:
         self.answers = 0
+        self.pieces: list[Any] = []
         self.connection = self
         self.closed = False
 
     def send(self, pieces: Any) -> None:
         self.answers += 1
+        self.pieces = list(pieces)
 
 
 class Broker:
@@ -85,11 +88,33 @@ def test_what_comes_to_several_partitions_adds_up(broker: Broker) -> None:
     assert broker.exchange.answers == 1
 
 
+def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
+    """Written is not enough: a fetch gives what lies below the watermark, also when it expires."""
+    delayed = broker.parked(BATCH_BYTES, PARTITION)
+    broker.world.produce(b"a")
+    delayed.expire()
+    assert not any(isinstance(each, FileSlice) for each in broker.exchange.pieces)
+    broker.world.worker.finish()
+    delayed.expire()
+    assert any(isinstance(each, FileSlice) for each in broker.exchange.pieces)
+
+
 def test_what_was_there_before_counts(broker: Broker) -> None:
     """A request is parked with what it has found."""
     broker.grow(broker.world.replica)
     broker.parked(2 * BATCH_BYTES, PARTITION, OTHER)
     broker.grow(broker.other)
+    assert broker.exchange.answers == 1
+
+
+def test_what_was_found_counts_once(broker: Broker) -> None:
+    """What a partition had when the request was parked is part of what it has later."""
+    broker.grow(broker.world.replica)
+    broker.parked(4 * BATCH_BYTES, PARTITION)
+    broker.grow(broker.world.replica)
+    broker.grow(broker.world.replica)
+    assert broker.exchange.answers == 0
+    broker.grow(broker.world.replica)
     assert broker.exchange.answers == 1
 
 

@@ -172,6 +172,21 @@ def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
     assert broker.loop.given[1:] == [answer(2, 2)]
 
 
+def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
+    """A turn may write in between (a segment is rolled): the run waits for its last batch."""
+    broker.learn(-1)
+    broker.handle(0, batch(), -1)
+    broker.world.replica.log.write()
+    broker.partitions.flush_all(lambda: None)
+    broker.handle(1, batch(), -1)
+    broker.world.worker.finish()
+    assert broker.world.replica.offset == 1
+    broker.end_turn()
+    assert broker.loop.given == []
+    broker.world.worker.finish()
+    assert broker.loop.given == [answer(0, 0) + answer(1, 1)]
+
+
 def test_acks_all_times_out(broker: Broker) -> None:
     """A flush that does not come within the request's timeout: REQUEST_TIMED_OUT for each."""
     broker.learn(-1, timeout_ms=500)

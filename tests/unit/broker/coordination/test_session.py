@@ -142,6 +142,16 @@ def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> N
     assert tree.nodes == before
 
 
+def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
+    """No id is given out twice: neither one of an earlier block, nor one that stands in our logs
+    though ZooKeeper, restored from an older state, knows nothing of it."""
+    path = documents.PRODUCER_ID_BLOCK
+    tree: Any = Tree(**{path: documents.producer_id_block(1, 0, 999)})
+    assert store.producer_id_block(tree, 1, 500) == (1000, 1999)
+    assert store.producer_id_block(tree, 1, 7000) == (7001, 8000)
+    assert store.producer_id_block(Tree(), 1, 7000) == (7001, 8000)  # type: ignore[arg-type]
+
+
 def test_producer_ids_end_where_their_type_ends() -> None:
     """When all are used up a producer is told so; no id is made that cannot be said."""
     path = documents.PRODUCER_ID_BLOCK

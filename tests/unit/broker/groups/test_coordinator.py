@@ -192,6 +192,27 @@ def test_a_commit_is_answered_when_it_is_stored() -> None:
     assert not world.desk.commits
 
 
+def test_what_a_commit_without_answer_came_to_is_read() -> None:
+    """It may have been stored or not: what was known of the group's offsets counts no more."""
+    world = World()
+    member = world.stable()
+    world.groups.offsets.fetch("g", world.said.append)
+    world.desk.reads.pop()({LOGS: Committed(5)})
+    world.commit(member, 1)
+    world.desk.commits.pop()[1](AWAY)
+    world.groups.offsets.fetch("g", world.said.append)
+    assert len(world.desk.reads) == 1
+
+
+def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
+    """Others may write them: an administrator, consumers that coordinate through ZooKeeper."""
+    world = World()
+    world.loaded()
+    for _ in range(2):
+        world.groups.offsets.fetch("g", world.said.append)
+        world.desk.reads.pop()({LOGS: Committed(5)})
+
+
 def test_a_generation_of_a_group_that_is_not_there() -> None:
     """ILLEGAL_GENERATION: its offsets may have expired long ago."""
     world = World()

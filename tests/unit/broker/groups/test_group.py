@@ -159,6 +159,41 @@ def test_who_does_not_join_again_in_time_is_out() -> None:
     assert world.heartbeat(slow) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
+def test_who_waits_to_join_is_not_silent() -> None:
+    """A client that waits for the next generation sends no heartbeats, however long that takes."""
+    world = World()
+    first = world.stable()
+    world.join("second")
+    second = world.join("again", first)["second"].member_id  # type: ignore[union-attr]
+    world.sync(first, 2, **{first: b"1", second: b"2"})
+    world.sync(second, 2)
+    world.stored()
+    world.join("third")
+    world.join("waits", first)
+    for _ in range(5):
+        assert world.wait(9) == {}
+        assert world.heartbeat(second) is ErrorCode.REBALANCE_IN_PROGRESS
+
+
+def test_who_was_given_an_id_is_waited_for() -> None:
+    """A generation that began without it would be over when it comes back."""
+    world = World()
+    member = world.stable()
+    given = world.joined("new", known_id_needed=True)
+    assert world.join("other") == {}
+    assert world.join("again", member) == {}
+    assert set(world.join("new", given.member_id)) == {"other", "again", "new"}
+
+
+def test_the_timer_is_set_for_whatever_ends_first() -> None:
+    """An id that was given out, and a generation that is not completed, end without a request."""
+    world = World()
+    given = world.joined("a", known_id_needed=True, session_timeout_s=7)
+    assert world.group.deadline() == 7
+    world.joined("a", given.member_id, session_timeout_s=30, rebalance_timeout_s=15)
+    assert world.group.deadline() == 15
+
+
 def test_who_joins_and_never_syncs_is_out() -> None:
     """Heartbeats alone do not keep a generation from being completed."""
     world = World()

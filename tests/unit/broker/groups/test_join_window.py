@@ -25,6 +25,16 @@ def test_nobody_new_is_the_end_of_the_delay() -> None:
     assert not window.is_prolonged(103.0)
 
 
+def test_who_came_prolongs_the_delay_once() -> None:
+    """As long again as some came, and no longer: nobody new in the second delay is its end."""
+    window = JoinWindow(3.0)
+    window.open(100.0, 60.0, was_empty=True)
+    window.arrived()
+    assert window.is_prolonged(103.0)
+    assert window.until == 106.0
+    assert not window.is_prolonged(106.0)
+
+
 def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
     """And not longer, whoever comes."""
     window = JoinWindow(3.0)

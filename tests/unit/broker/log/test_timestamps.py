@@ -86,6 +86,16 @@ def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
     assert with_max_timestamp(log, log.flushed) == NOT_FOUND
 
 
+def test_a_time_whose_record_expired_is_not_its_batchs(tmp_path: Path) -> None:
+    """What is left of the batch is earlier than was asked for: the search goes on behind it."""
+    log = open_in(tmp_path)
+    append(log, batch(b"a", b"b", timestamps=[1000, 1]))
+    append(log, batch(b"c", timestamps=[2000]))
+    flush(log)
+    log.log_start_offset = 1
+    assert at_or_after(log, 500, log.flushed) == (2000, 2)
+
+
 @pytest.mark.parametrize(
     "records",
     [

@@ -52,6 +52,7 @@ def test_good_batches_of_every_codec_are_taken(codec: Codec) -> None:
         (bytes(batch(b"a"))[:-1], BatchInvalid),
         (bytes(changed(0, b"\0\0\0\0\0\0\0\1")), BatchInvalid),
         (bytes(changed(57, b"\0\0\0\3")), BatchInvalid),
+        (bytes(changed(57, b"\0\0\0\1")), BatchInvalid),
         (bytes(changed(57, b"\0\0\0\0")), BatchInvalid),
         (bytes(changed(23, b"\xff\xff\xff\xff")), BatchInvalid),
         (bytes(changed(21, b"\0\x05")), BatchInvalid),

@@ -42,7 +42,8 @@ def test_the_source_is_told_what_is_on_disk_here(world: MirrorWorld) -> None:
     world.settle(5 * INTERVAL_S)
     assert world.source.commits == count
     world.source.log("logs").append(2)
-    world.settle()
+    world.settle(2 * INTERVAL_S)
+    assert world.source.committed == {(GROUP, LOGS): 5}, "copied is not on disk"
     flush(world)
     world.settle(2 * INTERVAL_S)
     assert world.source.committed == {(GROUP, LOGS): 7}

@@ -37,6 +37,8 @@ def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
     world.produce(b"a")
     assert world.replica.offset == 0
     world.advance(0.05)
+    assert len(world.worker.waiting) == 1
+    assert world.replica.offset == 0, "a flush that has only begun is none"
     world.produce(b"b")
     world.worker.finish()
     assert world.replica.offset == 1
@@ -133,7 +135,8 @@ def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -
 
 def test_a_full_disk_leaves_the_directory_online(world: World) -> None:
     """A write that the disk had no room for is refused; the partition stays."""
-    failure = StorageFailed("append to", Path("/x"), OSError(errno.ENOSPC, "full"))
+    path = world.logs.directories[0].path / "logs-0"
+    failure = StorageFailed("append to", path, OSError(errno.ENOSPC, "full"))
     world.hosted.storage_failed(failure)
     assert world.hosted.get(PARTITION) is world.replica
 

@@ -235,6 +235,16 @@ def test_a_deleted_schema_comes_back_under_its_id_as_a_new_version(registry: Reg
     assert registry.good("GET", "/subjects/s/versions?deleted=true") == [1, 3]
 
 
+def test_the_number_of_a_version_is_not_given_again(registry: Registry) -> None:
+    """Also of one that is gone for ever, as long as its subject has another."""
+    registry.register("s", A)
+    registry.register("s", AB)
+    registry.good("DELETE", "/subjects/s/versions/2")
+    registry.good("DELETE", "/subjects/s/versions/2?permanent=true")
+    assert registry.register("s", AB) == 2
+    assert registry.good("GET", "/subjects/s/versions?deleted=true") == [1, 3]
+
+
 def test_who_uses_an_id(registry: Registry) -> None:
     """By subject and by version: dashboards decode through these."""
     registry.register("s", A)

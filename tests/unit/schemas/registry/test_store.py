@@ -75,6 +75,15 @@ def test_a_lost_answer_is_found_again() -> None:
     assert len(entries.shared.contents) == 1
 
 
+def test_a_deletion_whose_answer_was_lost_is_done() -> None:
+    """Decided again it would find that it is deleted, and refuse what it has just done itself."""
+    entries, store = store_on(SharedLog())
+    register(store, "a", 1)
+    entries.lose.append("twice")
+    assert store.write(lambda state: deletion.delete_subject(state, "a", permanent=False)) == [1]
+    assert len(entries.shared.contents) == 2
+
+
 @pytest.mark.parametrize("fault", ["before", "after"])
 def test_a_write_without_answer_can_be_tried_again(fault: str) -> None:
     """503, and the next attempt gives the same id whether the first arrived or not."""

@@ -155,6 +155,9 @@ def test_what_was_sought_meanwhile_is_dropped() -> None:
     fetching.seek(TP, 2)
     assert fetching.take() == []
     [planned] = plan(fetching)
+    fetching.seek(TP, 0)
+    assert answer(fetching, planned, part(batch_at(2, 3))) == [], "it would skip what is below"
+    [planned] = plan(fetching)
     fetching.answered(planned.id, FetchAnswer(0, 0, 0, [part(error=1)]), NOW)
     fetching.remove(TP)
     assert fetching.take_error() is None

@@ -175,6 +175,18 @@ def test_an_hour_idle_is_like_the_beginning() -> None:
         assert [entry.token for entry in driver.send()] == [1]
 
 
+def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
+    """The monotonic clock stood still; event times ahead of their arrival do not make it less."""
+    driver = Driver()
+    driver.add(0, event_ms=WALL + EVENT_AGE_MAX_MS // 2)
+    [first] = driver.send()
+    driver.answer(first)
+    assert driver.settled() == [0]
+    driver.wall += int(IDLE_S * 1000) + 1
+    driver.add(1, 2, event_ms=driver.wall)
+    assert [entry.token for entry in driver.send()] == [1]
+
+
 def test_another_leader_is_like_the_beginning() -> None:
     """The old leader answers first; then one in flight at the new one."""
     driver = Driver()
@@ -185,6 +197,17 @@ def test_another_leader_is_like_the_beginning() -> None:
     driver.answer(one)
     driver.box.lost(two)
     assert driver.send() == [two]
+
+
+def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None:
+    """No answer is missing and no connection was lost, but the new leader may not know us."""
+    driver = Driver()
+    driver.begin()
+    driver.address = B
+    driver.add(1, 2)
+    [one] = driver.send()
+    driver.answer(one)
+    assert [entry.token for entry in driver.send()] == [2]
 
 
 def test_old_event_times_go_one_by_one() -> None:

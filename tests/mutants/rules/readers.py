@@ -1,0 +1,97 @@
+"""What agent, loader and counters ask of logs that are not theirs: brokers, mirrors, gaps."""
+
+from mutants.mutant import Mutant
+
+_CONTINUITY = "tests/unit/audit/test_continuity.py"
+_COUNTER = "tests/unit/audit/test_counter.py"
+_CONNECTION = "tests/unit/agent/test_connection.py"
+_PRESS = "tests/unit/agent/delivery/test_press.py"
+_GAPS = "tests/unit/skidway/kafka/test_gaps.py"
+
+MUTANTS: tuple[Mutant, ...] = (
+    # on Apache Kafka nothing may expire by event time
+    Mutant(
+        "a topic of Apache Kafka may have any retention.ms",
+        "agent/connection.py",
+        'for key in ("retention.ms", "message.timestamp.type"):',
+        'for key in ("message.timestamp.type",):',
+        (f"{_CONNECTION}::test_on_apache_kafka_nothing_may_expire_by_event_time",),
+    ),
+    Mutant(
+        "topics are made on Apache Kafka with the retention of its brokers",
+        "agent/connection.py",
+        '    "retention.ms": "-1",\n',
+        "",
+        (f"{_CONNECTION}::test_on_apache_kafka_nothing_may_expire_by_event_time",),
+    ),
+    # event times more than an hour ahead are replaced
+    Mutant(
+        "an event time is believed however far it is ahead",
+        "agent/delivery/press.py",
+        "believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)",
+        "believed = stated & (event_ms >= 0)",
+        (f"{_PRESS}::test_times_that_cannot_be_believed_are_those_of_reading",),
+    ),
+    Mutant(
+        "an event time just an hour ahead is replaced",
+        "agent/delivery/press.py",
+        "(event_ms <= read_ms + AHEAD_MS_MAX)",
+        "(event_ms < read_ms + AHEAD_MS_MAX)",
+        (f"{_PRESS}::test_times_that_cannot_be_believed_are_those_of_reading",),
+    ),
+    # loader and counters make the same check
+    Mutant(
+        "a counter compares the offset of the batch below, and nothing else",
+        "audit/continuity.py",
+        "    if identity(header) == position.below:\n",
+        "    if position.below is not None and header.base_offset == position.below.base_offset:\n",
+        (f"{_CONTINUITY}::test_another_batch_below_means_a_diverged_log",),
+    ),
+    Mutant(
+        "a counter goes on where it stood without a look at the batch below",
+        "audit/continuity.py",
+        "return Following(position, comparing=position.below is not None)",
+        "return Following(position)",
+        (
+            f"{_CONTINUITY}::"
+            "test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again",
+        ),
+    ),
+    Mutant(
+        "the loader compares the offset of the batch below, and nothing else",
+        "loader/plan.py",
+        """    if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
+        below.base_offset,
+        below.crc,
+        below.epoch,
+    ):
+""",
+        """    if below is None or header.base_offset == below.base_offset:
+""",
+        (
+            "tests/crash/loader/test_load.py::test_a_manifest_that_says_another_batch_is_a_divergence",
+        ),
+    ),
+    # a counter says whether the mirror named what is missing
+    Mutant(
+        "a gap counts as named where the mirror named a part of it",
+        "skidway/kafka/gaps.py",
+        "    if first >= end or not covers(here, partition, first, end):\n",
+        "    if first >= end or not here:\n",
+        (f"{_COUNTER}::test_a_hole_has_the_reason_that_the_mirror_gave",),
+    ),
+    Mutant(
+        "the gaps of another partition name what is missing here",
+        "skidway/kafka/gaps.py",
+        "here = sorted(each for each in gaps if each.partition == partition)\n    if",
+        "here = sorted(each._replace(partition=partition) for each in gaps)\n    if",
+        (f"{_COUNTER}::test_a_hole_has_the_reason_that_the_mirror_gave",),
+    ),
+    Mutant(
+        "a topic that is no mirror names gaps",
+        "skidway/kafka/gaps.py",
+        "    if not configs.get(CLUSTER_CONFIG) or not text:\n",
+        "    if not text:\n",
+        (f"{_GAPS}::test_only_mirrors_name_gaps",),
+    ),
+)
