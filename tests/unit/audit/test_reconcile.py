@@ -206,6 +206,10 @@ CASES = [
         add=[delta(AGENT, 1, count(4))],
     ),
     Case(
+        "two contents under a counter's number", Status.UNKNOWN, "message 1 of the broker counter",
+        add=[delta(BROKER, 1, count(4))],
+    ),
+    Case(
         "a broken chain", Status.UNKNOWN, "for this bucket are missing", drop=(1,),
         add=[delta(BROKER, 1, count(5, previous=4))],
     ),
