@@ -194,6 +194,10 @@ CASES = [
         add=[seal(AGENT, 4, DUE, 3)],
     ),
     Case(
+        "a number is missing of the epoch before", Status.UNKNOWN, "message 3 of agent 7",
+        add=[seal(AGENT, 4, DUE, 3), seal(replace(AGENT, epoch=2), 1, DUE + 1, 0)],
+    ),
+    Case(
         "a heartbeat knows more numbers", Status.UNKNOWN, "message 3 of agent 7 is missing",
         add=[Heartbeat(AGENT, 3, NOW)],
     ),
