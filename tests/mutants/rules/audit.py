@@ -2,7 +2,11 @@
 
 from mutants.mutant import Mutant
 
+_RECONCILE = "tests/unit/audit/test_reconcile.py::"
+_EACH_RULE = (f"{_RECONCILE}test_each_rule_keeps_a_bucket_from_being_complete",)
+
 MUTANTS = (
+    # Numbers, and the progress that they stand for.
     Mutant(
         "a counter's progress is durable before the deltas that stand for it",
         "audit/counter_state.py",
@@ -20,6 +24,92 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a counter's deltas are durable before the progress that they stand for",
+        "audit/counter_state.py",
+        """            self._save_progress(progress)
+            database.executemany(
+                "INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?)",
+                ((self._sources[k[0]], k[1], k[2], number) for k, number in touched.items()),
+            )
+            database.executemany(
+                "INSERT INTO outbox (message) VALUES (?)", ((encode(delta),) for delta in deltas)
+            )
+            if deltas:
+                database.execute("UPDATE meta SET number = ?", (deltas[-1].number,))
+""",
+        """            database.executemany(
+                "INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?)",
+                ((self._sources[k[0]], k[1], k[2], number) for k, number in touched.items()),
+            )
+            database.executemany(
+                "INSERT INTO outbox (message) VALUES (?)", ((encode(delta),) for delta in deltas)
+            )
+            if deltas:
+                database.execute("UPDATE meta SET number = ?", (deltas[-1].number,))
+            database.execute("COMMIT")
+            database.execute("BEGIN IMMEDIATE")
+            self._save_progress(progress)
+""",
+        (
+            "tests/unit/audit/test_counter_state.py::"
+            "test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends",
+        ),
+    ),
+    Mutant(
+        "a number is taken before its delta is there",
+        "audit/counter_state.py",
+        """            database.executemany(
+                "INSERT INTO outbox (message) VALUES (?)", ((encode(delta),) for delta in deltas)
+            )
+            if deltas:
+                database.execute("UPDATE meta SET number = ?", (deltas[-1].number,))
+""",
+        """            if deltas:
+                database.execute("UPDATE meta SET number = ?", (deltas[-1].number,))
+            database.execute("COMMIT")
+            database.execute("BEGIN IMMEDIATE")
+            database.executemany(
+                "INSERT INTO outbox (message) VALUES (?)", ((encode(delta),) for delta in deltas)
+            )
+""",
+        (
+            "tests/unit/audit/test_counter_state.py::"
+            "test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends",
+        ),
+    ),
+    Mutant(
+        "a bucket's chain names the delta before, and not the last one that touched the bucket",
+        "audit/counter.py",
+        "        previous = self._state.touched(key for key, _ in self._counts.items())\n",
+        "        known = self._state.touched(key for key, _ in self._counts.items())\n"
+        "        previous = dict.fromkeys(known, self._state.number)\n",
+        ("tests/unit/audit/test_counter.py::test_a_chain_passes_over_deltas_of_other_buckets",),
+    ),
+    Mutant(
+        "a bucket is remembered with the number before that of its delta",
+        "audit/deltas.py",
+        "        touched.update({(x.source, x.agent, x.bucket): last for x in delta.counts})\n",
+        "        touched.update({(x.source, x.agent, x.bucket): last - 1 for x in delta.counts})\n",
+        ("tests/unit/audit/test_counter.py::test_numbers_have_no_holes_and_buckets_are_chained",),
+    ),
+    Mutant(
+        "a topic that goes away between two commits takes its counts along",
+        "audit/counter.py",
+        "        self.commit()  # should it come back, its position is read from the state\n",
+        "        self._progress.positions.clear()\n",
+        (
+            "tests/unit/audit/test_counter.py::"
+            "test_a_topic_that_was_away_between_two_commits_is_counted_once",
+        ),
+    ),
+    Mutant(
+        "a counter's new epoch keeps the marks of the one before",
+        "audit/counter_state.py",
+        'for table in ("partitions", "marks", "touched", "outbox"):',
+        'for table in ("partitions", "touched", "outbox"):',
+        ("tests/unit/audit/test_counter.py::test_a_new_epoch_counts_everything_again",),
+    ),
+    Mutant(
         "a heartbeat overtakes the messages that it counts as said",
         "audit/publisher.py",
         "if self._producer.pending_count or not self._publisher.is_idle:",
@@ -28,5 +118,974 @@ MUTANTS = (
             "tests/unit/audit/test_publisher.py::"
             "test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published",
         ),
+    ),
+    Mutant(
+        "a state is an older copy only where its epoch is older",
+        "audit/publisher.py",
+        "if newest is None or (newest.epoch, newest.number) <= (epoch, number):",
+        "if newest is None or newest.epoch <= epoch:",
+        ("tests/unit/audit/test_publisher.py::test_a_state_older_than_its_messages_is_refused",),
+    ),
+    Mutant(
+        "the batch below is counted once more behind an interruption",
+        "audit/continuity.py",
+        "        return Step(Following(position))\n    return Step(\n",
+        "        return Step(Following(position), counts=True)\n    return Step(\n",
+        (
+            "tests/unit/audit/test_continuity.py::"
+            "test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again",
+        ),
+    ),
+    # A full disk.
+    Mutant(
+        "what stood in a transaction before the disk was full is committed",
+        "audit/database.py",
+        '            connection.execute("ROLLBACK")\n',
+        '            connection.execute("COMMIT")\n',
+        ("tests/unit/audit/test_ledger.py::test_a_failed_transaction_leaves_nothing_behind",),
+    ),
+    Mutant(
+        "the collector's position is durable before the messages that it read",
+        "audit/ledger.py",
+        "                readable = [\n",
+        """                self._connection.executemany(
+                    "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
+                    ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
+                )
+                self._connection.execute("COMMIT")
+                self._connection.execute("BEGIN IMMEDIATE")
+                readable = [
+""",
+        ("tests/unit/audit/test_ledger.py::test_a_full_disk_takes_nothing_and_loses_nothing",),
+    ),
+    Mutant(
+        "a full disk is taken for a damaged database",
+        "audit/database.py",
+        "        if code in _DAMAGED:\n",
+        "        if code in _DAMAGED or code in _NO_ROOM:\n",
+        (
+            "tests/crash/audit/test_audit_programs.py::"
+            "test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room",
+        ),
+    ),
+    # One size of buckets.
+    Mutant(
+        "a counter goes on in smaller buckets",
+        "audit/counter_state.py",
+        "        elif known != bucket_ms:\n",
+        "        elif known < bucket_ms:\n",
+        ("tests/unit/audit/test_counter.py::test_a_changed_bucket_size_is_refused",),
+    ),
+    Mutant(
+        "a time that no calendar has belongs to a bucket that no store can hold",
+        "audit/bucket.py",
+        "    times = np.clip(timestamps_ms, *_span(size_ms))\n",
+        "    times = timestamps_ms\n",
+        ("tests/unit/audit/test_bucket.py::test_absurd_times_have_the_outermost_buckets",),
+    ),
+    # Tiers that a topic does not have.
+    Mutant(
+        "a tier that never reported a topic is one that it does not have",
+        "audit/reconcile.py",
+        "            if not places:\n                sums[Place",
+        "            if not places and tier is Tier.BROKER:\n                sums[Place",
+        (f"{_RECONCILE}test_other_topics_are_not_exempt",),
+    ),
+    Mutant(
+        "whoever exempts a topic of one tier exempts it of all",
+        "audit/verdict.py",
+        "return tuple(tier for tier in self.tiers if tier not in exempt)",
+        "return tuple(tier for tier in self.tiers if not exempt or tier is Tier.AGENT)",
+        (f"{_RECONCILE}test_a_topic_that_nobody_mirrors_or_loads_is_complete_without",),
+    ),
+    # Every expected host must have sealed.
+    Mutant(
+        "a bucket is complete at its end, without any lateness",
+        "audit/reconcile.py",
+        "        return sum(bucket) + self._policy.lateness_ms\n",
+        "        return sum(bucket)\n",
+        _EACH_RULE,
+    ),
+    Mutant(
+        "a seal behind the bucket's beginning is enough",
+        "audit/reconcile.py",
+        "if until_ms < self._due(bucket) and not self._is_last_word(agent, newest):",
+        "if until_ms < bucket[0] and not self._is_last_word(agent, newest):",
+        _EACH_RULE,
+    ),
+    Mutant(
+        "a later seal that names a smaller W is ignored",
+        "audit/expectation.py",
+        "    return sorted(found)\n",
+        "    return sorted(found, key=lambda seal: seal.sealed_until)\n",
+        _EACH_RULE,
+    ),
+    Mutant(
+        "a heartbeat is taken for a seal of all topics",
+        "audit/reconcile.py",
+        "        until_ms = newest.vouched_until\n",
+        "        until_ms = max(newest.vouched_until, self._evidence.last_heard(agent))\n",
+        ("tests/model/test_audit.py::test_never_falsely_complete_and_complete_in_the_end",),
+    ),
+    Mutant(
+        "lines that came behind the newest seal are of later buckets",
+        "audit/reconcile.py",
+        "        if any(touch > (newest.epoch, newest.at) for touch in touched):\n",
+        "        if any(touch > (newest.epoch, newest.number) for touch in touched[1:]):\n",
+        _EACH_RULE,
+    ),
+    Mutant(
+        "a topic that an agent only named as its own counts as sealed",
+        "audit/expectation.py",
+        "        if seal.sealed_until == NEVER_SEALED:\n            continue\n",
+        "",
+        (
+            "tests/unit/audit/test_hosts.py::"
+            "test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same",
+        ),
+    ),
+    Mutant(
+        "of a host's agents the one with the greatest clock is the newest",
+        "audit/newest_agents.py",
+        "last = next((x for x in ranked if not _is_before_any(evidence, x, ranked)), ranked[0])",
+        "last = ranked[0]",
+        (
+            "tests/unit/audit/test_newest_agents.py::"
+            "test_a_bucket_waits_for_the_agent_that_began_last_and_died_too",
+        ),
+    ),
+    Mutant(
+        "an agent that began later counts only if its clock says so",
+        "audit/newest_agents.py",
+        "        return any(mine.first > theirs.first for mine, theirs in both)\n    if evidence",
+        "        return _began(evidence, agent) > _began(evidence, last)\n    if evidence",
+        (
+            "tests/unit/audit/test_newest_agents.py::"
+            "test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later",
+        ),
+    ),
+    Mutant(
+        "of two machines that are called alike the one heard last stands for both",
+        "audit/newest_agents.py",
+        "if x != last and (x in later or x in beside)",
+        "if x != last and x in later and x in beside",
+        (
+            "tests/unit/audit/test_newest_agents.py::"
+            "test_two_machines_that_are_called_alike_are_both_waited_for",
+        ),
+    ),
+    Mutant(
+        "agents that follow each other are taken for ones that speak by turns",
+        "audit/overlaps.py",
+        "theirs.first < mine.first < theirs.last < offset",
+        "theirs.first < mine.first and theirs.last < offset",
+        (
+            "tests/unit/audit/test_newest_agents.py::"
+            "test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once",
+        ),
+    ),
+    Mutant(
+        "an agent is silent by the clock of its host alone",
+        "audit/newest_agents.py",
+        "    return min(behind_ms, ours_ms) >= silence_ms\n",
+        "    return behind_ms >= silence_ms\n",
+        (
+            "tests/unit/audit/test_hosts.py::"
+            "test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more",
+        ),
+    ),
+    Mutant(
+        "a silent agent of a living machine is not waited for",
+        "audit/newest_agents.py",
+        "return {agent for pair in evidence.overlaps if here.issuperset(pair) for agent in pair}",
+        "return {max(pair) for pair in evidence.overlaps if here.issuperset(pair)}",
+        (
+            "tests/unit/audit/test_newest_agents.py::"
+            "test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent",
+        ),
+    ),
+    Mutant(
+        "who had a topic is not waited for when it was made again",
+        "audit/expectation.py",
+        "{agent for topic in self.namesakes for agent in topic.agents}",
+        "{agent for topic in self.topics for agent in topic.agents}",
+        (f"{_RECONCILE}test_who_had_a_topic_is_waited_for_when_it_was_made_again",),
+    ),
+    Mutant(
+        "a roster of retired hosts alone expects nobody",
+        "audit/roster.py",
+        "        return not self._expected\n",
+        "        return not self._entries\n",
+        (
+            "tests/unit/audit/test_roster.py::"
+            "test_a_roster_without_a_host_that_must_report_says_nothing",
+        ),
+    ),
+    Mutant(
+        "equal counts are enough, whatever records they are of",
+        "audit/reconcile.py",
+        "    return sums.count, sums.bytes, sums.checksum\n",
+        "    return sums.count, sums.bytes, 0\n",
+        _EACH_RULE,
+    ),
+    Mutant(
+        "a bucket is counted in the tiers that have counted anything of it",
+        "audit/reconcile.py",
+        "            for place, x in sums.items()\n            if not (",
+        "            for place, x in sums.items()\n            if (x is None or x.count) and not (",
+        _EACH_RULE,
+    ),
+    Mutant(
+        "a message that is missing between two others is nobody's",
+        "audit/reconcile.py",
+        "if numbers.missing is not None and not self._overcome(key, start):",
+        "if numbers.missing == numbers.last and not self._overcome(key, start):",
+        ("tests/model/test_audit.py::test_faults_never_make_a_bucket_falsely_complete",),
+    ),
+    Mutant(
+        "a delta of a bucket that is missing is not missed where numbers have no holes",
+        "audit/reconcile.py",
+        "            if not tally.chained:\n",
+        "            if not tally.chained and self._evidence.senders[key].missing is not None:\n",
+        _EACH_RULE,
+    ),
+    Mutant(
+        "one number with two contents is one message",
+        "audit/reconcile.py",
+        "            if touched or not self._sealed_usably(key, bucket):\n",
+        "            if touched and not self._sealed_usably(key, bucket):\n",
+        _EACH_RULE,
+    ),
+    Mutant(
+        "seals of a copied state vouch for what the other one has",
+        "audit/expectation.py",
+        "        if cloned_at is None or seal.number < cloned_at:\n",
+        "        if cloned_at is None or seal.number != cloned_at:\n",
+        ("tests/unit/audit/test_hosts.py::test_seals_that_may_be_a_copys_do_not_count",),
+    ),
+    Mutant(
+        "two counters of one partition confirm each other",
+        "audit/counting_places.py",
+        "        if len(newest) > 1:\n",
+        "        if len(newest) > 2:\n",
+        _EACH_RULE,
+    ),
+    Mutant(
+        "what lay between an agent's two epochs was sealed by the new one",
+        "audit/reconcile.py",
+        "            if before and not (proven and untouched):\n",
+        "            if before and not (proven or untouched):\n",
+        _EACH_RULE,
+    ),
+    # Hosts that are proven since a moment.
+    Mutant(
+        "a host is proven by its seal of the moment's bucket, however long ago that is",
+        "audit/waiting.py",
+        "        self._needed = max(sum(self._first), due_until)\n",
+        "        self._needed = sum(self._first)\n",
+        ("tests/unit/audit/test_waiting.py::test_what_is_missing_is_said",),
+    ),
+    Mutant(
+        "a seal behind the moment is proof of its bucket",
+        "audit/waiting.py",
+        "        if until < needed or self._now_ms < needed:\n",
+        "        if until < self._since_ms or self._now_ms < needed:\n",
+        ("tests/unit/audit/test_waiting.py::test_what_is_missing_is_said",),
+    ),
+    Mutant(
+        "a seal of a clock that is ahead is proof",
+        "audit/waiting.py",
+        "        if until > self._now_ms + self._policy.lateness_ms:\n",
+        "        if self._since_ms > self._now_ms + self._policy.lateness_ms:\n",
+        ("tests/unit/audit/test_waiting.py::test_what_is_missing_is_said",),
+    ),
+    Mutant(
+        "a bucket that is short without lateness only is no proof against the host",
+        "audit/waiting.py",
+        "        yield at_once.agent(agent, each)\n",
+        "",
+        ("tests/unit/audit/test_waiting.py::test_what_is_missing_is_said",),
+    ),
+    Mutant(
+        "one of a host's newest agents proves all of them",
+        "audit/waiting.py",
+        "        for agent in state.agents:\n",
+        "        for agent in state.agents[:1]:\n",
+        ("tests/unit/audit/test_waiting.py::test_each_of_a_hosts_newest_agents_must_prove_it",),
+    ),
+    # Topics made again.
+    Mutant(
+        "a seal of a topic made again says nothing of the topic before",
+        "audit/reconcile.py",
+        "usable_seals(evidence, self._expectation.namesakes, agent)",
+        "usable_seals(evidence, self._expectation.topics, agent)",
+        (f"{_RECONCILE}test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before",),
+    ),
+    Mutant(
+        "a last word on a topic is one on the topic that was made again, too",
+        "audit/reconcile.py",
+        "        return not spoke or any(topic.seals.get(agent) for topic in self._related)\n",
+        "        return not spoke or bool(self._seals.get(agent))\n",
+        (f"{_RECONCILE}test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again",),
+    ),
+    Mutant(
+        "the collector reads an audit topic on that was made again meanwhile",
+        "audit/collection.py",
+        "                if again or tp not in self._begins:\n",
+        "                if tp not in self._begins:\n",
+        (
+            "tests/unit/audit/test_collection.py::"
+            "test_an_audit_topic_made_again_and_longer_than_before_loses_no_head",
+        ),
+    ),
+    Mutant(
+        "the store's position holds for an audit topic that was made again",
+        "audit/collection.py",
+        "if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):",
+        "if known is None:",
+        (
+            "tests/unit/audit/test_collection.py::"
+            "test_an_audit_topic_made_again_and_longer_than_before_loses_no_head",
+        ),
+    ),
+    # Checksums.
+    Mutant(
+        "a record's hash is that of its file and its length",
+        "audit/checksum.py",
+        "    return _chain(_chain(_file_hash(agent, file), first), length)\n",
+        "    return _chain(_file_hash(agent, file), length)\n",
+        ("tests/model/test_audit.py::test_a_loss_and_a_double_in_one_bucket_do_not_cancel",),
+    ),
+    # Never falsely complete.
+    Mutant(
+        "what was said before the messages that are still there cannot matter",
+        "audit/reconcile.py",
+        "        if numbers.first > 1 and start < numbers.first_time_ms + self._ahead_ms:\n",
+        "        if numbers.first > 1 and start < numbers.first_time_ms - self._ahead_ms:\n",
+        (
+            f"{_RECONCILE}test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",
+            "tests/model/test_audit.py::"
+            "test_a_rebuild_from_an_expired_topic_is_never_falsely_complete",
+        ),
+    ),
+    Mutant(
+        "a later epoch of an agent overcomes what is missing of the one before",
+        "audit/reconcile.py",
+        "return bool(later) and start >= min(later).sealed_until + self._ahead_ms",
+        "return bool(later)",
+        _EACH_RULE,
+    ),
+    Mutant(
+        "a bucket is over when our clock says so, however far ahead it is of all others",
+        "audit/clocks.py",
+        "    return now_ms - ours_ahead_ms(evidence, policy)\n",
+        "    return now_ms\n",
+        (
+            "tests/unit/audit/test_clocks.py::"
+            "test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead",
+        ),
+    ),
+    Mutant(
+        "blocks of buckets that nobody has judged count as complete",
+        "audit/standing.py",
+        "    if unjudged:\n        ordered",
+        "    if unjudged and not ordered:\n        ordered",
+        (
+            "tests/unit/audit/test_judging.py::"
+            "test_what_was_not_judged_yet_is_never_called_complete",
+        ),
+    ),
+    Mutant(
+        "older blocks are judged once",
+        "audit/judging.py",
+        "            yield self._turn.pop()\n",
+        "            self._turn.pop()\n",
+        ("tests/unit/audit/test_judging.py::test_older_blocks_are_judged_again_in_turn",),
+    ),
+    Mutant(
+        "a host is called what the message with the greatest clock says",
+        "audit/ledger.py",
+        " host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
+        '"\n            " excluded.host) > (epoch, number, time, host)"',
+        " host = excluded.host WHERE (excluded.time,"
+        '"\n            " excluded.host) > (time, host)"',
+        (
+            "tests/unit/audit/test_ledger.py::"
+            "test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said",
+        ),
+    ),
+    Mutant(
+        "the ledger keeps of a bucket's chain the last link alone",
+        "audit/ledger.py",
+        "    links = add64(links, excluded.links)\n",
+        "    links = excluded.links\n",
+        (
+            "tests/model/test_audit_site.py::"
+            "test_collectors_at_different_speeds_say_the_same_in_the_end",
+        ),
+    ),
+    # Epochs.
+    Mutant(
+        "an epoch of a counter is added to the one that it replaces",
+        "audit/reconcile.py",
+        "sums[counting.place] = _added(tallies, counting.senders)",
+        "names = {x[:2] for x in counting.senders}\n"
+        "                keys = [x for x in tallies if x[:2] in names]\n"
+        "                sums[counting.place] = _added(tallies, keys)",
+        (f"{_RECONCILE}test_a_higher_epoch_of_a_counter_replaces_the_lower",),
+    ),
+    Mutant(
+        "an epoch of an agent replaces the one before",
+        "audit/reconcile.py",
+        '                sums[Place(tier, "")] = _added(tallies, keys)\n',
+        '                sums[Place(tier, "")] = _added(tallies, sorted(keys)[-1:])\n',
+        (f"{_RECONCILE}test_an_agents_new_epoch_adds",),
+    ),
+    Mutant(
+        "a counter that is replaced in some partitions counts in all of them",
+        "audit/counting_places.py",
+        "        if key in current and key in replaced:\n",
+        "        if key in replaced and key not in current:\n",
+        _EACH_RULE,
+    ),
+    # Seals of the agent.
+    Mutant(
+        "a topic whose source was taken out of the settings is not sealed any more",
+        "agent/topics.py",
+        "        for topic in self._former:\n            rejected",
+        "        for topic in self._former & {x.data.topic for x in destinations}:\n"
+        "            rejected",
+        ("tests/unit/agent/test_loop.py::test_a_topic_without_a_source_is_sealed_on",),
+    ),
+    Mutant(
+        "a seal vouches for what was read, and not only for what is acknowledged",
+        "agent/accounts/sealing.py",
+        "        if tracked.position < target:\n",
+        "        if max(tracked.position, tracked.size) < target:\n",
+        (
+            "tests/unit/agent/accounts/test_sealing.py::"
+            "test_a_seal_waits_for_every_byte_that_lay_there",
+            "tests/unit/agent/test_loop.py::test_a_seal_vouches_only_for_what_is_acknowledged",
+        ),
+    ),
+    Mutant(
+        "a seal names the moment behind its look",
+        "agent/loop.py",
+        """        noted = self._books.begin_seal(now, now_ms, changes)
+        self.tracker.reconcile(now, now_ms)
+""",
+        """        self.tracker.reconcile(now, now_ms)
+        noted = self._books.begin_seal(now, self._clock.time_ms(), changes)
+""",
+        ("tests/unit/agent/test_seals.py::test_a_seal_names_the_moment_before_its_look",),
+    ),
+    Mutant(
+        "a seal overtakes the deltas of what it vouches for",
+        "agent/accounts/books.py",
+        """        self._deltas.cut(now_ms, changes)
+        self._noted = [noted for noted in self._noted if noted not in ready]
+""",
+        """        self._noted = [noted for noted in self._noted if noted not in ready]
+""",
+        (
+            "tests/unit/agent/test_seals.py::"
+            "test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers",
+        ),
+    ),
+    Mutant(
+        "what was noted of a file holds although another one lies there by now",
+        "agent/accounts/sealing.py",
+        "    if doubts != noted.doubts:\n        return True\n",
+        "    if doubts < noted.doubts:\n        return True\n",
+        ("tests/unit/agent/accounts/test_sealing.py::test_nothing_is_said_of_a_file_in_doubt",),
+    ),
+    Mutant(
+        "an unreadable file holds no seal back",
+        "agent/accounts/books.py",
+        """            if sealing.held_back_by(topic, tracker.unreadable):
+                continue
+            noted""",
+        """            noted""",
+        (
+            "tests/unit/agent/test_loop.py::"
+            "test_an_unreadable_file_is_named_and_holds_the_seal_back",
+        ),
+    ),
+    # Repeats and rejects.
+    Mutant(
+        "repeats are held against whoever saw them",
+        "audit/reconcile.py",
+        "    return sums.count, sums.bytes, sums.checksum\n",
+        "    return sums.count + sums.repeats, sums.bytes, sums.checksum\n",
+        (f"{_RECONCILE}test_repeats_are_shown_and_are_no_fault",),
+    ),
+    Mutant(
+        "what the loader rejected has not arrived",
+        "audit/reconcile.py",
+        "    return sums.count, sums.bytes, sums.checksum\n",
+        "    return sums.count - sums.rejects, sums.bytes, sums.checksum\n",
+        (f"{_RECONCILE}test_the_loaders_rejects_count_as_arrived",),
+    ),
+    # Last words.
+    Mutant(
+        "the last word of a host that is still expected is proof for ever",
+        "audit/reconcile.py",
+        "        if not newest.final or not self._expectation.is_gone(agent):\n",
+        "        if not newest.final:\n",
+        (f"{_RECONCILE}test_the_last_word_of_an_expected_host_is_a_seal_like_any_other",),
+    ),
+    Mutant(
+        "a last word is said although bytes are under way",
+        "agent/accounts/leaving.py",
+        "        at_rest = self.is_asked and sealing.is_complete(noted, files)\n",
+        "        at_rest = self.is_asked\n",
+        (
+            "tests/unit/agent/test_leaving.py::"
+            "test_it_has_left_only_when_all_topics_rest_at_one_look",
+            "tests/unit/agent/accounts/test_leaving.py::"
+            "test_only_a_topic_at_rest_gets_its_last_word",
+        ),
+    ),
+    Mutant(
+        "a last word of before stands over what cannot be read",
+        "agent/accounts/books.py",
+        "                self.leaving.disturbed(topic)\n            else:\n",
+        "                continue\n            else:\n",
+        ("tests/unit/agent/test_leaving.py",),
+    ),
+    Mutant(
+        "an agent that runs again leaves its last word standing",
+        "agent/accounts/leaving.py",
+        "again = {topic: word for topic, word in self.left.items() if topic not in self.done}",
+        "again = {topic: word for topic, word in self.left.items() if topic in self._at_rest}",
+        (
+            "tests/unit/agent/test_leaving.py::"
+            "test_no_last_word_of_before_stands_over_what_cannot_be_read",
+        ),
+    ),
+    # Doublings.
+    Mutant(
+        "what an agent counts before its first seal is not in doubt",
+        "audit/doublings.py",
+        "        at = (before[-1].epoch, before[-1].at) if before else _BEGIN\n",
+        "        at = (before or seals)[-1][:2] if before or seals else _BEGIN\n",
+        (
+            "tests/unit/audit/test_doublings.py::"
+            "test_what_a_new_agent_counted_while_it_read_again_is_in_doubt",
+            "tests/model/test_audit_agents.py::"
+            "test_no_complete_bucket_has_a_line_that_was_delivered_before",
+        ),
+    ),
+    Mutant(
+        "a doubt ends with any seal of the new agent",
+        "audit/doublings.py",
+        "later = (x for x in seals if x[:2] > begin and x.sealed_until > reread.until_ms)",
+        "later = (x for x in seals if x[:2] > begin)",
+        (
+            "tests/unit/audit/test_doublings.py::"
+            "test_without_a_seal_that_vouches_later_buckets_stay_in_doubt",
+        ),
+    ),
+    Mutant(
+        "a doubt never ends",
+        "audit/doublings.py",
+        "            end = next((x[:2] for x in later), None)\n",
+        "            end = next((x[:2] for x in later if x.final), None)\n",
+        (
+            "tests/unit/audit/test_doublings.py::"
+            "test_what_it_counts_behind_its_first_seal_is_not_in_doubt",
+        ),
+    ),
+    Mutant(
+        "a seal behind bytes that were set apart ends a doubt",
+        "audit/doublings.py",
+        "            if end is not None and self._sets_apart(agent, begin, end):\n",
+        "            if end is not None and self._sets_apart(agent, end, begin):\n",
+        (
+            "tests/unit/audit/test_doublings.py::"
+            "test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing",
+        ),
+    ),
+    Mutant(
+        "an agent whose state is brought back has read nothing of the later one",
+        "audit/rereading.py",
+        "        if index + 1 < len(readers):\n",
+        "        if 0 < index < len(readers) - 1:\n",
+        (
+            "tests/unit/audit/test_doublings.py::"
+            "test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had",
+        ),
+    ),
+    Mutant(
+        "an id that took an older content's place holds a doubt open",
+        "audit/rereading.py",
+        "counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]",
+        "counting = others",
+        ("tests/unit/audit/test_doublings.py::test_content_behind_what_was_seen_later_is_newer",),
+    ),
+    Mutant(
+        "every id behind another one is of newer lines",
+        "audit/rereading.py",
+        "counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]",
+        "counting = [x for x in others if x.replaced_ms is None]",
+        (
+            "tests/unit/audit/test_doublings.py::"
+            "test_content_of_while_the_other_one_was_there_is_in_doubt",
+        ),
+    ),
+    # Seals and our clock.
+    Mutant(
+        "a seal vouches for what came after it was taken",
+        "audit/evidence.py",
+        "        return min(self.sealed_until, self.taken_ms)\n",
+        "        return self.sealed_until\n",
+        (
+            "tests/unit/audit/test_newest_agents.py::"
+            "test_a_seal_vouches_for_nothing_that_came_after_it_was_taken",
+        ),
+    ),
+    Mutant(
+        "a seal was taken when we read it, and not when the broker had it",
+        "audit/hearing.py",
+        "if self.appended_ms is None else min(self.taken_ms, self.appended_ms)",
+        "if self.appended_ms is None else max(self.taken_ms, self.appended_ms)",
+        (
+            "tests/unit/audit/test_clocks.py::"
+            "test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later",
+        ),
+    ),
+    # Newer versions.
+    Mutant(
+        "messages of a newer version that nobody can read are a remark",
+        "audit/reconcile.py",
+        "yield Finding(Status.UNKNOWN, reasons.of_unread(self._evidence.unread))",
+        "yield Finding(Status.COMPLETE, reasons.of_unread(self._evidence.unread))",
+        (
+            "tests/unit/audit/test_unread.py::"
+            "test_what_a_newer_version_said_leaves_nothing_complete",
+        ),
+    ),
+    Mutant(
+        "unread messages of a newer version are passed over like what is no message",
+        "audit/ledger.py",
+        """            self._take_unread(error)
+            return False
+        except""",
+        """            _log.warning("message_refused", reason=str(error))
+            return True
+        except""",
+        (
+            "tests/unit/audit/test_unread.py::"
+            "test_what_a_newer_version_said_leaves_nothing_complete",
+        ),
+    ),
+    Mutant(
+        "a version that has the schema reads from the last unread message on",
+        "audit/ledger.py",
+        '"INSERT OR IGNORE INTO unread_from VALUES',
+        '"INSERT OR REPLACE INTO unread_from VALUES',
+        (
+            "tests/unit/audit/test_unread.py::"
+            "test_a_version_that_has_the_schema_reads_from_there_on",
+        ),
+    ),
+    # Losses.
+    Mutant(
+        "a loss counts where lines were counted only",
+        "audit/reconcile.py",
+        "        return sorted(self._topic.tallies.keys() | lossy)\n",
+        "        return sorted(self._topic.tallies.keys())\n",
+        ("tests/unit/audit/test_standing.py::test_a_loss_is_listed_where_no_line_arrived",),
+    ),
+    Mutant(
+        "the losses of an agent that nobody waits for are nobody's",
+        "audit/reconcile.py",
+        "        agents += [x for x in self._losers(judged, bucket) if x.findings]\n",
+        "",
+        ("tests/unit/audit/test_declared_losses.py::test_whoever_is_waited_for_a_loss_stays",),
+    ),
+    Mutant(
+        "a lost line is never older than those that came between",
+        "audit/reconcile.py",
+        "            inside = _touched_between(tallies, agent, note, prior)\n",
+        "            inside = _touched_between(tallies, agent, note, prior) and begin is None\n",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_a_loss_may_belong_to_all_that_was_touched_since_the_seal",
+        ),
+    ),
+    Mutant(
+        "a loss without an end may be of any bucket, however long sealed",
+        "audit/reconcile.py",
+        "        if begin is None and prior is not None:\n",
+        "        if begin is None and prior is not None and note.loss.end is not None:\n",
+        (f"{_RECONCILE}test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",),
+    ),
+    Mutant(
+        "a loss of some buckets is one of all before them",
+        "audit/reconcile.py",
+        "inside = (begin is None or start + size > begin) and start <= end",
+        "inside = start <= end",
+        (f"{_RECONCILE}test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",),
+    ),
+    Mutant(
+        "a loss of some buckets is one of all behind them",
+        "audit/reconcile.py",
+        "inside = (begin is None or start + size > begin) and start <= end",
+        "inside = begin is None or start + size > begin or start > end",
+        (f"{_RECONCILE}test_a_loss_of_other_buckets_leaves_this_one_complete",),
+    ),
+    # What is accepted.
+    Mutant(
+        "an acceptance covers whatever is found in its bucket later",
+        "audit/reconcile.py",
+        "replace(x, acceptance=accepted.get((agent, x.name))) if accepted else x for x in ordered",
+        "replace(x, acceptance=next(iter(accepted.values()))) if accepted else x for x in ordered",
+        ("tests/unit/audit/test_decisions.py::test_what_comes_later_is_not_covered",),
+    ),
+    Mutant(
+        "an acceptance covers every finding of the same words",
+        "audit/verdict.py",
+        "        return self.key or self.reason\n",
+        "        return self.reason\n",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_another_difference_of_the_same_words_is_not_covered",
+        ),
+    ),
+    Mutant(
+        "what was accepted is complete",
+        "audit/reconcile.py",
+        "max([x.status for x in marked], default=Status.COMPLETE)",
+        "max([x.status for x in marked if not x.acceptance], default=Status.COMPLETE)",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_an_accepted_loss_stays_a_loss_and_holds_nothing_back",
+        ),
+    ),
+    Mutant(
+        "a decision holds again when it comes behind its revocation",
+        "audit/decisions.py",
+        "    return [x for x in said if not isinstance(x, Revocation) and x.id not in revoked]\n",
+        "    return [\n"
+        "        x\n"
+        "        for x in said\n"
+        "        if not isinstance(x, Revocation)\n"
+        "        and (x.id not in revoked or said[-1] == x)\n"
+        "    ]\n",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_order_and_repetition_of_decisions_do_not_matter",
+        ),
+    ),
+    Mutant(
+        "a bucket that is too young is accepted before all of it is known",
+        "audit/accepting.py",
+        "        if verdict.due and (names := verdict.unaccepted())\n",
+        "        if (names := verdict.unaccepted())\n",
+        ("tests/unit/audit/test_decisions.py::test_what_is_not_there_cannot_be_accepted",),
+    ),
+    # Retired places.
+    Mutant(
+        "the silence of retired places is proof where nobody else can confirm a count",
+        "audit/reconcile.py",
+        'yield Finding(Status.UNKNOWN, "all that could confirm the counts is retired")',
+        'yield Finding(Status.COMPLETE, "all that could confirm the counts is retired")',
+        ("tests/unit/audit/test_decisions.py::test_a_count_that_nothing_confirms_is_not_complete",),
+    ),
+    Mutant(
+        "nobody waits for a newer output to take a topic of a retired one",
+        "audit/reconcile.py",
+        "yield Finding(Status.INCOMPLETE, reasons.of_needed(tier))",
+        "yield Finding(Status.COMPLETE, reasons.of_needed(tier))",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
+        ),
+    ),
+    Mutant(
+        "a place that is retired is waited for all the same",
+        "audit/counting_places.py",
+        "if key.tier in gone and not place_of(key, evidence, retired).is_retired",
+        "if key.tier in gone",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
+        ),
+    ),
+    Mutant(
+        "what a retired place lacks is held against it",
+        "audit/reconcile.py",
+        "    return Status.COMPLETE if place.is_retired else Status.INCOMPLETE\n",
+        "    return Status.OPEN if place.is_retired else Status.INCOMPLETE\n",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_an_output_that_is_retired_keeps_nothing_incomplete",
+        ),
+    ),
+    Mutant(
+        "what a retired place has counted is not compared any more",
+        "audit/reconcile.py",
+        "            for place, x in sums.items()\n            if not (",
+        "            for place, x in sums.items()\n            if not place.is_retired and not (",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_an_output_that_is_retired_keeps_nothing_incomplete",
+        ),
+    ),
+    Mutant(
+        "whoever is called like a retired place is retired, too",
+        "audit/retired_places.py",
+        'return tier is Tier.HDFS and (tier, name.rpartition("/")[0]) in self._named',
+        "return tier is Tier.HDFS and any(name.startswith(each) for _, each in self._named)",
+        ("tests/unit/audit/test_decisions.py::test_other_places_are_not_retired",),
+    ),
+    # Losses are told at once.
+    Mutant(
+        "a loss is told once its bucket is due",
+        "audit/verdict.py",
+        "return residue is Status.LOST or (self.due and residue is not Status.COMPLETE)",
+        "return self.due and residue is not Status.COMPLETE",
+        ("tests/unit/audit/test_decisions.py::test_a_lost_bucket_that_is_young_is_told_at_once",),
+    ),
+    Mutant(
+        "a loss is told without its path",
+        "audit/reconcile.py",
+        'path = topic.paths.get((note.loss.agent, note.loss.file), "")',
+        'path = topic.paths.get((note.loss.file, note.loss.agent), "")',
+        (f"{_RECONCILE}test_a_loss_is_told_by_its_host_and_path",),
+    ),
+    # Lateness and times ahead.
+    Mutant(
+        "a loss reaches back by the agent's lateness, though ours is larger",
+        "audit/reconcile.py",
+        "            begin -= max(self._policy.lateness_ms, said.lateness_ms)\n",
+        "            begin -= said.lateness_ms or self._policy.lateness_ms\n",
+        (f"{_RECONCILE}test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours",),
+    ),
+    Mutant(
+        "event times are ahead by our bound, though an agent's is larger",
+        "audit/reconcile.py",
+        "self._ahead_ms = max(policy.ahead_ms, max(said, default=0))",
+        "self._ahead_ms = min(policy.ahead_ms, max(said, default=policy.ahead_ms))",
+        (f"{_RECONCILE}test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours",),
+    ),
+    Mutant(
+        "a loss begins with the last seal, and not with its bucket",
+        "agent/accounts/books.py",
+        "return None if sealed_until is None else self._bucket(sealed_until)",
+        "return None if sealed_until is None else sealed_until",
+        (
+            "tests/unit/agent/accounts/test_bounds.py::"
+            "test_a_loss_begins_with_the_bucket_of_the_last_seal",
+        ),
+    ),
+    # Records without origin.
+    Mutant(
+        "records without an origin need a seal",
+        "audit/reconcile.py",
+        "        if agent == NO_AGENT or Tier.AGENT not in self._tiers:\n",
+        "        if Tier.AGENT not in self._tiers:\n",
+        (f"{_RECONCILE}test_records_without_origin_are_audited_from_the_broker_on",),
+    ),
+    Mutant(
+        "records without an origin are complete though their counter stands still",
+        "audit/reconcile.py",
+        "                if seen < due:\n",
+        "                if seen < bucket[0]:\n",
+        (f"{_RECONCILE}test_without_origin_a_bucket_waits_for_its_counter",),
+    ),
+    Mutant(
+        "a gap in a log leaves records without an origin complete",
+        "audit/reconcile.py",
+        "if self._current(note.sender) and bucket[0] < note.time_ms + self._ahead_ms:",
+        "if self._current(note.sender) and bucket[0] + bucket[1] < note.time_ms:",
+        (f"{_RECONCILE}test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown",),
+    ),
+    # Mirrors.
+    Mutant(
+        "the audit topic is mirrored where a pattern names it",
+        "broker/mirror/selection.py",
+        "        if name == AUDIT_TOPIC\n        or (",
+        "        if (",
+        (
+            "tests/unit/broker/mirror/test_source.py::"
+            "test_the_audit_topic_is_mirrored_whatever_the_patterns_say",
+        ),
+    ),
+    # The recount.
+    Mutant(
+        "a recount does not list the directories",
+        "audit/recount.py",
+        "        listing.look(output, committed.topic, named)\n",
+        "",
+        ("tests/unit/audit/test_recount.py::test_a_file_beside_those_of_the_manifests_is_named",),
+    ),
+    Mutant(
+        "a recount does not list the rejects",
+        "audit/listing.py",
+        '    for folder in (topic, f"{STATE}/{topic}/rejects"):\n',
+        "    for folder in (topic,):\n",
+        ("tests/unit/audit/test_recount.py::test_a_copy_among_the_rejects_is_named",),
+    ),
+    Mutant(
+        "a copy is not told with its original",
+        "audit/listing.py",
+        "            kind = Kind.TWICE\n",
+        "            kind = Kind.UNNAMED\n",
+        (
+            "tests/unit/audit/test_recount.py::"
+            "test_a_file_that_was_copied_is_named_with_its_original",
+        ),
+    ),
+    Mutant(
+        "a file is verified by its length only",
+        "audit/recount.py",
+        "    elif has.crc32c != file.crc32c:\n",
+        "    elif has.length and not has.crc32c:\n",
+        ("tests/unit/audit/test_recount.py::test_a_changed_byte_of_any_column_is_found",),
+    ),
+    Mutant(
+        "a file that is gone has no rows, and that is all",
+        "audit/recount.py",
+        "            return 0, (Kind.GONE, words)\n",
+        "            return 0, (Kind.GONE, words) if file.kind not in COUNTED else None\n",
+        ("tests/unit/audit/test_recount.py::test_a_file_that_is_gone_or_no_parquet_is_named",),
+    ),
+    Mutant(
+        "a load that is committed while directories are listed is a fault",
+        "audit/recount.py",
+        "        listing.explain(output, committed.topic, named, result.loads)\n",
+        "",
+        ("tests/unit/audit/test_recount.py::test_a_load_that_is_committed_meanwhile_is_no_fault",),
+    ),
+    Mutant(
+        "a file that is moved while it is looked for is gone",
+        "audit/recount.py",
+        "    for path in (file.path, file.staged, file.path):\n",
+        "    for path in (file.path, file.staged):\n",
+        ("tests/unit/audit/test_recount.py::test_a_file_that_is_moved_meanwhile_is_no_fault",),
+    ),
+    Mutant(
+        "a hole among the manifests is none for a recount",
+        "audit/recount.py",
+        "        if load != result.loads + 1:\n",
+        "        if load < result.loads + 1:\n",
+        ("tests/unit/audit/test_recount.py::test_a_missing_manifest_is_named",),
+    ),
+    # Two ways to the same verdict.
+    Mutant(
+        "lines that are not loaded yet are a difference of the rows",
+        "audit/recount.py",
+        "            if not _is_unloaded(each, loaded)\n",
+        "            if not _is_unloaded(each, {})\n",
+        ("tests/unit/audit/test_recount.py::test_lines_that_are_not_loaded_yet_are_no_difference",),
+    ),
+    Mutant(
+        "rows that are fewer than what hdfs counted are not loaded yet",
+        "audit/recount.py",
+        "return rows.count < difference.counted.count and _content(rows) == _content(said)",
+        "return rows.count < difference.counted.count and rows.count <= said.count",
+        ("tests/unit/audit/test_recount.py::test_a_row_too_few_or_too_many_is_found",),
     ),
 )

@@ -3,6 +3,448 @@
 from mutants.mutant import Mutant
 
 MUTANTS = (
+    # Gaps.
+    Mutant(
+        "offsets that expired are passed as a gap that nobody named",
+        "loader/plan.py",
+        "    gap = cover(position, bounds.log_start, gaps)\n",
+        "    gap = cover(position, bounds.log_start, gaps)\n"
+        '    gap = gap or Gap(position, bounds.log_start, "expired")\n',
+        ("tests/unit/loader/test_plan.py::test_expired_offsets_stop_the_partition",),
+    ),
+    Mutant(
+        "of a partition's gaps that the mirror named the last one alone is known",
+        "loader/run.py",
+        "(*known, Gap(gap.first, gap.end, gap.reason))",
+        "(*known[:0], Gap(gap.first, gap.end, gap.reason))",
+        (
+            "tests/unit/loader/test_run.py::"
+            "test_the_mirror_itself_names_the_gaps_that_may_be_passed",
+        ),
+    ),
+    Mutant(
+        "a hole that named gaps cover in part is passed as a whole",
+        "loader/plan.py",
+        "        if at >= end:\n",
+        "        if reasons:\n",
+        ("tests/unit/loader/test_plan.py::test_gaps_cover_a_hole_together",),
+    ),
+    Mutant(
+        "gaps that were named ahead by the manifest before are forgotten",
+        "loader/plan.py",
+        "        *(previous.ahead if previous else ()),\n",
+        "        *(previous.gaps if previous else ()),\n",
+        ("tests/unit/loader/test_plan.py::test_a_gap_that_was_named_once_stays_named",),
+    ),
+    Mutant(
+        "a slice passes a hole in the log that nobody named",
+        "loader/slices.py",
+        "            self._gaps.append(gap)\n            return None\n",
+        "            self._gaps.append(gap)\n"
+        "        if gap is not None or base >= self._piece.end:\n            return None\n",
+        ("tests/unit/loader/test_slices.py::test_a_hole_over_the_end_of_a_slice_ends_its_range",),
+    ),
+    Mutant(
+        "a gap behind the end of a range is said to have been passed",
+        "loader/slices.py",
+        "tuple(gap for gap in self._gaps if gap.first < result.end)",
+        "tuple(self._gaps)",
+        ("tests/unit/loader/test_slices.py::test_a_gap_behind_the_end_of_a_range_is_not_noted",),
+    ),
+    Mutant(
+        "a log that ends early counts as covered",
+        "loader/slices.py",
+        "if self._position < self._piece.end and self._result.stop is None:",
+        "if not self._headers and self._result.stop is None:",
+        ("tests/unit/loader/test_slices.py::test_a_log_that_ends_early_is_not_taken_for_covered",),
+    ),
+    Mutant(
+        "a log that got shorter than what was loaded is waited for",
+        "loader/plan.py",
+        "    if bounds.high_watermark < position:\n",
+        "    if bounds.high_watermark < bounds.log_start:\n",
+        ("tests/unit/loader/test_plan.py::test_a_log_that_got_shorter_stops_the_partition",),
+    ),
+    Mutant(
+        "of the batch below the CRC alone is compared, and not the leader epoch",
+        "loader/plan.py",
+        """    if below is None or (header.base_offset, header.crc, header.leader_epoch) == (
+        below.base_offset,
+        below.crc,
+        below.epoch,
+    ):""",
+        """    if below is None or (header.base_offset, header.crc) == (
+        below.base_offset,
+        below.crc,
+    ):""",
+        ("tests/unit/loader/test_plan.py::test_another_batch_below_is_a_divergence",),
+    ),
+    Mutant(
+        "a compacted batch is loaded as if nothing were missing",
+        "loader/slices.py",
+        "if not header.is_control and header.count != header.last_offset_delta + 1:",
+        "if False:",
+        ("tests/unit/loader/test_slices.py::test_a_compacted_batch_ends_the_range_by_name",),
+    ),
+    # Leaders that are silent, partitions that are away.
+    Mutant(
+        "all leaders are asked at once: a silent one keeps back every partition",
+        "loader/bounds.py",
+        "leaders.setdefault(cluster.leader(tp), []).append(tp)",
+        "leaders.setdefault(tp.topic, []).append(tp)",
+        (
+            "tests/unit/loader/test_run.py::"
+            "test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only",
+        ),
+    ),
+    Mutant(
+        "a manifest forgets a loaded partition that the topic does not have now",
+        "loader/plan.py",
+        "absent = {*before, *away} - {each.partition for each in bounds}",
+        "absent = {*away} - {each.partition for each in bounds}",
+        ("tests/unit/loader/test_plan.py::test_a_partition_that_is_no_longer_there_stops_by_name",),
+    ),
+    Mutant(
+        "a partition whose leader is silent begins anew in the manifest",
+        "loader/plan.py",
+        "    end = was.end if was else 0\n",
+        "    end = was.end if was and number not in away else 0\n",
+        (
+            "tests/unit/loader/test_plan.py::"
+            "test_a_partition_whose_leader_is_silent_stands_still_by_name",
+        ),
+    ),
+    # Several loads in a run.
+    Mutant(
+        "a run ends behind its first load although its limit left offsets",
+        "loader/topic_run.py",
+        "return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT",
+        "return _After.WAIT",
+        ("tests/crash/loader/test_load.py::test_a_first_load_is_made_in_several",),
+    ),
+    Mutant(
+        "a load that is limited leaves out the partitions that have little",
+        "loader/plan.py",
+        "each.first + max(1, size * offsets // total)",
+        "each.first + size * offsets // total",
+        ("tests/unit/loader/test_plan.py::test_limited_loads_take_everything_and_each_moves_on",),
+    ),
+    Mutant(
+        "a partition that ended before its limit asks for another load",
+        "loader/plan.py",
+        "ends.get(each.partition) == limits[each.partition] < each.end",
+        "ends.get(each.partition, 0) <= limits[each.partition] < each.end",
+        (
+            "tests/unit/loader/test_plan.py::"
+            "test_a_partition_that_ended_early_asks_for_no_further_load",
+        ),
+    ),
+    # Marks.
+    Mutant(
+        "what ends at the mark is a new record",
+        "audit/marks.py",
+        "    repeat = end <= before\n",
+        "    repeat = end < before\n",
+        ("tests/unit/audit/test_marks.py::test_columns_walk_as_the_sequential_rule",),
+    ),
+    Mutant(
+        "what begins at the mark is a straddle",
+        "audit/marks.py",
+        "straddle = ~repeat & (first < before)",
+        "straddle = ~repeat & (first <= before)",
+        ("tests/unit/audit/test_marks.py::test_columns_walk_as_the_sequential_rule",),
+    ),
+    Mutant(
+        "the mark is the end of the record before, and not the highest of all",
+        "audit/marks.py",
+        "    return before[ordered][highest]\n",
+        "    return before\n",
+        ("tests/unit/audit/test_marks.py::test_columns_walk_as_the_sequential_rule",),
+    ),
+    Mutant(
+        "straddles do not move the mark",
+        "audit/marks.py",
+        "highest = np.maximum.reduceat(end, begins).tolist()",
+        "highest = np.maximum.reduceat(np.where(straddle, first, end), begins).tolist()",
+        ("tests/unit/audit/test_marks.py::test_columns_walk_as_the_sequential_rule",),
+    ),
+    Mutant(
+        "a straddle is loaded as a row",
+        "loader/slices.py",
+        "        candidates = walked.keep & ~placed.given_up & timed\n",
+        "        candidates = ~walked.repeat & ~placed.given_up & timed\n",
+        ("tests/unit/loader/test_slices.py::test_a_straddle_is_rejected_and_counts_once",),
+    ),
+    Mutant(
+        "the marks of a slice that has to run again are those before all slices",
+        "audit/marks.py",
+        "            again[index] = known\n",
+        "            again[index] = {key: marks[key] for key in known if key in marks}\n",
+        ("tests/model/test_loader_marks.py::test_slices_give_the_rows_of_the_sequential_rule",),
+    ),
+    Mutant(
+        "a slice is compared with the last of its marks only where all files overlap",
+        "audit/marks.py",
+        "if any(part.lowest[key] < mark for key, mark in known.items()):",
+        "if known and all(part.lowest[key] < mark for key, mark in known.items()):",
+        ("tests/model/test_loader_marks.py::test_slices_give_the_rows_of_the_sequential_rule",),
+    ),
+    Mutant(
+        "a slice runs again once at most",
+        "loader/join.py",
+        "            if given[piece] != known\n",
+        "            if not given[piece] and known\n",
+        ("tests/unit/loader/test_join.py::test_what_a_second_run_sees_first_may_be_a_repeat_too",),
+    ),
+    Mutant(
+        "what was written behind a slice that ended early is used",
+        "loader/join.py",
+        "        if results[piece].stop is not None:\n            break\n",
+        "",
+        (
+            "tests/model/test_loader_marks.py::"
+            "test_a_file_without_announcement_ends_the_partition_in_the_same_place",
+        ),
+    ),
+    Mutant(
+        "a record that a slice stops at is not told to the joiner",
+        "loader/slices.py",
+        "        self._result.lowest[key] = min(first, self._result.lowest.get(key, first))\n"
+        "        self._end(",
+        "        self._end(",
+        ("tests/unit/loader/test_join.py::test_what_looked_unknown_may_be_a_repeat",),
+    ),
+    # The commit.
+    Mutant(
+        "whoever does not know whether his manifest was made takes it for his",
+        "loader/commit.py",
+        "            return winner == manifest.uuid\n",
+        "            return created is Created.UNCLEAR\n",
+        ("tests/model/test_loader_commit.py::test_answers_of_the_commit_lost",),
+    ),
+    Mutant(
+        "the number is another loader's where the answer of the own manifest was lost",
+        "loader/commit.py",
+        "            return winner == manifest.uuid\n",
+        "            return False\n",
+        (
+            "tests/unit/loader/test_commit.py::test_a_lost_answer_is_looked_up",
+            "tests/model/test_loader_commit.py::test_answers_of_the_commit_lost",
+        ),
+    ),
+    Mutant(
+        "a staging directory is deleted before its files are moved",
+        "loader/commit.py",
+        """    if mine:
+        yield from finish(manifest)
+    yield Delete(manifest.staging)
+    return mine
+""",
+        """    yield Delete(manifest.staging)
+    if mine:
+        yield from finish(manifest)
+    return mine
+""",
+        ("tests/model/test_loader_commit.py::test_two_loaders_race_for_each_number",),
+    ),
+    Mutant(
+        "a move is looked at target first",
+        "loader/commit.py",
+        """        source: int | None = yield Length(move.source)
+        target: int | None = yield Length(move.target)
+""",
+        """        target: int | None = yield Length(move.target)
+        source: int | None = yield Length(move.source)
+""",
+        (
+            "tests/model/test_loader_commit.py::test_two_loaders_race_for_each_number",
+            "tests/model/test_loader_commit.py::test_a_loader_killed_between_any_two_operations",
+        ),
+    ),
+    Mutant(
+        "a start takes the moves of the newest load for done",
+        "loader/commit.py",
+        "        yield from finish(newest)\n        yield Delete(newest.staging)\n",
+        "        yield Delete(newest.staging)\n",
+        ("tests/model/test_loader_commit.py::test_a_loader_killed_between_any_two_operations",),
+    ),
+    Mutant(
+        "a start tidies up what a loader is staging just now",
+        "loader/commit.py",
+        "        newest = yield from read(topic, numbers[-1])\n",
+        "        for name in left:\n"
+        '            yield Delete(f"{layout.stagings(topic)}/{name}")\n'
+        "        newest = yield from read(topic, numbers[-1])\n",
+        (
+            "tests/unit/loader/test_commit.py::"
+            "test_a_start_keeps_staging_of_a_load_without_manifest",
+            "tests/model/test_loader_commit.py::test_two_loaders_race_for_each_number",
+        ),
+    ),
+    Mutant(
+        "a first load begins over rows whose manifests are gone",
+        "loader/commit.py",
+        "    if not numbers:\n        raise StateRefused(\n",
+        "    if numbers and numbers[0] != 1:\n        raise StateRefused(\n",
+        ("tests/unit/loader/test_commit.py::test_rows_without_any_manifest_are_not_loaded_over",),
+    ),
+    Mutant(
+        "a hole among the manifests is taken for a load that was never made",
+        "loader/commit.py",
+        "        if number != expected:\n",
+        "        if number < expected:\n",
+        ("tests/unit/loader/test_commit.py::test_a_missing_manifest_stops_by_name",),
+    ),
+    Mutant(
+        "names of staged files are not synced before the manifest",
+        "loader/commit.py",
+        "    yield Sync((manifest.staging,))\n",
+        "",
+        ("tests/unit/loader/test_commit.py",),
+    ),
+    Mutant(
+        "names of staged files are synced once the manifest stands",
+        "loader/commit.py",
+        "    yield Sync((manifest.staging,))\n"
+        "    mine = taken is None and (yield from _create(manifest))\n",
+        "    mine = taken is None and (yield from _create(manifest))\n"
+        "    yield Sync((manifest.staging,))\n",
+        (
+            "tests/unit/loader/test_commit.py::"
+            "test_the_names_of_staged_files_are_durable_before_the_manifest",
+        ),
+    ),
+    Mutant(
+        "names of staged files are synced before the files are looked at",
+        "loader/commit.py",
+        """    wrong = yield from _wrong_length(manifest)
+    taken = (yield from _winner(manifest)) if wrong else None
+    if wrong and taken is None:
+        raise StateRefused(wrong)
+    yield Sync((manifest.staging,))
+""",
+        """    yield Sync((manifest.staging,))
+    wrong = yield from _wrong_length(manifest)
+    taken = (yield from _winner(manifest)) if wrong else None
+    if wrong and taken is None:
+        raise StateRefused(wrong)
+""",
+        (
+            "tests/unit/loader/test_commit.py::"
+            "test_the_names_of_staged_files_are_durable_before_the_manifest",
+        ),
+    ),
+    Mutant(
+        "a start looks at every file of every load",
+        "loader/commit.py",
+        "        newest = yield from read(topic, numbers[-1])\n",
+        "        for number in numbers:\n"
+        "            yield from finish((yield from read(topic, number)))\n"
+        "        newest = yield from read(topic, numbers[-1])\n",
+        (
+            "tests/unit/loader/test_commit.py::"
+            "test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only",
+        ),
+    ),
+    Mutant(
+        "a staged file that is shorter than its task wrote is committed",
+        "loader/commit.py",
+        "        if length != file.length:\n",
+        "        if length is None or length > file.length:\n",
+        (
+            "tests/unit/loader/test_commit.py::"
+            "test_a_staged_file_of_another_length_is_never_committed",
+        ),
+    ),
+    # Two loaders at once.
+    Mutant(
+        "who lost every race fails although all is loaded",
+        "loader/topic_run.py",
+        "        if not any(_moves(each) for each in whole):\n",
+        "        if self._races < RACES_MAX and not any(_moves(each) for each in whole):\n",
+        ("tests/unit/loader/test_races.py::test_who_lost_every_race_is_good_once_all_is_loaded",),
+    ),
+    Mutant(
+        "who loses every race with work left is good",
+        "loader/topic_run.py",
+        "            raise LostRace(_never_won(self._topic))\n",
+        "            self.outcome.notes.append(_never_won(self._topic))\n"
+        "            return _After.END\n",
+        ("tests/unit/loader/test_races.py::test_who_loses_every_race_with_work_left_fails",),
+    ),
+    Mutant(
+        "who lost a race goes on behind the manifest that it began with",
+        "loader/topic_run.py",
+        "            self._races += 1\n            self.begin()\n",
+        "            self._races += 1\n",
+        ("tests/unit/loader/test_races.py::test_who_lost_every_race_is_good_once_all_is_loaded",),
+    ),
+    Mutant(
+        "each load numbers its messages anew",
+        "loader/topic_load.py",
+        "            delta.last_number(newest),\n",
+        "            0,\n",
+        ("tests/crash/loader/test_load.py::test_killed_and_begun_again",),
+    ),
+    # Announcements.
+    Mutant(
+        "records of a file that is not announced are rows without a host",
+        "loader/names.py",
+        "        missing.append(lost and awaited)\n",
+        "        missing.append(lost and awaited and key in given_up)\n",
+        ("tests/crash/loader/test_load.py::test_records_wait_for_the_announcement_of_their_file",),
+    ),
+    Mutant(
+        "a range ends behind the first record that waits, and not before it",
+        "loader/slices.py",
+        "            end = int(np.argmax(wanted))\n",
+        "            end = int(np.argmax(wanted)) + 1\n",
+        (
+            "tests/unit/loader/test_slices.py::"
+            "test_a_range_ends_before_a_file_that_is_not_announced",
+        ),
+    ),
+    Mutant(
+        "a repeat waits for an announcement",
+        "loader/slices.py",
+        "wanted = placed.missing & ~walked.repeat",
+        "wanted = placed.missing",
+        ("tests/unit/loader/test_slices.py::test_a_repeat_needs_no_announcement",),
+    ),
+    Mutant(
+        "the last announcement of a file holds",
+        "loader/feed.py",
+        "known.setdefault((message.agent, message.file), (message.host, message.path))",
+        "known[message.agent, message.file] = message.host, message.path",
+        ("tests/unit/loader/test_feed.py::test_the_first_announcement_holds",),
+    ),
+    Mutant(
+        "lines that were rejected have no announcement of their own topic's files",
+        "loader/feed.py",
+        "base = source.topic.removesuffix(REJECTED_SUFFIX)",
+        "base = source.topic",
+        ("tests/unit/loader/test_feed.py::test_rejected_lines_are_of_the_files_of_their_topic",),
+    ),
+    # One size of buckets.
+    Mutant(
+        "an output goes on in buckets of another size",
+        "loader/plan.py",
+        'newest.audit.get("bucket_ms", bucket_ms) == bucket_ms',
+        'bucket_ms % newest.audit.get("bucket_ms", bucket_ms) == 0',
+        ("tests/unit/loader/test_plan.py::test_a_changed_bucket_size_is_refused",),
+    ),
+    # The audit topic made again.
+    Mutant(
+        "a position holds for an audit topic that was made again",
+        "loader/feed.py",
+        "{'' if topic_id is None else topic_id.hex}",
+        "{'' if topic_id is None else ''}",
+        (
+            "tests/unit/loader/test_feed.py::"
+            "test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start",
+        ),
+    ),
+    # Epochs of outputs.
     Mutant(
         "a new output begins with epoch 1, whatever was heard of it",
         "loader/topic_load.py",
@@ -14,17 +456,78 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "a compacted batch is loaded as if nothing were missing",
-        "loader/slices.py",
-        "if not header.is_control and header.count != header.last_offset_delta + 1:",
-        "if False:",
-        ("tests/unit/loader/test_slices.py::test_a_compacted_batch_ends_the_range_by_name",),
+        "a new output's epoch comes from the clock",
+        "loader/topic_load.py",
+        "newest.epoch if newest else parts.feed.next_epoch(producer)",
+        "newest.epoch if newest else now",
+        ("tests/unit/loader/test_epochs.py::test_one_above_the_highest_that_was_heard",),
     ),
     Mutant(
-        "names of staged files are not synced before the manifest",
-        "loader/commit.py",
-        "    yield Sync((manifest.staging,))\n",
+        "a new output has the highest epoch that was heard, and not one above it",
+        "loader/feed.py",
+        "return 1 + max(self.newest(producer)[0], self._epochs_unheard())",
+        "return max(1, self.newest(producer)[0], self._epochs_unheard())",
+        ("tests/unit/loader/test_epochs.py::test_one_above_the_highest_that_was_heard",),
+    ),
+    Mutant(
+        "what expired from the audit topic had no epochs",
+        "loader/feed.py",
+        "if not self.unread and all(self.begins.get(key) == 0 for key in own):",
+        "if not self.unread:",
+        (
+            "tests/unit/loader/test_epochs.py::"
+            "test_what_expired_from_the_audit_topic_may_have_had_higher_epochs",
+        ),
+    ),
+    Mutant(
+        "messages that could not be understood had no epochs",
+        "loader/feed.py",
+        "        feed.unread = True\n",
         "",
-        ("tests/unit/loader/test_commit.py",),
+        ("tests/unit/loader/test_epochs.py::test_what_cannot_be_read_may_have_had_a_higher_epoch",),
+    ),
+    Mutant(
+        "what expired while the audit topic was read counts as heard",
+        "loader/feed.py",
+        "begins = {keys[tp]: max(begin, left[tp][0]) for",
+        "begins = {keys[tp]: begin for",
+        (
+            "tests/unit/loader/test_epochs.py::"
+            "test_what_expires_while_it_is_read_counts_as_not_heard",
+        ),
+    ),
+    Mutant(
+        "an epoch is chosen by what was heard before the tasks ran",
+        "loader/topic_load.py",
+        "            parts.read_on()  # its epoch is above all that were published up to now\n",
+        "            pass\n",
+        ("tests/unit/loader/test_epochs.py::test_what_is_published_while_it_is_loaded_is_heard",),
+    ),
+    Mutant(
+        "an output is an older copy by its numbers alone, whatever its epoch",
+        "loader/topic_run.py",
+        "return self._parts.feed.newest(newest.producer) > delta.last_key(newest)",
+        "return self._parts.feed.newest(newest.producer)[1] > delta.last_key(newest)[1]",
+        ("tests/unit/loader/test_epochs.py::test_an_output_of_a_lower_epoch_is_an_older_copy",),
+    ),
+    Mutant(
+        "who lost the race to begin an output keeps the epoch that it chose",
+        "loader/topic_load.py",
+        "epoch = newest.epoch if newest else parts",
+        "epoch = newest.epoch if newest and newest.number > 1 else parts",
+        (
+            "tests/unit/loader/test_epochs.py::"
+            "test_of_two_that_begin_an_output_the_manifest_decides",
+        ),
+    ),
+    Mutant(
+        "what a loader counts of a lower epoch behind a higher one is passed over in silence",
+        "audit/counting_places.py",
+        "        if heard[key] > first:\n",
+        "        if key.tier is not Tier.HDFS and heard[key] > first:\n",
+        (
+            "tests/unit/loader/test_epochs.py::"
+            "test_a_lower_epoch_behind_a_higher_one_is_never_passed_over",
+        ),
     ),
 )

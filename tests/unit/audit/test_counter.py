@@ -109,6 +109,16 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
     assert [count.previous for delta in deltas for count in delta.counts] == [0, 1, 2]
 
 
+def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
+    """It names the last delta that touched the bucket, whatever was said of others since: else a
+    bucket that rested for a while would seem to lack a delta."""
+    for first, file in ((0, 3), (2_000, 3), (0, 4)):
+        _append(site, LOGS, first, 10, file=file)
+        site.run(2)
+    found = [(x.bucket, x.previous) for delta in site.deltas() for x in delta.counts]
+    assert found == [(960_000, 0), (1_020_000, 0), (960_000, 1)]
+
+
 def test_repeats_are_counted_apart(site: Site) -> None:
     """A re-sent batch is no second set of records."""
     _append(site, LOGS, 0, 10)

@@ -186,8 +186,10 @@ def test_a_topic_made_again_is_sealed_by_its_newest_seal() -> None:
 def test_seals_that_may_be_a_copys_do_not_count() -> None:
     """From the number on that came with two contents."""
     delta = Delta(APP1, 2, NOW, counts=(Count(NGINX, 1, 0, 60_000, 1, 1, 1),))
-    [found] = states([seal(APP1, 1, NGINX, until=5), seal(APP1, 2, NGINX, until=NOW), delta])
-    assert found.topics == {"nginx": 5}
+    said = [seal(APP1, 1, NGINX, until=5), seal(APP1, 2, NGINX, until=NOW), delta]
+    for later in ([], [seal(APP1, 3, NGINX, until=NOW)]):
+        [found] = states([*said, *later])
+        assert found.topics == {"nginx": 5}
 
 
 def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:

@@ -67,6 +67,17 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
     assert sum(each.repeats for each in result.results) == 2
 
 
+def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
+    """A range that goes on in its second run meets files of which the first one knew nothing: it
+    runs again, until it was walked with the marks of all that it has."""
+    records = [Record(agent=8), *lines(2), Record(agent=8), *lines(3)[1:]]
+    known = job(names={(7, 1): ("h", "/1")}, unannounced=frozenset())
+    run = Runner(MemoryStore(), {0: log(records)}, known)
+    (result,) = run_all(pieces(records, 3), {0: {(8, 1): 10}}, run)
+    assert result.end == len(records)
+    assert sum(each.repeats for each in result.results) == 3
+
+
 def test_what_is_behind_an_early_end_is_not_used() -> None:
     """Slices behind the one that ended early add no rows, marks or gaps."""
     records = [*lines(3), Record(agent=8), *lines(5)[3:]]

@@ -181,6 +181,13 @@ def test_named_gaps_come_from_all_who_name() -> None:
     assert found == (Gap(200, 210, "a"), Gap(300, 301, "b"), Gap(1, 2, "c"))
 
 
+def test_a_gap_that_was_named_once_stays_named() -> None:
+    """A mirror keeps a bounded list, and an operator's setting may be gone: what was named before
+    anything there was loaded is in the manifest, whoever still says it."""
+    before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
+    assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
+
+
 def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
     """A topic never loses partitions: where one is missing its position is kept, nothing of it is
     loaded again, and the run says so."""
@@ -210,8 +217,11 @@ def test_a_changed_bucket_size_is_refused() -> None:
     counted = replace(WHOLE, audit={**WHOLE.audit, "bucket_ms": 60_000})
     plan.check_bucket(None, 10_000)
     plan.check_bucket(counted, 60_000)
-    with pytest.raises(ConfigurationRefused, match=r"bucket\.ms is 10000, but .* with 60000"):
-        plan.check_bucket(counted, 10_000)
+    for other in (10_000, 120_000):
+        with pytest.raises(
+            ConfigurationRefused, match=rf"bucket\.ms is {other}, but .* with 60000"
+        ):
+            plan.check_bucket(counted, other)
 
 
 RANGES = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), min_size=1, max_size=5)

@@ -208,6 +208,17 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
     assert len(rows_of(store, result)) == 3
 
 
+def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
+    """Nothing is passed over between two slices: what is missing before the end of one has to be
+    named, too, where the next batch lies behind it."""
+    store = MemoryStore()
+    batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
+    result = Runner(store, {0: batches}).one(Slice(0, 0, 5))
+    assert result.end == 3
+    assert result.stop is not None
+    assert "offsets 3 to 4" in result.stop.sentence
+
+
 def test_a_named_gap_is_passed_and_noted() -> None:
     """A hole that a mirror named is passed; exactly the hole is noted, not more than was named."""
     store = MemoryStore()
