@@ -11,7 +11,7 @@ import pytest
 from deploy.packaging.third_party import PROGRAMS
 from skidway import units
 from skidway.cli.commands import main
-from skidway.errors import ConfigurationRefused, UsageError
+from skidway.errors import UsageError, UsageError
 
 SERVICES = [name for name in units.names() if name.endswith(".service")]
 JVM = {"skidway-zookeeper.service", "skidway-loader.service"}
@@ -78,7 +78,7 @@ def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFix
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]
     words = [environment[x[2:-1]] if x.startswith("${") else x for x in words]
-    assert main(words) == ConfigurationRefused.exit_code
+    assert main(words) == UsageError.exit_code
     assert "--output: it has to name" in capsys.readouterr().err
     assert "--tell" in words
     assert "skidway-loader.service" in found["Unit"]["After"].split()
