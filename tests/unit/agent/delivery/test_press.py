@@ -51,6 +51,16 @@ def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
         assert outcome.rejected_bytes == each.outcomes[0].rejected_bytes
 
 
+def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
+    """Also where files that are pressed together belong to several."""
+    made = recipe(partitions=8)
+    readings = [reading(b"x\n", file=file) for file in range(1, 9)]
+    alone = [press(made, each).batches[0].tp for each in readings]
+    assert len(set(alone)) > 1
+    for batch in press(made, *readings).batches:
+        assert {alone[index] for index in batch.readings} == {batch.tp}
+
+
 def test_lines_that_do_not_fit_go_whole_to_the_rejected_topic() -> None:
     """With their place and a reason, the time of reading, and counted there."""
     pressed = press(recipe(**regex(r"(?P<a>[0-9]+)")), reading(b"1\nno\n\xff\xfe\r\n"))
