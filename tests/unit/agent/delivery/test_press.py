@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from agent.delivery import recipe as recipes
+from agent.delivery import routing
 from agent.delivery.intents import Intent, Reading
 from agent.delivery.press import AHEAD_MS_MAX, Press
 from agent.delivery.recipe import Schema, Topic, from_json, recipe_of
@@ -173,6 +174,8 @@ def test_null_keys_follow_their_file() -> None:
     )  # fmt: skip
     pressed = press(made, reading(b'{"k": "a"}\n{}\n{"k": "b"}\n'))
     assert {r.key for r in records(pressed)} == {b"a", b"b", None}
+    keys = {b.tp.partition: {r.key for r in records_of(b.encoded)} for b in pressed.batches}
+    assert keys[routing.of_file(5, 8)] == {None}
 
 
 def test_a_key_that_is_no_field_is_refused() -> None:
