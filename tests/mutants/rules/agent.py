@@ -102,6 +102,22 @@ MUTANTS = (
         ("tests/unit/agent/accounts/test_mail.py::test_only_what_is_durable_is_published",),
     ),
     Mutant(
+        "a transaction that is tried again swallows what was published meanwhile",
+        "agent/accounts/mail.py",
+        """        self._staged = []
+        self._forgetting = []
+
+    def take""",
+        """        self._staged = []
+        self._forgetting, self._published = [], []
+
+    def take""",
+        (
+            "tests/unit/agent/accounts/test_mail.py::"
+            "test_what_was_published_while_the_disk_was_full_is_forgotten_later",
+        ),
+    ),
+    Mutant(
         "a file that grew is not announced with more of its bytes",
         "agent/loop.py",
         """            if before < FINGERPRINT_BYTES <= tracked.position:
@@ -157,6 +173,21 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a topic is known by its name, whichever id it has",
+        "skidway/kafka/source.py",
+        """    cluster: str
+    cluster_id: str
+    topic: str
+    topic_id: str
+""",
+        """    cluster: str
+    cluster_id: str
+    topic: str
+    topic_id: str = __import__("dataclasses").field(compare=False)
+""",
+        ("tests/unit/audit/test_reconcile.py::test_a_topic_made_again_is_another_topic",),
+    ),
+    Mutant(
         "a press is kept for each topic, whatever the recipe is by now",
         "agent/delivery/presses.py",
         """        press = self._presses.get(fingerprint)
@@ -172,6 +203,58 @@ MUTANTS = (
             self._presses[fingerprint] = press
 """,
         ("tests/unit/agent/test_loop.py::test_partitions_added_while_running",),
+    ),
+    Mutant(
+        "a line that is sent again says where its file lies now",
+        "agent/delivery/replay.py",
+        "reading = Reading(intent, found.data, tracked.birth.host, tracked.birth.path)",
+        "reading = Reading(intent, found.data, tracked.birth.host, tracked.location)",
+        (
+            "tests/unit/agent/test_encoding.py::"
+            "test_a_rejected_line_that_is_sent_again_says_the_path_of_its_announcement",
+        ),
+    ),
+    Mutant(
+        ("the time of an event that is not believed is that of the clock when it is pressed"),
+        "agent/delivery/press.py",
+        """    times = np.where(believed, event_ms, np.int64(read_ms))
+""",
+        ('    times = np.where(believed, event_ms, np.datetime64("now", "ms").astype(np.int64))\n'),
+        (
+            "tests/unit/agent/delivery/test_press.py::"
+            "test_times_that_cannot_be_believed_are_those_of_reading",
+        ),
+    ),
+    Mutant(
+        "what a line is routed by depends on what it travels with",
+        "agent/delivery/press.py",
+        """    files = _distinct(records.file)
+    if len(files) == 1 or topic.partitions == 1:
+""",
+        """    files = _distinct(records.file)
+    if len(files) >= 1 or topic.partitions == 1:
+""",
+        (
+            "tests/unit/agent/delivery/test_press.py::"
+            "test_each_file_keeps_its_partition_whatever_travels_with_it",
+        ),
+    ),
+    Mutant(
+        "on a full disk bytes are sent whose intent was not written",
+        "agent/loop.py",
+        """        if self._write(self._unwritten):
+            taken, self._unwritten = self._unwritten.taken, None
+            self._presses.press(taken, self.outbound, now)
+""",
+        """        taken, self._unwritten.taken = self._unwritten.taken, []
+        self._presses.press(taken, self.outbound, now)
+        if self._write(self._unwritten):
+            self._unwritten = None
+""",
+        (
+            "tests/unit/agent/test_loop.py::test_a_full_disk_stops_reading_and_loses_nothing",
+            "tests/unit/agent/test_loop.py::test_a_kill_on_a_full_disk_loses_nothing",
+        ),
     ),
     Mutant(
         "a commit returns before it is on the disk",
@@ -297,6 +380,18 @@ MUTANTS = (
         ("tests/unit/agent/test_reading_back.py::test_without_brokers_nothing_is_decided",),
     ),
     Mutant(
+        "partitions begin where they end now, though something was on its way to them",
+        "agent/beginning.py",
+        """    if state.intents():
+        return []
+""",
+        "",
+        (
+            "tests/unit/agent/test_reading_back.py::"
+            "test_no_partition_begins_at_its_end_while_something_is_on_its_way",
+        ),
+    ),
+    Mutant(
         "only the data topic is read back",
         "agent/delivery/read_back.py",
         (
@@ -409,6 +504,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "with a refused record its neighbours are lost after a crash",
+        "agent/delivery/read_back.py",
+        """    changes = np.flatnonzero(np.diff(is_dropped[low:high])) + low + 1
+""",
+        """    is_dropped = np.full(len(is_dropped), is_dropped[low:high].any())
+    changes = np.flatnonzero(np.diff(is_dropped[low:high])) + low + 1
+""",
+        ("tests/unit/agent/delivery/test_refused.py::test_after_a_crash_its_neighbours_are_sent",),
+    ),
+    Mutant(
         "what is found of an intent is settled and counts nowhere",
         "agent/delivery/inquiry.py",
         ("            flight.outcome = self._presses.arrived(asked.recipe, whole.file, records)\n"),
@@ -416,6 +521,28 @@ MUTANTS = (
             flight.outcome = replace(found, counts=Counts())
 """,
         ("tests/unit/agent/test_reading_back.py::test_what_is_found_counts_and_the_rest_is_sent",),
+    ),
+    Mutant(
+        "parts that are not sent are not kept until the checkpoint passes them",
+        "agent/delivery/inquiry.py",
+        """            changes.put_intents(self._kept)
+""",
+        "",
+        (
+            "tests/unit/agent/test_reading_back.py::"
+            "test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them",
+        ),
+    ),
+    Mutant(
+        "the whole intent stays beside its parts",
+        "agent/delivery/inquiry.py",
+        """            changes.forget_intents(self._divided)
+""",
+        "",
+        (
+            "tests/unit/agent/test_reading_back.py::"
+            "test_an_intent_of_which_a_part_is_found_is_divided",
+        ),
     ),
     Mutant(
         "a record is sent behind later ones of its file, where readers drop it",

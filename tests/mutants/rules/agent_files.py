@@ -427,6 +427,17 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "whatever lies in the directories between is taken for a link's former target",
+        "agent/files/links.py",
+        """            if any(_shape(each, base) in shapes for base in _bases(name))
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_links.py::"
+            "test_logs_of_other_names_where_a_link_led_in_between_are_left_alone",
+        ),
+    ),
+    Mutant(
         "the names of containers that are called by their ids are all different",
         "agent/files/links.py",
         'return shape(name.replace(id_, "/") if len(id_) >= ID_LENGTH_MIN else name)',
