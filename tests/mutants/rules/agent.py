@@ -748,6 +748,17 @@ MUTANTS = (
         ("tests/unit/agent/delivery/test_routing.py::test_a_file_stays_in_its_partition",),
     ),
     Mutant(
+        "records without a key go where an empty key goes",
+        "agent/delivery/press.py",
+        (
+            "            return np.where(missing, _file_partitions(records, "
+            "self.recipe.data), by_key)\n"
+        ),
+        """            return by_key
+""",
+        ("tests/unit/agent/delivery/test_press.py::test_null_keys_follow_their_file",),
+    ),
+    Mutant(
         "a turn is one transaction for each statement",
         "agent/state/database.py",
         """                self._connection.executemany(statement, rows)
@@ -809,6 +820,22 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a loss that a start finds again is declared again",
+        "agent/accounts/books.py",
+        (
+            "        self._declared = {(x.file, x.first, x.end, x.certainty) for x in "
+            "state.losses()}\n"
+        ),
+        (
+            "        self._declared = {(x.file, x.first, x.end, x.certainty) for x in "
+            "state.losses()[:0]}\n"
+        ),
+        (
+            "tests/unit/agent/accounts/test_books.py::"
+            "test_a_loss_that_a_start_finds_again_is_not_declared_again",
+        ),
+    ),
+    Mutant(
         "the same loss is declared again",
         "agent/accounts/books.py",
         """        self._declared.add(declared)
@@ -857,6 +884,15 @@ MUTANTS = (
 """,
         "",
         ("tests/unit/agent/accounts/test_sealing.py::test_nothing_is_said_of_a_file_in_doubt",),
+    ),
+    Mutant(
+        "doubts that come after the look do not void what was noted",
+        "agent/accounts/sealing.py",
+        """    if doubts != noted.doubts:
+        return True
+""",
+        "",
+        ("tests/unit/agent/test_seals.py::test_generations_that_nobody_saw_void_what_was_noted",),
     ),
     Mutant(
         "a topic is sealed though a file of it cannot be read",
