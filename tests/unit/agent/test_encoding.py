@@ -13,6 +13,7 @@ from skidway.kafka.types import TopicPartition
 from support.agent_world import World, pa_binary, raw, settings
 
 FIRST = TopicPartition("logs", 0)
+REJECTED = TopicPartition("logs.rejected", 0)
 
 
 def lines(world: World) -> list[tuple[object, object]]:
@@ -38,6 +39,17 @@ def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again(
     assert world.brokers.records("logs.rejected") == []
     (file,) = world.ledger()
     assert (file["acknowledged"], file["rejected"], file["pending"]) == (5, 0, 0)
+
+
+def test_a_rejected_line_that_is_sent_again_says_the_path_of_its_announcement() -> None:
+    """Wherever its file lies by then: a re-send is byte for byte the same."""
+    world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
+    world.kill_in_flight(b"caf\xe9\n", arrives=REJECTED)
+    world.files.rename("/log/a.log", "/log/a.log.1")
+    world.start()
+    world.settle()
+    first, again = world.brokers.logs[REJECTED]
+    assert first == again
 
 
 def configured(tmp_path: Path, **source: object) -> list[str]:

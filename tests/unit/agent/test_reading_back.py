@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agent import beginning
 from agent.delivery import inquiry
 from agent.delivery import recipe as recipes
 from agent.ledger import given_up
@@ -71,6 +72,27 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
     assert {r.timestamp for r in picky.brokers.records("logs.rejected")} == {read_ms}
     ledger = picky.only()
     assert (ledger["acknowledged"], ledger["rejected"], ledger["pending"]) == (6, 6, 0)
+    assert sorted(picky.counted()) == [("logs", 2, 6), ("logs.rejected", 2, 6)]
+    assert State(picky.connection).intents() == []
+
+
+def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
+    picky: World, upgrade: Any
+) -> None:
+    """Killed between the decision and the checkpoint, while another part is on its way before one
+    that was found: none of them is read as if nobody had promised it."""
+    picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
+    upgrade("second")
+    picky.start()
+    picky.hold_until_sent()
+    kept = [(each.first, each.end) for each in State(picky.connection).intents()]
+    assert kept[-3:] == [(3, 6), (6, 9), (9, 12)]
+    picky.kill()
+    upgrade("third")
+    picky.start()
+    picky.settle()
+    assert picky.values() == ["a1", "a2"]
+    assert (picky.only()["acknowledged"], picky.only()["rejected"], picky.losses()) == (6, 6, [])
     assert sorted(picky.counted()) == [("logs", 2, 6), ("logs.rejected", 2, 6)]
 
 
@@ -303,3 +325,13 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world.settle()
     assert world.values() == ["one", "two"]
     assert world.logs.begun[0][FIRST] == 0
+
+
+def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
+    """Its records may lie below that end; without them every partition without a floor does."""
+    world.start()
+    state, destinations = State(world.connection), world.destinations()
+    assert FIRST in beginning.without_floor(state, destinations)
+    world.kill_in_flight(b"one\n", arrives=FIRST)
+    world.connection.execute("DELETE FROM floors")
+    assert beginning.without_floor(state, destinations) == []

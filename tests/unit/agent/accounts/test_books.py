@@ -40,7 +40,13 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
     world.files.overwrite(A, 2, b"x")
     for _ in range(3):
         world.start()
-        world.turn()
+        (tracked,) = (x for x in world.agent.tracker.files.values() if x.file == promise.file)
+        for _ in range(100):
+            world.hold(1, 5)
+            if any(flight.lost_bytes for flight in tracked.flights):
+                break
+        assert len(State(world.connection).losses()) == 1
+        assert tracked.position == promise.first
         world.publish()
         world.kill()
     world.start()

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from agent.delivery import recipe as recipes
+from agent.delivery import routing
 from agent.delivery.intents import Intent, Reading
 from agent.delivery.press import AHEAD_MS_MAX, Press
 from agent.delivery.recipe import Schema, Topic, from_json, recipe_of
@@ -49,6 +50,16 @@ def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
         assert dict(outcome.counts.items()) == dict(each.outcomes[0].counts.items())
         assert outcome.delivered_bytes == each.outcomes[0].delivered_bytes
         assert outcome.rejected_bytes == each.outcomes[0].rejected_bytes
+
+
+def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
+    """Also where files that are pressed together belong to several."""
+    made = recipe(partitions=8)
+    readings = [reading(b"x\n", file=file) for file in range(1, 9)]
+    alone = [press(made, each).batches[0].tp for each in readings]
+    assert len(set(alone)) > 1
+    for batch in press(made, *readings).batches:
+        assert {alone[index] for index in batch.readings} == {batch.tp}
 
 
 def test_lines_that_do_not_fit_go_whole_to_the_rejected_topic() -> None:
@@ -163,6 +174,8 @@ def test_null_keys_follow_their_file() -> None:
     )  # fmt: skip
     pressed = press(made, reading(b'{"k": "a"}\n{}\n{"k": "b"}\n'))
     assert {r.key for r in records(pressed)} == {b"a", b"b", None}
+    keys = {b.tp.partition: {r.key for r in records_of(b.encoded)} for b in pressed.batches}
+    assert keys[routing.of_file(5, 8)] == {None}
 
 
 def test_a_key_that_is_no_field_is_refused() -> None:

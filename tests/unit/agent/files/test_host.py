@@ -45,6 +45,18 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     assert HOST.scan([Pattern(f"{tmp_path}/*")]).found == []
 
 
+def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
+    """Nobody knows what it should lead to, so it holds the seal; what went away does not."""
+    (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")
+    scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
+    path = str(tmp_path / "dead.log")
+    assert (scan.found, scan.dead) == ([], [path])
+    assert scan.unreadable == [(path, "it is a link that leads nowhere")]
+    (tmp_path / "dead.log").unlink()
+    scan = HOST.scan([Pattern(f"{tmp_path}/dead.log")])
+    assert (scan.found, scan.dead, scan.unreadable) == ([], [], [])
+
+
 def test_a_renamed_file_is_found_in_its_directory(tmp_path: Path) -> None:
     """By its inode, whatever it is called."""
     path = tmp_path / "a.log"

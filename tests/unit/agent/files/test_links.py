@@ -204,6 +204,22 @@ def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
     assert losses(made) == []
 
 
+def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> None:
+    """A deploy has more logs than the one that the link leads to; no pattern means them."""
+    made = World(settings(raw("logs", "/log/latest.log")))
+    for number, line in enumerate((b"one\n", b"two\n", b"three\n")):
+        made.files.append(f"/log/{number}/app.log", line)
+        made.files.append(f"/log/{number}/errors.log", b"of nobody\n")
+        made.files.link("/log/latest.log", f"/log/{number}/app.log")
+        if number == 0:
+            made.start()
+            made.settle()
+        made.clock.advance(60)
+    made.settle()
+    assert made.values() == ["one", "three", "two"]
+    assert losses(made) == []
+
+
 def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -> None:
     """Nobody knows where the logs in between would be."""
     world.files.append("/data/other/tree/web.log", b"next\n")

@@ -112,6 +112,39 @@ def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
     assert sorted(world.values()) == sorted(["x", "y", *["Starting job", "done"] * 2, "done again"])
 
 
+def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> None:
+    """Where no birth is known, that it lost its last name says it: the next file of this inode is
+    read from its first byte, though it lies there and begins alike."""
+    world = made(knows_births=False)
+    world.files.delete(RUN)
+    world.settle(rounds=300)
+    assert [each["state"] for each in world.ledger()] == ["closed"]
+    world.files.reuse_last_inode()
+    world.files.append(RUN, JOB + b"done again\n")
+    world.settle()
+    lines = ["Starting job", "done"]
+    assert world.values() == [*lines, *lines, "done again"]
+
+
+def test_an_inode_taken_again_by_a_file_of_the_same_size_and_time() -> None:
+    """As when a log is replaced by one that was copied with its times: its birth tells it."""
+    world = World(settings(raw(), max_open_files=1))
+    world.files.append(RUN, JOB)
+    world.files.append("/log/other.log", b"x\n")
+    world.start()
+    world.settle()
+    world.files.append("/log/other.log", b"y\n")
+    world.settle()
+    changed_ns = world.files.by_path[RUN].changed_ns
+    world.files.delete(RUN)
+    world.files._inode = 0
+    world.files.append(RUN, JOB.upper()).changed_ns = changed_ns
+    world.settle()
+    assert sorted(world.values()) == sorted(
+        ["x", "y", "Starting job", "done", "STARTING JOB", "DONE"]
+    )
+
+
 def test_unread_bytes_of_a_file_whose_inode_was_taken_are_lost() -> None:
     """The next file's bytes are never sent as those of the deleted one."""
     world = World(settings(raw(), max_open_files=1))
@@ -219,6 +252,47 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
     (loss,) = losses(world)
     assert (loss.first, loss.end) == (4, None)
     assert loss.reason == "it was cut to 6 bytes, 10 were there"
+
+
+def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -> None:
+    """What lies behind the position is shorter while it is read, and longer again at the look."""
+    world = World(settings(raw(), reconcile_interval_ms=3_600_000))
+    world.files.append(RUN, b"1\n2\n")
+    world.start()
+    world.settle()
+    world.producer._room = 0
+    world.files.append(RUN, b"3\n4\n5\n")
+    world.agent.touch([RUN])
+    world.files.truncate(RUN, 6)
+    world.producer._room = 1_000
+    world.tick()
+    world.files.append(RUN, b"6\n7\n8\n9\n")
+    world.agent.touch([RUN], everything=True)
+    world.settle()
+    assert world.values() == ["1", "2", "3", "6", "7", "8", "9"]
+    (loss,) = losses(world)
+    assert (loss.first, loss.end) == (4, None)
+
+
+def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
+    """What was proven of the bytes before the cut says nothing of those that came in their place:
+    a second cut behind them is proven by what was read of the second id."""
+    world = World(settings(raw()))
+    for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
+        world.files.append(RUN, line)
+        if world.loop is None:
+            world.start()
+        world.settle(4)
+    world.files.truncate(RUN, 10)
+    world.settle()
+    world.files.append(RUN, b"aaaa\nbbbb\ncccc\n")
+    world.settle()
+    world.files.append(RUN, b"dddd\n")
+    world.settle()
+    world.files.truncate(RUN, 25)
+    world.settle()
+    assert world.values() == ["1111", "2222", "3333", "4444", "aaaa", "bbbb", "cccc", "dddd"]
+    assert [each["begin"] for each in world.ledger()] == [0, 10, 25]
 
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:

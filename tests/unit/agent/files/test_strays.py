@@ -254,6 +254,22 @@ def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_d
     assert loss.reason.endswith("it went away before it could be read")
 
 
+def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
+    """The file is still there, and some of what lay in it when it was found is not."""
+    made = World(settings(raw("logs", APP)))
+    file = made.files.append(APP, b"secret\nmore\n")
+    file.unreadable = True
+    made.start()
+    made.settle()
+    made.files.truncate(APP, 7)
+    made.settle()
+    file.unreadable = False
+    made.settle()
+    assert made.values() == ["secret"]
+    (loss,) = losses(made)
+    assert loss.reason.endswith("it was cut to 7 bytes before it could be read")
+
+
 def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many files come and go in a directory, beside however many strangers."""
     made = World(settings(raw("logs", "/log/job-*.log")))

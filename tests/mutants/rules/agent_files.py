@@ -1,0 +1,730 @@
+"""Files: which is which, what became of them, and what of them is declared."""
+
+from mutants.mutant import Mutant
+
+MUTANTS = (
+    Mutant(
+        "a file is known by its path, so a rename gives it a new id",
+        "agent/files/tracking.py",
+        """        if tracked is None:
+            self._see_new(sighting)
+            return
+        if tracked.state""",
+        """        if tracked is None or tracked.location != found.real_path:
+            self._see_new(sighting)
+            return
+        if tracked.state""",
+        ("tests/unit/agent/test_loop.py::test_rotation_by_rename_keeps_the_id_and_closes_it",),
+    ),
+    Mutant(
+        "a file that was cut goes on under its id where it is long enough again",
+        "agent/files/reading.py",
+        """        if status.size < tracked.size:
+            reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
+            self._tracker.replace(tracked, reason, now)
+            return False
+""",
+        """        if status.size < tracked.read_position:
+            reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
+            self._tracker.replace(tracked, reason, now)
+            return False
+""",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost",
+        ),
+    ),
+    Mutant(
+        "a truncation is noticed only below the read position",
+        "agent/files/tracking.py",
+        """        if found.size < tracked.size:
+            self.replace(tracked, _cut(tracked, found.size), now)
+        elif is_changed and""",
+        """        tracked.size = min(tracked.size, max(found.size, tracked.read_position))
+        if found.size < tracked.size:
+            self.replace(tracked, _cut(tracked, found.size), now)
+        elif is_changed and""",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_bytes_that_were_cut_off_behind_the_position_are_lost",
+        ),
+    ),
+    Mutant(
+        "a file that was cut is read again from its first byte",
+        "agent/files/births.py",
+        """        mark = Mark(proven.position, proven.crc)
+""",
+        """        mark = Mark(0, 0)
+""",
+        (
+            "tests/unit/agent/test_loop.py::"
+            "test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven",
+        ),
+    ),
+    Mutant(
+        "what may be read twice behind the last mark is not declared",
+        "agent/files/births.py",
+        "may_be_old = proven.same_beginning or old.is_unproven",
+        "may_be_old = old.is_unproven",
+        (
+            "tests/unit/agent/test_loop.py::"
+            "test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven",
+        ),
+    ),
+    Mutant(
+        "what a truncated file had unread is not declared",
+        "agent/files/tracking.py",
+        """            self._truncated.add(tracked.meant)
+        self._endings.lose(tracked, reason)
+""",
+        """            self._truncated.add(tracked.meant)
+        self._endings.end(tracked)
+""",
+        (
+            "tests/unit/agent/test_loop.py::"
+            "test_truncation_gives_a_new_id_and_declares_what_was_unread",
+        ),
+    ),
+    Mutant(
+        "the marks above a proven position go on with the new id",
+        "agent/files/births.py",
+        "kept = tuple(each for each in marks if each.position <= mark.position)",
+        "kept = marks",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_after_a_cut_only_what_is_proven_again_is_not_read_again",
+        ),
+    ),
+    Mutant(
+        "a mark is proven by the file's length alone",
+        "agent/identity.py",
+        """        if crc != mark.crc:
+            break
+        proven = mark
+""",
+        """        proven = mark
+        if crc != mark.crc:
+            break
+""",
+        ("tests/unit/agent/test_identity.py::test_the_highest_proven_position_is_found",),
+    ),
+    Mutant(
+        "the bytes before the position are not compared, only counted",
+        "agent/identity.py",
+        "if len(before) != guard.length or crc_of(before) != guard.crc:",
+        "if len(before) != guard.length:",
+        ("tests/unit/agent/test_identity.py::test_other_bytes_are_noticed",),
+    ),
+    Mutant(
+        ("bytes before the read position are not compared when a file that is held is read on"),
+        "agent/files/reading.py",
+        ("is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)"),
+        "is_alike = bool(tail) or _begins_as_announced(tracked, data)",
+        (
+            "tests/unit/agent/test_loop.py::"
+            "test_content_replaced_in_place_is_noticed_although_the_file_grew",
+        ),
+    ),
+    Mutant(
+        (
+            "bytes that were exchanged between announcement and first reading are taken for "
+            "those announced"
+        ),
+        "agent/files/reading.py",
+        ("is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)"),
+        "is_alike = data[: len(tail)] == tail",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_bytes_that_were_exchanged_before_the_first_reading",
+        ),
+    ),
+    Mutant(
+        "after a start only the last bytes before the position are proven",
+        "agent/files/reading.py",
+        """        if reason is None and tracked.is_unwatched:
+            reason = doubt_beginning(handle.read, point.marks)
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down",
+        ),
+    ),
+    Mutant(
+        "the same bytes that are written again are taken for those that were read",
+        "agent/files/tracking.py",
+        (
+            "        is_same = found.size == size == tracked.promised and found.born_ns == "
+            "tracked.birth.born_ns\n"
+        ),
+        """        is_same = False
+""",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_the_same_bytes_written_again_are_declared",
+        ),
+    ),
+    Mutant(
+        "names that change while they are read are taken for what is there",
+        "agent/files/rotations.py",
+        "is_restless = known is not None and self._is_restless(look, changed_ns)",
+        "is_restless = False",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_rotation_that_takes_many_looks_is_waited_for",
+        ),
+    ),
+    Mutant(
+        "a generation is known by a name that begins with the log's only",
+        "agent/files/strays.py",
+        "return os.path.basename(path) in name or shape(name) in map(shape, known)",
+        "return name.startswith(os.path.basename(path))",
+        (
+            "tests/unit/agent/files/test_strays.py::"
+            "test_generations_under_any_name_that_tells_whose_they_are",
+        ),
+    ),
+    Mutant(
+        "a gap in the numbers of generations is no loss",
+        "agent/files/rotations.py",
+        ("return not self._is_there(look, before, names) or self._has_hole(look, before, names)"),
+        "return not self._is_there(look, before, names)",
+        ("tests/unit/agent/files/test_rotations.py::test_a_hole_in_the_numbers_is_declared",),
+    ),
+    Mutant(
+        "generations of while the agent was down are taken for history",
+        "agent/files/rotations.py",
+        """        return min(first, now_ms) - SLACK_MS
+""",
+        """        return now_ms - SLACK_MS
+""",
+        ("tests/unit/agent/files/test_rotations.py::test_rotations_while_the_agent_was_down",),
+    ),
+    Mutant(
+        "a generation under the name and inode of one that is gone is taken for that one",
+        "agent/files/rotations.py",
+        ("if same is None or same.inode != found.key.inode or self._is_made_since(look, found):"),
+        "if same is None or same.inode != found.key.inode:",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_generation_under_the_name_and_inode_of_one_that_is_gone",
+        ),
+    ),
+    Mutant(
+        "a generation without a byte is forgotten",
+        "agent/files/tracking.py",
+        """        if not found.size and not self._known.knows(found):
+            self._rotations.wait_for(found, sighting.number, base, sighting.now)
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_generation_that_was_empty_when_it_was_rotated",
+        ),
+    ),
+    Mutant(
+        "two looks shortly one after the other prove that a rotation is over",
+        "agent/files/stillness.py",
+        "is_still = abs(now_ms - before.seen_ms) >= STILL_MS",
+        "is_still = True",
+        (
+            "tests/unit/agent/files/test_stillness.py::"
+            "test_two_looks_shortly_one_after_the_other_prove_nothing",
+        ),
+    ),
+    Mutant(
+        ("a generation whose time of change is older than its birth is left alone in silence"),
+        "agent/files/rotations.py",
+        """                self._doubt_age(look, base, index, member, found)
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_generation_whose_time_of_change_was_set_back_is_declared",
+        ),
+    ),
+    Mutant(
+        "the time since the last look is that of a clock which can be set",
+        "agent/files/rotations.py",
+        """            return min(place.looked_ms, now_ms - elapsed_ms) - SLACK_MS
+""",
+        """            return place.looked_ms - SLACK_MS
+""",
+        ("tests/unit/agent/files/test_rotations.py::test_a_clock_that_was_set_back_hides_nothing",),
+    ),
+    Mutant(
+        "when a topic was started with first is not kept",
+        "agent/beginning.py",
+        "for topic in {each.data.topic for each in destinations} - state.since().keys():",
+        "for topic in {each.data.topic for each in destinations}:",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_when_a_topic_was_started_with_first_is_kept",
+        ),
+    ),
+    Mutant(
+        "where a directory cannot be listed nothing of its generations is waited for",
+        "agent/files/rotations.py",
+        (
+            "                    moment.findings.unreadable.append((source.topic, directory, "
+            "reason))\n"
+        ),
+        """                    del reason
+""",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_directory_that_cannot_be_listed_holds_the_seal_back",
+        ),
+    ),
+    Mutant(
+        "a generation that nobody saw raises no doubt",
+        "agent/files/news.py",
+        """        self.doubts[unseen.topic] += 1
+""",
+        "",
+        ("tests/unit/agent/test_seals.py::test_generations_that_nobody_saw_void_what_was_noted",),
+    ),
+    Mutant(
+        "the time of birth says nothing of an inode that is taken again",
+        "agent/files/same_file.py",
+        """    if None not in births and births[0] != births[1]:
+        return Answer.OTHER
+    if known.device""",
+        "    if known.device",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_an_inode_taken_again_by_a_file_that_begins_alike",
+        ),
+    ),
+    Mutant(
+        "where no birth is known, equal first bytes make a file the same wherever it lies",
+        "agent/files/same_file.py",
+        "if evidence.same_bytes is False or not evidence.same_place:",
+        "if evidence.same_bytes is False:",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_an_inode_taken_again_where_no_birth_is_known",
+        ),
+    ),
+    Mutant(
+        ("where no birth is known, a file with other bytes in the same place is surely the same"),
+        "agent/files/same_file.py",
+        "if evidence.same_bytes is False or not evidence.same_place:",
+        "if not evidence.same_place:",
+        ("tests/unit/agent/files/test_same_file.py::test_what_the_evidence_says",),
+    ),
+    Mutant(
+        "a file that was seen to be deleted is the one that has its inode now",
+        "agent/files/same_file.py",
+        "if known.inode != found.inode or evidence.was_deleted:",
+        "if known.inode != found.inode:",
+        ("tests/unit/agent/files/test_same_file.py::test_what_the_evidence_says",),
+    ),
+    Mutant(
+        "on another device what lies in the same place is the same file",
+        "agent/files/same_file.py",
+        "proven = evidence.same_place and evidence.same_bytes",
+        "proven = evidence.same_place",
+        ("tests/unit/agent/files/test_same_file.py::test_what_the_evidence_says",),
+    ),
+    Mutant(
+        "nobody remembers that a file lost its last name",
+        "agent/files/endings.py",
+        """        if status is not None and not status.links:
+            tracked.location = ""  # the kernel may give its inode to any file now
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open",
+        ),
+    ),
+    Mutant(
+        (
+            "a file of which nobody knows whether it is the same is read without a word of "
+            "what may be double"
+        ),
+        "agent/files/tracking.py",
+        "self._births.begin(sighting, old, may_double=min(found.size, old.length or 0))",
+        "self._births.begin(sighting, old)",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_an_inode_taken_again_where_no_birth_is_known",
+        ),
+    ),
+    Mutant(
+        ("a file of the same size and time under an inode that is taken again is the former one"),
+        "agent/files/tracking.py",
+        "if is_known and found.born_ns == tracked.birth.born_ns and not tracked.is_deleted:",
+        "if is_known and not tracked.is_deleted:",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_an_inode_taken_again_by_a_file_of_the_same_size_and_time",
+        ),
+    ),
+    Mutant(
+        "a link that leads nowhere does not hold the seal",
+        "agent/files/unreadable.py",
+        """        for path, reason in scan.unreadable:
+            self.add(topic, path, reason)
+""",
+        """        for path, reason in scan.unreadable:
+            if path not in scan.dead:
+                self.add(topic, path, reason)
+""",
+        (
+            "tests/unit/agent/files/test_links.py::"
+            "test_a_link_that_leads_nowhere_holds_the_seal_by_name",
+        ),
+    ),
+    Mutant(
+        "a link that leads nowhere is found to be nothing",
+        "agent/files/operating_system.py",
+        """                scan.unreadable.append((path, "it is a link that leads nowhere"))
+""",
+        "",
+        ("tests/unit/agent/files/test_host.py::test_a_link_that_leads_nowhere_is_named",),
+    ),
+    Mutant(
+        "generations are looked for beside the link, not beside its target",
+        "agent/files/rotations.py",
+        'directory = found.real_path.rpartition("/")[0] or "/"',
+        'directory = found.path.rpartition("/")[0] or "/"',
+        ("tests/unit/agent/files/test_links.py",),
+    ),
+    Mutant(
+        "links are watched where they lie, not where their files do",
+        "agent/files/tracking.py",
+        "self.linked_directories = frozenset(os.path.dirname(path) for path in linked)",
+        ("self.linked_directories = frozenset(os.path.dirname(path) for path in linked.values())"),
+        ("tests/unit/agent/files/test_links.py::test_an_event_of_the_target_is_one_of_the_link",),
+    ),
+    Mutant(
+        "where a link leads is noted before it is compared with where it led",
+        "agent/files/links.py",
+        """            before = self._led.get(path, found.real_path)
+            led[path] = found.real_path
+""",
+        """            led[path] = self._led[path] = found.real_path
+            before = self._led.get(path, found.real_path)
+""",
+        (
+            "tests/unit/agent/files/test_links.py::"
+            "test_what_a_link_led_to_between_two_looks_is_read",
+        ),
+    ),
+    Mutant(
+        "a link that leads somewhere else altogether is followed in silence",
+        "agent/files/rotations.py",
+        """            if places is None:
+                unseen = Unseen(source.topic, source.topic_id, found.path, REPOINTED)
+                moment.findings.unseen.append(unseen)
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_links.py::"
+            "test_a_link_that_leads_somewhere_else_altogether_is_declared",
+        ),
+    ),
+    Mutant(
+        "whatever lies in the directories between is taken for a link's former target",
+        "agent/files/links.py",
+        """            if any(_shape(each, base) in shapes for base in _bases(name))
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_links.py::"
+            "test_logs_of_other_names_where_a_link_led_in_between_are_left_alone",
+        ),
+    ),
+    Mutant(
+        "the names of containers that are called by their ids are all different",
+        "agent/files/links.py",
+        'return shape(name.replace(id_, "/") if len(id_) >= ID_LENGTH_MIN else name)',
+        "return shape(name)",
+        (
+            "tests/unit/agent/files/test_links.py::"
+            "test_containers_whose_logs_are_called_by_their_ids",
+        ),
+    ),
+    Mutant(
+        "of a container that was started again only the newest log is read",
+        "agent/files/kin.py",
+        """            self.numbered.setdefault(shape(name), path)
+""",
+        """            self.numbered.setdefault(name, path)
+""",
+        (
+            "tests/unit/agent/files/test_links.py::"
+            "test_containers_that_are_started_again_between_two_looks",
+        ),
+    ),
+    Mutant(
+        "of a copy nothing is read, though its original was truncated unread",
+        "agent/files/copies.py",
+        """        if found.size > self._bytes_there(original, base):
+            return False
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_strays.py::"
+            "test_what_a_copy_holds_of_truncated_bytes_is_read",
+        ),
+    ),
+    Mutant(
+        "a younger file with the name of a generation is a copy whatever its bytes are",
+        "agent/files/copies.py",
+        "if answer is not Answer.OTHER and self._is_alike(handle, found, each):",
+        "if answer is not Answer.OTHER:",
+        ("tests/unit/agent/files/test_strays.py",),
+    ),
+    Mutant(
+        "what may be double in a file that begins like another one is not declared",
+        "agent/files/tracking.py",
+        "return self._births.begin(sighting, original, may_double=found.size) is not None",
+        "return self._births.begin(sighting, original) is not None",
+        ("tests/model/test_agent_files.py::test_copies_are_known_or_declared",),
+    ),
+    Mutant(
+        "a compressed file is read under an id of its own",
+        "agent/files/compression.py",
+        """            if answer is Answer.SAME:
+                self._known.move(each, found)
+                return answer
+""",
+        """            if answer is Answer.SAME:
+                return Answer.OTHER
+""",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_the_rest_of_a_known_file_is_read_from_the_compressed_one",
+        ),
+    ),
+    Mutant(
+        "a file is declared lost while the one that may hold it is being measured",
+        "agent/files/tracking.py",
+        """            if not self._may_be_compressed(tracked):
+                self._endings.vanish(tracked, VANISHED)
+""",
+        """            self._endings.vanish(tracked, VANISHED)
+""",
+        (
+            "tests/unit/agent/files/test_compression.py",
+            "tests/model/test_agent_files.py::test_compressed_generations_lose_and_double_nothing",
+        ),
+    ),
+    Mutant(
+        "a compressed file is as long as it is on the disk",
+        "agent/files/decompressed.py",
+        """        return self._handle.status()._replace(size=self._size)
+""",
+        """        return self._handle.status()
+""",
+        ("tests/unit/agent/files/test_decompressed.py::test_plain_bytes_at_any_position",),
+    ),
+    Mutant(
+        "going back in a compressed file goes on where it is",
+        "agent/files/decompressed.py",
+        """            self._plain.rewind()
+            self._at, self._last = 0, b""
+        while""",
+        """            self._at, self._last = 0, b""
+        while""",
+        ("tests/unit/agent/files/test_decompressed.py::test_plain_bytes_at_any_position",),
+    ),
+    Mutant(
+        "a file that cannot be opened is named and not written down",
+        "agent/files/births.py",
+        (
+            "            self._unopened.add(\n"
+            "                UnopenedFile(topic, topic_id, sighting.base, found, "
+            "sighting.may_begin)\n"
+            "            )\n"
+        ),
+        """            del topic, topic_id
+""",
+        (
+            "tests/unit/agent/files/test_strays.py::"
+            "test_what_goes_away_before_it_can_be_read_is_declared",
+        ),
+    ),
+    Mutant(
+        "which files could not be opened is known until the agent ends",
+        "agent/files/tracking.py",
+        """        self._unopened.load(unopened)
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_strays.py::"
+            "test_what_goes_away_before_it_can_be_read_is_declared",
+        ),
+    ),
+    Mutant(
+        "of a file that could not be opened the base is forgotten",
+        "agent/state/changes.py",
+        (
+            "file.topic, file.topic_id, None if base is None else os.fsencode(base), "
+            "int(file.may_begin),"
+        ),
+        "file.topic, file.topic_id, None, int(file.may_begin),",
+        ("tests/unit/agent/state/test_database.py::test_files_that_could_not_be_opened_are_kept",),
+    ),
+    Mutant(
+        "a file that was cut before it could be opened has lost nothing",
+        "agent/files/tracking.py",
+        """        self._mind_unopened(sighting)
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_strays.py::"
+            "test_what_was_cut_off_before_it_could_be_read_is_declared",
+        ),
+    ),
+    Mutant(
+        ("a file that stood still for a minute has lost nothing, however long nobody looked"),
+        "agent/files/endings.py",
+        "still_s >= max(STILL_S, STILL_FACTOR * unseen_s)",
+        "still_s >= STILL_S",
+        ("tests/unit/agent/files/test_same_file.py::test_deleted_while_nobody_looked",),
+    ),
+    Mutant(
+        "what was deleted at rest is a loss",
+        "agent/files/endings.py",
+        """        if self._stood_still(tracked):
+            self.end(tracked)
+        else:
+            self.lose(tracked, reason)
+""",
+        """        self.lose(tracked, reason)
+""",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_deleting_what_was_read_long_ago_loses_nothing",
+        ),
+    ),
+    Mutant(
+        "what was read to its last known byte and deleted has lost nothing",
+        "agent/files/endings.py",
+        """        if self._stood_still(tracked):
+""",
+        """        if tracked.size <= tracked.promised:
+""",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_deleting_what_was_written_just_now_is_a_loss",
+        ),
+    ),
+    Mutant(
+        "each file that went in one look is a loss of its own",
+        "agent/files/news.py",
+        "taken = News(self.born, _together(self.set_apart), self.unseen, self.forgotten)",
+        "taken = News(self.born, self.set_apart, self.unseen, self.forgotten)",
+        ("tests/unit/agent/files/test_same_file.py::test_one_look_declares_one_loss",),
+    ),
+    Mutant(
+        "by a clock that was set a file was at rest",
+        "agent/files/endings.py",
+        "changed_ms = max(tracked.changed_ns / 1_000_000, self._set_ms)",
+        "changed_ms = tracked.changed_ns / 1_000_000",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_by_a_clock_that_was_set_nothing_was_at_rest",
+        ),
+    ),
+    Mutant(
+        "before the start a file was looked at when its topic was started with first",
+        "agent/beginning.py",
+        """            found[name] = max(found.get(name, 0), topic.sealed_until)
+""",
+        """            found.setdefault(name, topic.sealed_until)
+""",
+        (
+            "tests/unit/agent/files/test_same_file.py::test_deleted_while_nobody_looked",
+            "tests/unit/agent/files/test_rotations.py",
+        ),
+    ),
+    Mutant(
+        "a file whose source was taken away has lost nothing",
+        "agent/files/tracking.py",
+        "if found is not None and found.size <= tracked.promised:",
+        "if found is not None:",
+        ("tests/unit/agent/test_loop.py::test_a_source_that_was_removed_leaves_a_loss",),
+    ),
+    Mutant(
+        "bytes behind a closure go on under the closed id",
+        "agent/files/tracking.py",
+        """            self._births.go_on(sighting, tracked, handle)
+        else:
+            handle.close()
+""",
+        """            tracked.state, tracked.length = FileState.OPEN, None
+            handle.close()
+        else:
+            handle.close()
+""",
+        ("tests/unit/agent/test_loop.py::test_bytes_behind_a_closure_get_a_new_id",),
+    ),
+    Mutant(
+        "a topic that was made again takes the file ids of the one before",
+        "agent/files/tracking.py",
+        ("elif (tracked.birth.topic, tracked.birth.topic_id) != (source.topic, source.topic_id):"),
+        "elif tracked.birth.topic != source.topic:",
+        (
+            "tests/unit/agent/test_loop.py::"
+            "test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way",
+        ),
+    ),
+    Mutant(
+        "a file in a directory that cannot be looked into is gone",
+        "agent/files/tracking.py",
+        (
+            "        if any(self._unreadable.hides(path) for path in (tracked.meant, "
+            "tracked.location)):\n"
+            "            return\n"
+            "        status"
+        ),
+        "        status",
+        (
+            "tests/unit/agent/files/test_mounts.py",
+            "tests/unit/agent/files/test_rotations.py",
+            "tests/model/test_agent_files.py::test_where_nobody_may_look_nothing_is_gone",
+        ),
+    ),
+    Mutant(
+        "an unmounted file system has lost its files",
+        "agent/files/tracking.py",
+        """        for topic, directory in self._mounts.missing():
+            self._unreadable.add(topic, directory, UNMOUNTED)
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_mounts.py::"
+            "test_files_whose_file_system_is_not_mounted_yet_are_waited_for",
+        ),
+    ),
+    Mutant(
+        "a line that is being written is a record as soon as it is seen",
+        "agent/files/reading.py",
+        "return at_limit or now - tracked.grown_at >= self._idle_flush_s",
+        "return at_limit or now - tracked.grown_at >= 0",
+        (
+            "tests/unit/agent/test_loop.py",
+            "tests/unit/agent/test_draining.py",
+            "tests/unit/agent/test_leaving.py",
+        ),
+    ),
+    Mutant(
+        "a rotated file is closed as soon as it was read to its end",
+        "agent/files/reading.py",
+        """            if now >= due:
+                self._tracker.finish(tracked)
+""",
+        """            if due:
+                self._tracker.finish(tracked)
+""",
+        (
+            "tests/unit/agent/files/test_rotations.py::test_a_generation_is_read_on_and_closed",
+            "tests/unit/agent/test_loop.py::test_rotation_by_rename_keeps_the_id_and_closes_it",
+        ),
+    ),
+)
