@@ -971,16 +971,6 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "a producer sends to whatever topic has the name by now",
-        "skidway/kafka/client/producer.py",
-        "return None if self._is_another(tp.topic) else picture.leader(tp)",
-        "return picture.leader(tp)",
-        (
-            "tests/unit/skidway/kafka/client/test_producer_binding.py::"
-            "test_a_topic_made_again_takes_nothing_that_was_for_the_one_before",
-        ),
-    ),
-    Mutant(
         "the partitions of a topic that was made again are taken for the old one's",
         "agent/connection.py",
         """        found.destinations.append(each if others else replace(each, recipe=recipe))
@@ -1077,5 +1067,41 @@ MUTANTS = (
             "tests/unit/agent/test_loop.py::test_lines_arrive_in_order_and_the_ledger_adds_up",
             "tests/unit/agent/test_loop.py",
         ),
+    ),
+    Mutant(
+        "an older copy that is adopted goes on under the ids that the newer state had",
+        "agent/state/renewal.py",
+        "changes = _new_ids(state) if is_older else Changes()",
+        "changes = Changes()",
+        (
+            "tests/unit/agent/state/test_renewal.py::"
+            "test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids",
+        ),
+    ),
+    Mutant(
+        "a state that was moved loses what it had promised and counted",
+        "agent/state/renewal.py",
+        "changes = _new_ids(state) if is_older else Changes()",
+        "changes = _new_ids(state)",
+        (
+            "tests/unit/agent/state/test_renewal.py::test_a_state_that_is_the_newest_goes_on_as_it_is",
+        ),
+    ),
+    Mutant(
+        "what the older copy had counted is said once more",
+        "agent/state/renewal.py",
+        "    changes.clear_sums()\n",
+        "",
+        (
+            "tests/unit/agent/state/test_renewal.py::"
+            "test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids",
+        ),
+    ),
+    Mutant(
+        "a value of a file's row that was changed is believed",
+        "agent/state/database.py",
+        'raise self._damaged(f"the row of file {row[0]} does not have its checksum")',
+        "return _tracked(values)",
+        ("tests/unit/agent/state/test_database.py::test_a_changed_value_is_noticed",),
     ),
 )

@@ -889,15 +889,15 @@ MUTANTS = (
     Mutant(
         "the silence of retired places is proof where nobody else can confirm a count",
         "audit/reconcile.py",
-        'yield Finding(Status.UNKNOWN, "all that could confirm the counts is retired")',
-        'yield Finding(Status.COMPLETE, "all that could confirm the counts is retired")',
+        "yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))",
+        "yield Finding(Status.COMPLETE, words, reasons.name_of_lack(words, largest))",
         ("tests/unit/audit/test_decisions.py::test_a_count_that_nothing_confirms_is_not_complete",),
     ),
     Mutant(
         "nobody waits for a newer output to take a topic of a retired one",
         "audit/reconcile.py",
-        "yield Finding(Status.INCOMPLETE, reasons.of_needed(tier))",
-        "yield Finding(Status.COMPLETE, reasons.of_needed(tier))",
+        "yield Finding(Status.INCOMPLETE, words, name)",
+        "yield Finding(Status.COMPLETE, words, name)",
         (
             "tests/unit/audit/test_decisions.py::"
             "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
@@ -1087,5 +1087,65 @@ MUTANTS = (
         "return rows.count < difference.counted.count and _content(rows) == _content(said)",
         "return rows.count < difference.counted.count and rows.count <= said.count",
         ("tests/unit/audit/test_recount.py::test_a_row_too_few_or_too_many_is_found",),
+    ),
+    Mutant(
+        "one program that differs makes the audit's own clock wrong",
+        "audit/clocks.py",
+        "if 2 * len(differing) > len(found):",
+        "if differing:",
+        (
+            "tests/unit/audit/test_clocks.py::"
+            "test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much",
+        ),
+    ),
+    Mutant(
+        "a backlog that shrinks is a slow clock",
+        "audit/clocks.py",
+        "abs(earlier_ms - earliest_ms) > bound_ms",
+        "False",
+        ("tests/unit/audit/test_clocks.py::test_what_shrinks_is_a_backlog",),
+    ),
+    Mutant(
+        "lines that a new epoch delivered before its first seal are beyond doubt",
+        "audit/reconcile.py",
+        "if new in tallies and not (since and tallies[new].first > since[0].number):",
+        "if False:",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
+        ),
+    ),
+    Mutant(
+        "the first seal of a new epoch vouches from its look on, not from its own number",
+        "audit/reconcile.py",
+        "if new in tallies and not (since and tallies[new].first > since[0].number):",
+        "if new in tallies and not (since and tallies[new].first > since[0].at):",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
+        ),
+    ),
+    Mutant(
+        "an acceptance of a place that counted nothing covers what comes later",
+        "audit/reasons.py",
+        'return f"{words} ({counted.count}, {counted.checksum})"',
+        "return words",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had",
+        ),
+    ),
+    Mutant(
+        "a directory that goes away ends the listing of a whole output",
+        "audit/output/hdfs.py",
+        "            for status in self._listed(folders.pop()):",
+        "            found = self._listed(folders.pop())\n"
+        "            if not found:\n"
+        "                return\n"
+        "            for status in found:",
+        (
+            "tests/unit/audit/test_hdfs_listing.py::"
+            "test_a_directory_that_goes_away_meanwhile_hides_no_file_of_another",
+        ),
     ),
 )

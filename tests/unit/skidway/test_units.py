@@ -11,7 +11,7 @@ import pytest
 from deploy.packaging.third_party import PROGRAMS
 from skidway import units
 from skidway.cli.commands import main
-from skidway.errors import UsageError, UsageError
+from skidway.errors import UsageError
 
 SERVICES = [name for name in units.names() if name.endswith(".service")]
 JVM = {"skidway-zookeeper.service", "skidway-loader.service"}
