@@ -27,11 +27,11 @@ from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing
 from skidway.errors import SkidwayError
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
-from support.pipeline import AUDIT_TOPIC, COMMANDS, PATIENT
+from support.pipeline import AUDIT_TOPIC, COMMANDS, PATIENT, TOGETHER
 from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
 from support.proxy import Fault as OnTheWay
 from support.proxy import Proxy
-from torture.faults import HOSTS, Fault, Kind
+from torture.faults import AGENTS, HOSTS, Fault, Kind
 from torture.hosts import TOPICS, Host, sources
 
 TIMING = Timing(bucket_ms=5_000, lateness_ms=3_000, seal_interval_ms=1_000)
@@ -80,10 +80,13 @@ class TortureSite:
         """All programs run, and the writers write."""
         self._mount()
         self.proxy.start()
-        for name in self._programs:
+        for names in TOGETHER:
+            for name in names:
+                if name in self._programs:
+                    self._programs[name].start()
+                    self._programs[name].wait_until(lambda n=name: answers(self.site.health(n)))
+        for name in (*AGENTS, "loader"):
             self._programs[name].start()
-        healths = [self.site.health(name) for name in COMMANDS if name != "agent"]
-        eventually(lambda: all(map(answers, healths)), what="every program is well")
         self._watch.start()
         for host in self.hosts:
             host.start()

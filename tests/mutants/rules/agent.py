@@ -1104,4 +1104,18 @@ MUTANTS = (
         "return _tracked(values)",
         ("tests/unit/agent/state/test_database.py::test_a_changed_value_is_noticed",),
     ),
+    Mutant(
+        "records are sent in the turn before their promise is written",
+        "agent/loop.py",
+        """        if self._write(self._unwritten):
+            taken, self._unwritten = self._unwritten.taken, None
+            self._presses.press(taken, self.outbound, now)
+""",
+        """        self._presses.press(self._unwritten.taken, self.outbound, now)
+        self._progress.sent(self.outbound.pump())
+        if self._write(self._unwritten):
+            self._unwritten = None
+""",
+        ("tests/unit/agent/test_loop.py::test_nothing_is_sent_before_its_intent_is_durable",),
+    ),
 )

@@ -1148,4 +1148,18 @@ MUTANTS = (
             "test_a_directory_that_goes_away_meanwhile_hides_no_file_of_another",
         ),
     ),
+    Mutant(
+        "a recount holds the rows against an output's oldest epoch",
+        "audit/recount.py",
+        "key.epoch == max(epochs)",
+        "key.epoch == min(epochs)",
+        ("tests/unit/audit/test_recount.py::test_an_output_is_held_against_its_newest_epoch",),
+    ),
+    Mutant(
+        "a file of the same length is a copy",
+        "audit/listing.py",
+        "        if like.crc32c == has.crc32c:",
+        "        if like is not None:",
+        ("tests/unit/audit/test_recount.py::test_a_file_of_the_same_length_is_no_copy",),
+    ),
 )

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -81,7 +82,15 @@ def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
     """A batch exists only behind the commit that promises its bytes."""
     world.files.append(A, b"x\n")
     world.start()
+    send, promised = world.producer.send, []
+
+    def noted(*batch: Any) -> None:
+        promised.append(len(State(world.connection).intents()))
+        send(*batch)
+
+    world.producer.send = noted
     world.hold_until_sent()
+    assert promised == [1]
     intents = State(world.connection).intents()
     assert [(i.first, i.end) for i in intents] == [(0, 2)]
     assert State(world.connection).recipes().keys() == {intents[0].recipe}

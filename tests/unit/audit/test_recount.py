@@ -339,6 +339,25 @@ def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folde
     assert f"it is a copy of {path}, whose 10 rows are there twice" in fault.sentence
 
 
+def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
+    """Its rows are others: whoever moves it away loses them."""
+    path = output.load(0, 10)
+    data = bytearray((output.root / path).read_bytes())
+    data[len(data) // 2] ^= 1
+    output.put(f"{TOPIC}/{HOUR}/other.parquet", bytes(data))
+    assert the_fault(output.recount()).kind is Kind.UNNAMED
+
+
+def test_an_output_is_held_against_its_newest_epoch(output: Output) -> None:
+    """What one that was removed had counted is replaced."""
+    output.load(0, 10)
+    *_, hdfs = output.messages()
+    removed = replace(hdfs, sender=replace(hdfs.sender, epoch=1), counts=())
+    said = [*output.messages()[:-1], removed, replace(hdfs, sender=replace(hdfs.sender, epoch=2))]
+    found = output.recount()
+    assert recount.compare(found, Fold(said).evidence(), (Tier.HDFS,)) == []
+
+
 def test_a_topic_of_which_nothing_is_left_is_named(
     output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
