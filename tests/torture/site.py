@@ -16,6 +16,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ class TortureSite:
             for name in names:
                 if name in self._programs:
                     self._programs[name].start()
-                    self._programs[name].wait_until(lambda n=name: answers(self.site.health(n)))
+                    self._programs[name].wait_until(partial(answers, self.site.health(name)))
         for name in (*AGENTS, "loader"):
             self._programs[name].start()
         self._watch.start()

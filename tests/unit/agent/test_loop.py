@@ -88,7 +88,7 @@ def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
         promised.append(len(State(world.connection).intents()))
         send(*batch)
 
-    world.producer.send = noted
+    world.producer.send = noted  # type: ignore[assignment, method-assign]
     world.hold_until_sent()
     assert promised == [1]
     intents = State(world.connection).intents()
