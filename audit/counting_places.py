@@ -43,7 +43,7 @@ def counting_places(
         for key in keys:
             for partition in topic.coverage[key]:
                 owners.setdefault(partition, []).append(key)
-        yield _newest_epochs(place, keys, owners, heard)
+        yield _newest_epochs(place, keys, owners, heard, evidence)
 
 
 def needed_still(
@@ -74,6 +74,7 @@ def _newest_epochs(
     keys: list[SenderKey],
     owners: dict[int, list[SenderKey]],
     heard: Mapping[SenderKey, int],
+    evidence: Evidence,
 ) -> Counting:
     current: dict[SenderKey, None] = {}
     replaced: set[SenderKey] = set()
@@ -85,6 +86,7 @@ def _newest_epochs(
         older = [key for key in contenders if key.epoch < epoch]
         replaced.update(older)
         findings += _behind_their_time(older, newest, heard)
+        findings += _used_again(older, newest, evidence)
         if len(newest) > 1:
             names = " and ".join(reasons.of_sender(key) for key in newest)
             findings.append(Finding(Status.UNKNOWN, f"{names} both count partition {partition}"))
@@ -93,6 +95,17 @@ def _newest_epochs(
             words = f"{reasons.of_sender(key)} is replaced in some partitions only"
             findings.append(Finding(Status.UNKNOWN, words))
     return Counting(place, tuple(current), tuple(findings))
+
+
+def _used_again(
+    older: list[SenderKey], newest: list[SenderKey], evidence: Evidence
+) -> Iterator[Finding]:
+    """Who began anew with the number of an epoch that was heard before, under a higher one: what it
+    counts is replaced, and may be all that there is now."""
+    for key in older:
+        if evidence.senders[key].cloned_at is not None:
+            words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"
+            yield Finding(Status.UNKNOWN, f"{words} {newest[0].epoch} replaces")
 
 
 def _behind_their_time(

@@ -213,10 +213,15 @@ class TopicJudgement:
             yield Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))
         for doublings in self._doublings:
             for reason in doublings.reasons(agent, self._topic.tallies.get(bucket, {})):
-                yield Finding(Status.UNKNOWN, reason)
+                yield Finding(Status.UNKNOWN, reason, self._of_now(reason, tallies))
         yield from self._epoch_findings(agent, bucket, tallies)
         yield from self._losses_of(agent, bucket, tallies)
         yield from self._seal_findings(agent, bucket, tallies)
+
+    def _of_now(self, words: str, tallies: Tallies) -> str:
+        """What an acceptance calls a doubt of lines: more of them are in doubt anew."""
+        counted = [key for key in tallies if key.tier is Tier.AGENT]
+        return reasons.name_of_lack(words, _added(tallies, counted))
 
     # Numbers: what must be there of every sender.
 
@@ -307,10 +312,13 @@ class TopicJudgement:
             epochs = [epochs[0]._replace(epoch=0), *epochs]
         for old, new in pairwise(epochs):
             until = [x for x in self._seals[agent] if x.epoch == old.epoch]
-            since = [x for x in self._seals[agent] if x.epoch == new.epoch]
+            since = [x for x in self._seals[agent] if x.epoch >= new.epoch]
             proven = bool(until) and until[-1].vouched_until >= self._due(bucket)
             untouched = old not in tallies or (until and tallies[old].last <= until[-1].at)
-            resumed_ms = self._evidence.resumed.get((agent, new.epoch), 0)
+            resumed_ms = max(
+                self._evidence.resumed.get((agent, epoch), 0)
+                for epoch in {new.epoch, *(x.epoch for x in since[:1])}
+            )
             before = not since or bucket[0] <= max(since[0].sealed_until, resumed_ms)
             if before and not (proven and untouched):
                 yield Finding(
@@ -318,8 +326,10 @@ class TopicJudgement:
                     f"the agent's epoch {new.epoch} sealed nothing before this bucket"
                     " (its state had been an older copy)",
                 )
-            if new in tallies and not (since and tallies[new].first > since[0].number):
-                yield Finding(Status.UNKNOWN, reasons.of_epoch_before_its_seal(new.epoch))
+            first = (new.epoch, tallies[new].first) if new in tallies else None
+            if first is not None and not (since and first > since[0][:2]):
+                words = reasons.of_epoch_before_its_seal(new.epoch)
+                yield Finding(Status.UNKNOWN, words, self._of_now(words, tallies))
 
     def _losses_of(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
         for topic in self._related:
@@ -410,6 +420,8 @@ class TopicJudgement:
         due = self._due(bucket)
         if self._now_ms < due:
             yield _TOO_YOUNG
+        elif not self._has_counters():
+            yield Finding(Status.UNKNOWN, "nobody counts what has no origin before it is loaded")
         else:
             for key in self._first_counters():
                 seen = self._evidence.heard_ms(key[:2])
@@ -421,6 +433,10 @@ class TopicJudgement:
                         " before this bucket was due",
                     )
         yield _FROM_BROKER_ON
+
+    def _has_counters(self) -> bool:
+        """Whether a tier is asked that has a counter: none of a loader's own counts is proof."""
+        return Tier.BROKER in self._tiers or Tier.MIRROR in self._tiers
 
     def _first_counters(self) -> tuple[SenderKey, ...]:
         """Who counts first what no agent seals: equal sums prove nothing while they stand still."""

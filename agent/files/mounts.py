@@ -1,7 +1,9 @@
 """Known files whose file system is not there: an agent may start before it is mounted.
 
 They are not gone, and nobody knows what lies beside them. So their directories are taken for ones
-that cannot be looked into, for an hour; then what is missing is missing, and declared.
+that cannot be looked into, for an hour; then what is missing is missing, and declared. What was
+read of them is remembered for longer, also where the file system goes away while the agent runs: it
+comes back with the same files, and they are not to be read again.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from agent.files.tracked import TrackedFile
 MOUNT_WAIT_S: Final = 3_600.0
 """How long a start waits for a file system: it may be checked before it is mounted."""
 
+REMEMBERED_S: Final = 30 * 86_400.0
+"""How long finished files are remembered that lay on a file system that is not there."""
+
 UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
 
@@ -27,6 +32,7 @@ class Mounts:
         self._host = host
         self._away: dict[str, list[TrackedFile]] = {}  # by directory
         self._until: float | None = None
+        self._elsewhere: dict[str, float] = {}  # directory, and when another device was seen there
 
     def load(self, files: Iterable[TrackedFile]) -> None:
         """Before the first look: what was known before the start."""
@@ -44,6 +50,16 @@ class Mounts:
         """Whether it is waited for."""
         waiting = self._away.get(os.path.dirname(tracked.location), ())
         return any(each is tracked for each in waiting)
+
+    def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
+        """Whether another file system lies where it lay, so that it may be there still."""
+        if tracked.is_deleted:
+            return False
+        directory = os.path.dirname(tracked.location)
+        if self._host.device_of(directory) == tracked.birth.key.device:
+            self._elsewhere.pop(directory, None)
+            return False
+        return now - self._elsewhere.setdefault(directory, now) < REMEMBERED_S
 
     def arrived(self, now: float) -> list[TrackedFile]:
         """Files whose file system is there now, or is waited for no longer; the oldest first."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agent.delivery.intents import Intent, Reading, crc_of
+from agent.files.decompressed import Decompressed
 from agent.files.handles import Handles, Moved
 from agent.files.host import FileKey, Handle, Status
 from agent.files.tracked import FileState, Flight, LongLine, TrackedFile
@@ -210,6 +211,8 @@ class Reader:
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
+        if is_alike and tail and len(data) > len(tail):  # it may have been cut and written anew
+            is_alike = _begins_still(tracked, handle)
         if not is_alike and status.size >= tracked.size:
             self._tracker.replace(tracked, CHANGED, now)
             return None
@@ -295,6 +298,14 @@ class Reader:
         tracked = self._tracker.files.get(file)
         if tracked is not None:
             self.wake(tracked)
+
+
+def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
+    """Whether the first bytes are those of before; what was decompressed is not written to."""
+    if isinstance(handle, Decompressed):
+        return True
+    print_ = tracked.birth.fingerprint
+    return fingerprint_of(handle.read, print_.length) == print_
 
 
 def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:

@@ -641,7 +641,7 @@ class Tracker:
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
-            if tracked.size > tracked.promised:
+            if tracked.size > tracked.promised or not tracked.verified:
                 self._known.on_growth(tracked)  # what could not be read is tried again
         elif status.size < tracked.size:
             self.replace(tracked, _cut(tracked, status.size), now)
@@ -692,7 +692,7 @@ class Tracker:
                 if self._known.is_there(tracked):
                     self._look_at_ended(tracked, now)
                     continue
-                if self._may_be_compressed(tracked):
+                if self._may_be_compressed(tracked) or self._mounts.may_come_back(tracked, now):
                     continue
             self._known.forget(tracked)
             self.news.forgotten.append(tracked.file)

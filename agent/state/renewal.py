@@ -1,11 +1,14 @@
 """What an adopted state goes on with that had been an older copy of itself.
 
 The newer state may have sent what lies behind the copy's positions, under the same file ids; and
-where the logs were restored as well other bytes may lie there now. So each file that more can come
-from gets a new id, which begins where the copy's checkpoint stands: what is read again is a line of
-its own, and the audit calls every bucket unknown that the new epoch touches before its first seal.
-What the copy had promised is read again, and what it had counted is not said again: the newer state
-has said it.
+where the logs were restored as well other bytes may lie there now. So each file that is read on
+gets a new id, which begins where the copy's checkpoint stands: what is read again is a line of its
+own, and the audit calls every bucket unknown that the new epoch touches before its first seal. What
+the copy had promised of it is read again, and what it had counted is not said again: the newer
+state has said it.
+
+A file that had ended keeps its id, since its inode may go on under another one. What was promised
+of it is sent again as ever: the same bytes, by their CRC, or what the brokers have of them.
 """
 
 from __future__ import annotations
@@ -43,21 +46,15 @@ def _new_ids(state: State) -> Changes:
     changes = Changes()
     files = state.files()
     serial = max((each.birth.serial for each in files), default=0)
-    unfinished = [each for each in files if not _is_finished(each)]
-    made = [_successor(each, serial + at) for at, each in enumerate(unfinished, 1)]
-    replaced = {each.file for each in unfinished}
+    read_on = [each for each in files if each.state is FileState.OPEN]
+    replaced = {each.file for each in read_on}
     changes.forget_files(sorted(replaced))
-    changes.put_files(made)
-    changes.forget_intents(each.sequence for each in state.intents())
+    changes.put_files(_successor(each, serial + at) for at, each in enumerate(read_on, 1))
+    changes.forget_intents(each.sequence for each in state.intents() if each.file in replaced)
     changes.forget_recipes()
     changes.clear_sums()
     changes.forget_messages(each.id for each in state.outbox() if each.file in replaced)
     return changes
-
-
-def _is_finished(file: TrackedFile) -> bool:
-    """Whether all that it will ever have is settled: what comes later has a new id anyhow."""
-    return file.state is not FileState.OPEN and file.position == file.length
 
 
 def _successor(file: TrackedFile, serial: int) -> TrackedFile:
@@ -67,6 +64,5 @@ def _successor(file: TrackedFile, serial: int) -> TrackedFile:
         predecessor=file.file, predecessor_position=file.position,
     )  # fmt: skip
     return replace(
-        file, birth=birth, tally=Tally(), state=FileState.OPEN, announced=False, announced_ms=0,
-        length=None,
+        file, birth=birth, tally=Tally(), announced=False, announced_ms=0,
     )  # fmt: skip

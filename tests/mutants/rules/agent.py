@@ -1118,4 +1118,14 @@ MUTANTS = (
 """,
         ("tests/unit/agent/test_loop.py::test_nothing_is_sent_before_its_intent_is_durable",),
     ),
+    Mutant(
+        "a file that had ended is read on under a new id",
+        "agent/state/renewal.py",
+        "read_on = [each for each in files if each.state is FileState.OPEN]",
+        "read_on = [each for each in files if each.state is not FileState.CLOSED]",
+        (
+            "tests/unit/agent/state/test_renewal.py::"
+            "test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it",
+        ),
+    ),
 )

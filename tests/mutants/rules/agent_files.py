@@ -727,4 +727,34 @@ MUTANTS = (
             "tests/unit/agent/test_loop.py::test_rotation_by_rename_keeps_the_id_and_closes_it",
         ),
     ),
+    Mutant(
+        "a file that is held open is known by the bytes before the position alone",
+        "agent/files/reading.py",
+        "        if is_alike and tail and len(data) > len(tail):",
+        "        if False:",
+        (
+            "tests/unit/agent/files/test_same_file.py::"
+            "test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew",
+        ),
+    ),
+    Mutant(
+        "what was read of a file system that is not mounted is forgotten",
+        "agent/files/tracking.py",
+        "self._may_be_compressed(tracked) or self._mounts.may_come_back(tracked, now)",
+        "self._may_be_compressed(tracked)",
+        (
+            "tests/unit/agent/files/test_mounts.py::"
+            "test_what_was_read_is_known_again_however_late_its_file_system_comes",
+        ),
+    ),
+    Mutant(
+        "a rotated file that could not be looked at once holds the seal for good",
+        "agent/files/tracking.py",
+        "if tracked.size > tracked.promised or not tracked.verified:",
+        "if tracked.size > tracked.promised:",
+        (
+            "tests/unit/agent/test_seals.py::"
+            "test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer",
+        ),
+    ),
 )

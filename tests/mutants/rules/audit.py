@@ -1108,7 +1108,7 @@ MUTANTS = (
     Mutant(
         "lines that a new epoch delivered before its first seal are beyond doubt",
         "audit/reconcile.py",
-        "if new in tallies and not (since and tallies[new].first > since[0].number):",
+        "if first is not None and not (since and first > since[0][:2]):",
         "if False:",
         (
             "tests/unit/audit/test_reconcile.py::"
@@ -1118,8 +1118,8 @@ MUTANTS = (
     Mutant(
         "the first seal of a new epoch vouches from its look on, not from its own number",
         "audit/reconcile.py",
-        "if new in tallies and not (since and tallies[new].first > since[0].number):",
-        "if new in tallies and not (since and tallies[new].first > since[0].at):",
+        "if first is not None and not (since and first > since[0][:2]):",
+        "if first is not None and not (since and first > (since[0].epoch, since[0].at)):",
         (
             "tests/unit/audit/test_reconcile.py::"
             "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
@@ -1161,5 +1161,44 @@ MUTANTS = (
         "        if like.crc32c == has.crc32c:",
         "        if like is not None:",
         ("tests/unit/audit/test_recount.py::test_a_file_of_the_same_length_is_no_copy",),
+    ),
+    Mutant(
+        "an epoch that is used again under a higher one is passed over",
+        "audit/counting_places.py",
+        "        findings += _used_again(older, newest, evidence)\n",
+        "",
+        (
+            "tests/unit/audit/test_reconcile.py::test_an_epoch_that_is_used_again_is_never_passed_over",
+        ),
+    ),
+    Mutant(
+        "what a loader has of records without origin is taken for all of them",
+        "audit/reconcile.py",
+        "        elif not self._has_counters():",
+        "        elif False:",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_without_a_counter_nothing_without_origin_is_complete",
+        ),
+    ),
+    Mutant(
+        "an epoch that sealed nothing leaves all later buckets unknown",
+        "audit/reconcile.py",
+        "since = [x for x in self._seals[agent] if x.epoch >= new.epoch]",
+        "since = [x for x in self._seals[agent] if x.epoch == new.epoch]",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_a_later_epochs_seal_bounds_one_that_sealed_nothing",
+        ),
+    ),
+    Mutant(
+        "an acceptance of a doubt covers lines that come into it later",
+        "audit/reconcile.py",
+        "return reasons.name_of_lack(words, _added(tallies, counted))",
+        "return words",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there",
+        ),
     ),
 )

@@ -147,3 +147,26 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
     later = [wall for wall in sealed_until(world) if wall not in before]
     assert later
     assert min(later) > noted
+
+
+def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
+    """All of it was delivered before; once it can be looked at it is proven, and sealed."""
+    world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
+    world.files.append(A, b"one\n")
+    world.start()
+    world.settle(5)
+    world.files.rename(A, rotated)
+    world.files.append(A, b"two\n")
+    for _ in range(3):
+        world.tick()
+    world.kill()
+    world.files.by_path[rotated].unreadable = True
+    world.start()
+    world.settle(8)
+    before = sealed_until(world)[-1]
+    world.files.by_path[rotated].unreadable = False
+    for _ in range(3):
+        world.clock.advance(600)
+        world.settle(5)
+    assert sealed_until(world)[-1] > before
+    assert world.values() == ["one", "two"]

@@ -168,6 +168,19 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
     assert later.is_overdue
 
 
+def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
+    """More that come into the bucket for the same reason are in doubt anew."""
+    new = replace(AGENT, epoch=2)
+    early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
+    doubted = "before its first seal"
+    [acceptance] = accepting.acceptances([bucket(early)], SIGNED)
+    [words] = [x for x in bucket([*early, acceptance]).reasons if doubted in x]
+    assert "accepted by ada" in words
+    more = [delta(new, 9, 2), delta(BROKER, 9, 3), delta(OLD, 9, 3)]
+    [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
+    assert "accepted" not in words
+
+
 def test_what_is_not_there_cannot_be_accepted() -> None:
     """A sentence for each: no bucket, a complete one, a young one, one that was accepted."""
     lost = said(5, None, LOSS)

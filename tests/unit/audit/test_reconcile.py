@@ -554,6 +554,34 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
     assert verdict([*behind, seal(new, 3, later, 2)]).status is Status.COMPLETE
 
 
+def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
+    """An epoch in which an agent died before it could seal is none that is waited for for ever."""
+    second, third = replace(AGENT, epoch=2), replace(AGENT, epoch=3)
+    early = [seal(AGENT, 1, START - SIZE, 0), delta(second, 1)]
+    counted = [delta(third, 2, count()), *(delta(sender, 1, count()) for sender in COUNTERS)]
+    messages = [*early, seal(third, 1, START - 1, 0), *counted, seal(third, 3, DUE, 2)]
+    assert verdict(messages).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize("sender", [BROKER, HDFS])
+def test_an_epoch_that_is_used_again_is_never_passed_over(sender: Sender) -> None:
+    """Its counts are replaced by those of a higher one, and may be all that there is now."""
+    higher = replace(sender, epoch=2)
+    found = verdict([*good(), delta(higher, 1, count())])
+    assert found.status is Status.COMPLETE
+    found = verdict([*good(), delta(higher, 1, count()), delta(sender, 1, count(3))])
+    assert found.status is Status.UNKNOWN
+    assert any("used epoch 1 again, which epoch 2 replaces" in each for each in found.reasons)
+
+
+def test_without_a_counter_nothing_without_origin_is_complete() -> None:
+    """What a loader has of them is all that anybody knows of."""
+    policy = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
+    found = verdict([delta(HDFS, 1, count(agent=0))], policy)
+    assert found.status is Status.UNKNOWN
+    assert found.reasons[0] == "nobody counts what has no origin before it is loaded"
+
+
 def test_two_mirrors_must_each_have_everything() -> None:
     """Counts of two clusters are compared one by one, never added."""
     other = replace(MIRROR, cluster="backup", producer="mirror-backup")

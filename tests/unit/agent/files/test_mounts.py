@@ -88,6 +88,29 @@ def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
     assert world.agent.tracker.unreadable == {}
 
 
+@pytest.mark.parametrize("is_running", [False, True])
+def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_running: bool) -> None:
+    """Files at rest that are away for hours have lost nothing, and are not read for a second
+    time."""
+    world = World(settings(raw("logs", "/log/*.log")))
+    world.files.append(APP, b"read\n")
+    world.start()
+    world.settle()
+    world.clock.advance(86_400)
+    world.settle()
+    if not is_running:
+        world.kill()
+    world.files.is_mounted = False
+    if not is_running:
+        world.start()
+    for _ in range(10):
+        world.settle(4)
+        world.clock.advance(1_800)
+    world.files.is_mounted = True
+    world.settle()
+    assert world.values() == ["read"]
+
+
 def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
     """Its place is on the file system on which the files lay."""
     world.kill()

@@ -406,6 +406,22 @@ def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
     assert loss.reason.endswith("the same bytes may have been written again")
 
 
+def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
+    """It is held open, and cut and written between two looks: with the same bytes before the
+    position, and more."""
+    foot = b"=" * 300 + b"\n"
+    world = World(settings(raw()))
+    world.files.append(RUN, b"run 1\n" + foot)
+    world.start()
+    world.settle()
+    world.files.truncate(RUN)
+    world.files.append(RUN, b"run 2\n" + foot + b"done\n")
+    world.settle()
+    line = foot.decode().strip()
+    assert world.values() == ["run 1", line, "run 2", line, "done"]
+    assert len(losses(world)) == 1
+
+
 def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
     """The pieces of such a line are read on while the file grows: its time of change goes along."""
     world = World(settings(raw()))
