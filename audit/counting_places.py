@@ -100,10 +100,11 @@ def _newest_epochs(
 def _used_again(
     older: list[SenderKey], newest: list[SenderKey], evidence: Evidence
 ) -> Iterator[Finding]:
-    """Who began anew with the number of an epoch that was heard before, under a higher one: what it
-    counts is replaced, and may be all that there is now."""
+    """An output that began anew with the number of an epoch that was heard before, under a higher
+    one: what it counts is replaced, and may be all that there is now. Of a counter it was more
+    likely a copy that ran, and the higher epoch is what mends that."""
     for key in older:
-        if evidence.senders[key].cloned_at is not None:
+        if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"
             yield Finding(Status.UNKNOWN, f"{words} {newest[0].epoch} replaces")
 

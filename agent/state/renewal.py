@@ -63,6 +63,4 @@ def _successor(file: TrackedFile, serial: int) -> TrackedFile:
         file.birth, file=identity.new_id(), serial=serial, begin=file.position,
         predecessor=file.file, predecessor_position=file.position,
     )  # fmt: skip
-    return replace(
-        file, birth=birth, tally=Tally(), announced=False, announced_ms=0,
-    )  # fmt: skip
+    return replace(file, birth=birth, tally=Tally(), announced=False, announced_ms=0)

@@ -1163,7 +1163,7 @@ MUTANTS = (
         ("tests/unit/audit/test_recount.py::test_a_file_of_the_same_length_is_no_copy",),
     ),
     Mutant(
-        "an epoch that is used again under a higher one is passed over",
+        "an output's epoch that is used again under a higher one is passed over",
         "audit/counting_places.py",
         "        findings += _used_again(older, newest, evidence)\n",
         "",
@@ -1199,6 +1199,16 @@ MUTANTS = (
         (
             "tests/unit/audit/test_decisions.py::"
             "test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there",
+        ),
+    ),
+    Mutant(
+        "a counter whose copy ran is unknown for good, whatever it counts anew",
+        "audit/counting_places.py",
+        "if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:",
+        "if evidence.senders[key].cloned_at is not None:",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_a_counters_copy_that_ran_is_mended_by_a_new_epoch",
         ),
     ),
 )

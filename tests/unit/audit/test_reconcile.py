@@ -563,13 +563,19 @@ def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
     assert verdict(messages).status is Status.COMPLETE
 
 
-@pytest.mark.parametrize("sender", [BROKER, HDFS])
-def test_an_epoch_that_is_used_again_is_never_passed_over(sender: Sender) -> None:
-    """Its counts are replaced by those of a higher one, and may be all that there is now."""
-    higher = replace(sender, epoch=2)
+def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
+    """That counts everything again; what the copy said is replaced."""
+    copy = [*good(), delta(BROKER, 1, count(3))]
+    assert verdict(copy).status is Status.UNKNOWN
+    assert verdict([*copy, delta(replace(BROKER, epoch=2), 1, count())]).status is Status.COMPLETE
+
+
+def test_an_epoch_that_is_used_again_is_never_passed_over() -> None:
+    """An output's counts are replaced by those of a higher one, and may be all there is now."""
+    higher = replace(HDFS, epoch=2)
     found = verdict([*good(), delta(higher, 1, count())])
     assert found.status is Status.COMPLETE
-    found = verdict([*good(), delta(higher, 1, count()), delta(sender, 1, count(3))])
+    found = verdict([*good(), delta(higher, 1, count()), delta(HDFS, 1, count(3))])
     assert found.status is Status.UNKNOWN
     assert any("used epoch 1 again, which epoch 2 replaces" in each for each in found.reasons)
 
