@@ -192,16 +192,7 @@ class Pipeline:
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
         """High watermark of every partition of the topics; missing topics are left out."""
-        with Client(self.site.address(f"broker-{cluster}")) as client:
-            found = client.metadata(list(topics)).topics
-            partitions = {
-                TopicPartition(name, partition.index): LATEST
-                for name, topic in found.items()
-                if not topic.error
-                for partition in topic.partitions
-            }
-            listed = client.list_offsets(partitions) if partitions else {}
-            return {tp: each.offset for tp, each in listed.items()}
+        return watermarks(self.site.address(f"broker-{cluster}"), topics)
 
     def mirrored(self, topics: Sequence[str]) -> bool:
         """Whether the offline cluster has all that dc1 has of these topics."""
@@ -258,6 +249,21 @@ class Pipeline:
             pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)
         ]
         return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+
+
+def watermarks(address: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
+    """High watermark of every partition of the topics, of a broker's cluster; missing topics are
+    left out."""
+    with Client(address) as client:
+        found = client.metadata(list(topics)).topics
+        partitions = {
+            TopicPartition(name, partition.index): LATEST
+            for name, topic in found.items()
+            if not topic.error
+            for partition in topic.partitions
+        }
+        listed = client.list_offsets(partitions) if partitions else {}
+        return {tp: each.offset for tp, each in listed.items()}
 
 
 def parquet_files(output: str, folder: str) -> list[Any]:

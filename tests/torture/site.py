@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -24,11 +24,11 @@ import pyarrow.parquet as pq
 import yaml
 
 from agent import ledger
-from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing
+from skidway.demo.site import DATACENTER, DEFAULT_PORTS, Site, Timing
 from skidway.errors import SkidwayError
-from skidway.kafka.client import LATEST, Client
+from skidway.kafka.client import Client
 from skidway.kafka.types import TopicPartition
-from support.pipeline import AUDIT_TOPIC, COMMANDS, PATIENT, TOGETHER
+from support.pipeline import COMMANDS, PATIENT, TOGETHER, watermarks
 from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
 from support.proxy import Fault as OnTheWay
 from support.proxy import Proxy
@@ -192,28 +192,16 @@ class TortureSite:
         return False
 
     def _is_mirrored(self) -> bool:
-        topics = [*TOPICS, *(f"{each}.rejected" for each in TOPICS), AUDIT_TOPIC]
+        topics = [*TOPICS, *(f"{each}.rejected" for each in TOPICS)]
         with suppress(SkidwayError):
-            source = self._ends(DATACENTER, topics)
-            mirror = self._ends(OFFLINE, [f"{DATACENTER}.{topic}" for topic in topics])
+            source = watermarks(self.site.address("broker-dc1"), topics)
+            mirrored = [f"{DATACENTER}.{topic}" for topic in topics]
+            mirror = watermarks(self.site.address("broker-offline"), mirrored)
             return all(
-                mirror.get((f"{DATACENTER}.{topic}", partition), -1) >= end
-                for (topic, partition), end in source.items()
-                if topic != AUDIT_TOPIC
+                mirror.get(TopicPartition(f"{DATACENTER}.{tp.topic}", tp.partition), -1) >= end
+                for tp, end in source.items()
             )
         return False
-
-    def _ends(self, cluster: str, topics: Iterable[str]) -> dict[tuple[str, int], int]:
-        with Client(self.site.address(f"broker-{cluster}")) as client:
-            found = client.metadata(list(topics)).topics
-            asked = {
-                TopicPartition(name, partition.index): LATEST
-                for name, topic in found.items()
-                if not topic.error
-                for partition in topic.partitions
-            }
-            ends = client.list_offsets(asked) if asked else {}
-            return {(tp.topic, tp.partition): each.offset for tp, each in ends.items()}
 
     # --- programs ---------------------------------------------------------------------------------
 
