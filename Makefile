@@ -190,7 +190,7 @@ explore: install-dev
 		$(if $(SEED),--seed $(SEED)) $(ARGS)
 
 # All programs under all faults, from a seed; wants root and libfaketime (Debian: faketime).
-torture: install-dev
+torture: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m torture $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(SEED),--seed $(SEED)) $(ARGS)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -96,6 +97,9 @@ class Proxy:
         self._server: socket.socket | None = None
         self.refused = 0
         """Connections that found no broker."""
+        self.delay_s = 0.0
+        """By how much each answer is late."""
+        self._is_cut = False
 
     def start(self) -> None:
         self._server = socket.create_server(("127.0.0.1", self.port))
@@ -116,6 +120,26 @@ class Proxy:
         with self._changed:
             self._interventions.append(made)
         return made
+
+    def cut(self) -> Callable[[], None]:
+        """All connections break, and no new ones are made until the answer is called."""
+        self._is_cut = True
+        for connection in list(self._connections):
+            connection.close()
+
+        def mend() -> None:
+            self._is_cut = False
+
+        return mend
+
+    def slow(self, delay_s: float) -> Callable[[], None]:
+        """Each answer comes so much later until the answer is called."""
+        self.delay_s = delay_s
+
+        def mend() -> None:
+            self.delay_s = 0.0
+
+        return mend
 
     def clear(self) -> None:
         """Ends all faults; what is held is lost."""
@@ -151,6 +175,9 @@ class Proxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = server.accept()
+                if self._is_cut:
+                    client.close()
+                    continue
                 try:
                     broker = socket.create_connection(("127.0.0.1", self._target), 5)
                 except OSError:
@@ -217,6 +244,8 @@ class _Connection:
                 if intervention.fault is Fault.LOSE_ANSWER:
                     return
                 self._proxy.hold(intervention)
+            if delay_s := self._proxy.delay_s:
+                time.sleep(delay_s)
             self._client.sendall(frame)
 
 

@@ -15,16 +15,47 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
-from support.processes import NotReady, eventually
+from support.peers import is_complete
 from torture.faults import Fault, Kind, schedule
-from torture.site import FAKETIME, QUIET_WITHIN_S, TIMING, TortureSite
-from torture.truth import Truth, compared
+from torture.programs import FAKETIME
+from torture.shrinking import shrunk
+from torture.site import TortureSite
+from torture.truth import Truth
 
 SHOWN = 10
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one schedule; 0 when nothing was lost, doubled or falsely complete."""
+    args = _arguments(arguments)
+    if problem := _lacks():
+        print(problem, file=sys.stderr)
+        return 2
+    seed = random.SystemRandom().randrange(1 << 20) if args.seed is None else args.seed
+    numbered = dict(enumerate(schedule(seed, 60 * args.minutes), 1))
+    chosen = {int(each) for each in args.only.split(",")} if args.only else set(numbered)
+    faults = [
+        fault
+        for number, fault in numbered.items()
+        if number in chosen and fault.kind.value not in args.without
+    ]
+    numbers = {fault: number for number, fault in numbered.items()}
+
+    def is_bad(tried: Sequence[Fault]) -> bool:
+        print(f"\nseed {seed}, {args.minutes} minutes, {len(tried)} faults:")
+        for fault in tried:
+            print(f"{numbers[fault]:4} {fault}", flush=True)
+        return not _run(seed, tried, args)
+
+    if not is_bad(faults):
+        return 0
+    short = shrunk(faults, is_bad, args.shrink)
+    only = ",".join(str(numbers[fault]) for fault in short)
+    print(f'\nagain: make torture MINUTES={args.minutes} SEED={seed} ARGS="--only {only}"')
+    return 1
+
+
+def _arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
     parser.add_argument("--seed", type=int, help="(default: any)")
@@ -32,42 +63,42 @@ def main(arguments: list[str] | None = None) -> int:
     kinds = [kind.value for kind in Kind]
     parser.add_argument("--without", action="append", default=[], choices=kinds, help="leave out")
     parser.add_argument("--only", metavar="N,N", help="of the schedule these faults alone, from 1")
+    parser.add_argument(
+        "--shrink", type=int, default=0, metavar="RUNS",
+        help="leave faults out of a schedule that fails, with so many more runs at most",
+    )  # fmt: skip
     parser.add_argument("--keep", action="store_true", help="leave the site's folder")
-    args = parser.parse_args(arguments)
-    if problem := _lacks():
-        print(problem, file=sys.stderr)
-        return 2
-    seed = random.SystemRandom().randrange(1 << 20) if args.seed is None else args.seed
-    faults = schedule(seed, 60 * args.minutes)
-    if args.only:
-        chosen = {int(number) for number in args.only.split(",")}
-        faults = [fault for number, fault in enumerate(faults, 1) if number in chosen]
-    faults = [fault for fault in faults if fault.kind.value not in args.without]
-    print(f"seed {seed}, {args.minutes} minutes, {len(faults)} faults:")
-    for number, fault in enumerate(faults, 1):
-        print(f"{number:4} {fault}")
+    return parser.parse_args(arguments)
+
+
+def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
+    """Whether nothing was lost, doubled or falsely complete under these faults."""
     folder = Path(tempfile.mkdtemp(prefix="skidway-torture-"))
     site = TortureSite(folder, seed, args.rotate_s)
     try:
         site.start()
         _suffer(site, faults, 60 * args.minutes)
-        truth = _judged(site)
+        truth = site.judged()
+        if args.keep or not truth.is_good:
+            site.keep()
     finally:
         site.stop()
     _print(truth, faults, site)
     if truth.is_good and not args.keep:
         shutil.rmtree(folder)
     else:
-        print(f"the site lies in {folder}; again: make torture MINUTES={args.minutes} SEED={seed}")
-    return 0 if truth.is_good else 1
+        print(f"the site lies in {folder}")
+    return truth.is_good
 
 
 def _lacks() -> str:
     """What this machine has not, in a sentence."""
     if os.geteuid() != 0:
-        return "The torture needs root: it mounts a small disk."
+        return "The torture needs root: it mounts small disks."
     if not FAKETIME.exists():
         return "The torture needs libfaketime (Debian: apt-get install faketime)."
+    if not is_complete("kafka"):
+        return "The torture needs Apache Kafka: make peers."
     return ""
 
 
@@ -85,27 +116,6 @@ def _suffer(site: TortureSite, faults: Sequence[Fault], seconds: float) -> None:
         else:
             heapq.heappush(due, (at_s + fault.for_s, next(order), None, site.begin(fault)))
     time.sleep(max(0.0, start + seconds - time.monotonic()))
-
-
-def _judged(site: TortureSite) -> Truth:
-    """When it is quiet: the truth, as soon as no bucket changes for the better any more."""
-    site.settle()
-    lines = [line for host in site.hosts for line in host.lines]
-    latest: list[Truth] = []
-
-    def is_healed() -> bool:
-        verdicts = site.report()
-        found = compared(
-            lines, site.numbers(), site.numbers(".rejected"), verdicts, TIMING.bucket_ms
-        )
-        latest[:] = [found]
-        return not found.unhealed and found.is_good and bool(found.buckets)
-
-    try:
-        eventually(is_healed, within_s=QUIET_WITHIN_S, every_s=5.0)
-    except NotReady:
-        pass  # what is wrong is in the truth
-    return latest[0]
 
 
 def _print(truth: Truth, faults: Sequence[Fault], site: TortureSite) -> None:

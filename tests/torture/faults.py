@@ -7,28 +7,44 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-HOSTS = ("host1", "host2", "host3")
+HOSTS = {"host1": "dc1", "host2": "dc1", "host3": "dc2"}
+"""Each host's datacenter: dc1 has a broker of ours, dc2 Apache Kafka."""
 AGENTS = tuple(f"agent-{host}" for host in HOSTS)
-OURS = (
-    "broker-dc1", "broker-offline", "registry", "count-dc1", "count-offline", "audit", *AGENTS,
-)  # fmt: skip
-"""Programs in Python that run all the time; ZooKeeper and the loader come besides."""
+COUNTERS = ("count-dc1", "count-dc2", "count-offline")
+OURS = ("broker-dc1", "broker-offline", "registry", *COUNTERS, "audit", *AGENTS)
+"""Programs in Python that run all the time; ZooKeeper, Apache Kafka and the loader come besides."""
+ALL = (*OURS, "zookeeper", "kafka-dc2", "loader")
+CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
+LAKE = "lake"
+"""The file system of the outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
 """Below an hour: from there on agents do not believe the times of lines."""
-EVERY_S = 9.0
+EVERY_S = 6.0
 """A fault begins so often, on average."""
 
 
 class Kind(StrEnum):
-    """What happens. All but GROW end by themselves."""
+    """What happens. Those that have no end by themselves are ended when their time is over."""
 
     KILL = "kill"
     FREEZE = "freeze"
     CUT = "cut"
+    HOLD = "hold"
     DEAF = "deaf"
+    SLOW = "slow"
     CLOCK = "clock"
     FULL = "full"
+    READ_ONLY = "read-only"
     GROW = "grow"
+    REMAKE = "remake"
+    MOVE = "move"
+    RELOAD = "reload"
+    RESTORE = "restore"
+    DELETE = "delete"
+    EVOLVE = "evolve"
+    UPGRADE = "upgrade"
+    LINK = "link"
+    COPY = "copy"
 
 
 class Fault(NamedTuple):
@@ -46,18 +62,38 @@ class Fault(NamedTuple):
 
 
 TARGETS: dict[Kind, Sequence[str]] = {
-    Kind.KILL: (*OURS, "zookeeper", "loader"),
-    Kind.FREEZE: (*OURS, "zookeeper", "loader"),
-    Kind.CUT: ("broker-dc1",),
-    Kind.DEAF: ("broker-dc1",),
+    Kind.KILL: ALL,
+    Kind.FREEZE: ALL,
+    Kind.CUT: CLUSTERS,
+    Kind.HOLD: CLUSTERS,
+    Kind.DEAF: CLUSTERS,
+    Kind.SLOW: CLUSTERS,
     Kind.CLOCK: (*OURS, "loader"),
-    Kind.FULL: ("disk-host1",),
-    Kind.GROW: ("app", "web"),
+    Kind.FULL: ("agent-host1", "broker-dc1", "audit", LAKE),
+    Kind.READ_ONLY: ("agent-host1", "agent-host2", "broker-offline", "count-dc1", "audit", LAKE),
+    Kind.GROW: ("dc1.app", "dc1.web", "dc2.app"),
+    Kind.REMAKE: ("dc1.gone",),
+    Kind.MOVE: (LAKE,),
+    Kind.RELOAD: ("dc1.app", "dc2.web"),
+    Kind.RESTORE: (*AGENTS, *COUNTERS, "audit"),
+    Kind.DELETE: ("dc1.app", "dc2.web"),
+    Kind.EVOLVE: AGENTS,
+    Kind.UPGRADE: (*OURS, "loader"),
+    Kind.LINK: tuple(HOSTS),
+    Kind.COPY: tuple(HOSTS),
 }
 WEIGHTS = {
-    Kind.KILL: 8, Kind.FREEZE: 4, Kind.CUT: 2, Kind.DEAF: 2, Kind.CLOCK: 2, Kind.FULL: 1,
-    Kind.GROW: 1,
+    Kind.KILL: 16, Kind.FREEZE: 8, Kind.CUT: 4, Kind.HOLD: 2, Kind.DEAF: 4, Kind.SLOW: 3,
+    Kind.CLOCK: 4, Kind.FULL: 3, Kind.READ_ONLY: 3, Kind.GROW: 1, Kind.REMAKE: 1, Kind.MOVE: 1,
+    Kind.RELOAD: 1, Kind.RESTORE: 2, Kind.DELETE: 1, Kind.EVOLVE: 2, Kind.UPGRADE: 5, Kind.LINK: 2,
+    Kind.COPY: 2,
 }  # fmt: skip
+LONGEST_S = {Kind.CLOCK: 40.0, Kind.RESTORE: 60.0, Kind.DELETE: 60.0}
+AT_ONCE = frozenset({Kind.GROW, Kind.REMAKE, Kind.MOVE, Kind.RELOAD, Kind.EVOLVE, Kind.UPGRADE})
+"""Nothing of these is taken back."""
+USUAL_LONGEST_S, USUAL_S = 25.0, 6.0
+FOREVER = 1
+"""The amount of a DELETE whose file does not come back."""
 
 
 def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> list[Fault]:
@@ -69,7 +105,7 @@ def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> 
     while at_s < seconds:
         kind = chance.choices(kinds, [WEIGHTS[each] for each in kinds])[0]
         target, for_s = chance.choice(TARGETS[kind]), _how_long(kind, chance)
-        amount = chance.choice(CLOCK_STEPS_S) if kind is Kind.CLOCK else 0
+        amount = _amount(kind, chance)
         if busy.get(target, 0.0) <= at_s:
             found.append(Fault(round(at_s, 1), kind, target, round(for_s, 1), amount))
             busy[target] = at_s + for_s
@@ -79,5 +115,15 @@ def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> 
 
 def _how_long(kind: Kind, chance: random.Random) -> float:
     """Most are short, some longer than a session or a timeout."""
-    longest = {Kind.CLOCK: 40.0, Kind.GROW: 0.0}.get(kind, 25.0)
-    return min(longest, chance.expovariate(1 / 6.0))
+    longest = LONGEST_S.get(kind, USUAL_LONGEST_S)
+    drawn = chance.expovariate(1 / (longest / 3 if kind in LONGEST_S else USUAL_S))
+    return 0.0 if kind in AT_ONCE else min(longest, drawn)
+
+
+def _amount(kind: Kind, chance: random.Random) -> int:
+    match kind:
+        case Kind.CLOCK:
+            return chance.choice(CLOCK_STEPS_S)
+        case Kind.DELETE:
+            return chance.choice((0, FOREVER))
+    return 0

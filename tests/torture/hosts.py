@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import random
 import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from torture.faults import HOSTS
+
 LINE = r"(?P<time>\S+) (?P<host>\S+) (?P<log>\S+) (?P<number>\d+) (?P<text>.*)"
+MARKED = LINE.replace("(?P<text>.*)", "(?P<mark>x?)(?P<text>.*)")
+"""The same lines, with a column more."""
+FIELDS = ("time", "host", "log", "number", "text")
+TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
 """Generations; the oldest is deleted with the next rotation."""
 TICK_S = 0.05
@@ -20,7 +28,8 @@ LINES_A_TICK = 3
 
 
 class Line:
-    """What the oracle knows of a line: its number is unique among all hosts."""
+    """What the oracle knows of a line: its topic as a mirror calls it, its host, its number, which
+    is unique among all hosts, and its time."""
 
     __slots__ = ("host", "number", "time_ms", "topic")
 
@@ -90,15 +99,21 @@ class Host:
         self._chance = random.Random(f"{seed} {name}")
         self._number = index * 1_000_000_000
         self._rotate_s = rotate_s
+        self._strays = folder / STRAY
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._logs = [
             (topic, way, folder / topic / f"{way}.log")
-            for topic in TOPICS
+            for topic in topics_of(HOSTS[name])
             for way in WAYS_OF[topic]
         ]
-        for _, _, path in self._logs:
+
+    def begin(self) -> list[Path]:
+        """The first line of each log, so that an agent can know of it; their paths."""
+        for topic, _, path in self._logs:
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._write(topic, path, 1)
+        return [path for _, _, path in self._logs]
 
     def start(self) -> None:
         """From now on it writes."""
@@ -107,7 +122,22 @@ class Host:
     def stop(self) -> None:
         """It has written its last line."""
         self._stop.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def link(self) -> Callable[[], None]:
+        """Another name for a log, a link or a second hard link; the answer takes it away."""
+        log, name = self._strays / "renamed.log", self._strays / f"link-{time.time_ns()}.log"
+        with suppress(FileNotFoundError):  # it is being rotated
+            (os.link if self._chance.random() < 0.5 else os.symlink)(log, name)
+        return lambda: name.unlink(missing_ok=True)
+
+    def copy(self) -> Callable[[], None]:
+        """A copy of a log beside it; the answer takes it away."""
+        log, name = self._strays / "renamed.log", self._strays / f"copy-{time.time_ns()}.log"
+        with suppress(FileNotFoundError):
+            shutil.copyfile(log, name)
+        return lambda: name.unlink(missing_ok=True)
 
     def _run(self) -> None:
         due = {path: self._next() for _, _, path in self._logs}
@@ -122,7 +152,7 @@ class Host:
         return time.monotonic() + self._chance.uniform(0.2, 1.8) * self._rotate_s
 
     def _write(self, topic: str, path: Path, count: int) -> None:
-        now = datetime.now(UTC)
+        now, full = datetime.now(UTC), f"{HOSTS[self.name]}.{topic}"
         time_ms = int(now.timestamp() * 1000)
         text = []
         for _ in range(count):
@@ -131,25 +161,52 @@ class Host:
                 f"{now.isoformat(timespec='milliseconds')} {self.name} {path.stem} {self._number}"
                 f" {'x' * self._chance.randrange(120)}\n"
             )
-            self.lines.append(Line(topic, self.name, self._number, time_ms))
+            self.lines.append(Line(full, self.name, self._number, time_ms))
         if text:
             with path.open("ab", buffering=0) as out:
                 out.write("".join(text).encode())
 
 
-TOPICS = ("app", "web", "cut")
-WAYS_OF = {"app": ("renamed", "dated"), "web": ("compressed",), "cut": ("copied",)}
-"""What is cut has a topic of its own: each truncation is declared lost, however well it went."""
+STRAY, REMADE = "stray", "gone"
+WAYS_OF = {
+    "app": ("renamed", "dated"), "web": ("compressed",), "cut": ("copied",), STRAY: ("renamed",),
+    REMADE: ("renamed",),
+}  # fmt: skip
+"""What is cut has a topic of its own: each truncation is declared lost, however well it went. So
+have logs with links and copies beside them, and the topic that is made again."""
+ONLY_IN = {REMADE: "dc1"}
 
 
-def sources(folder: Path) -> list[dict[str, object]]:
-    """The agent's sources of such a host."""
+def topics_of(datacenter: str) -> list[str]:
+    """The topics of its hosts."""
+    return [topic for topic in WAYS_OF if ONLY_IN.get(topic, datacenter) == datacenter]
+
+
+def all_topics() -> list[str]:
+    """As mirrors call them."""
+    return [f"{each}.{topic}" for each in sorted(set(HOSTS.values())) for topic in topics_of(each)]
+
+
+def sources(host: str, logs: Path, schemas: Path, *, evolved: bool) -> list[dict[str, object]]:
+    """The sources of such a host's agent; `evolved`: with the column more."""
     return [
         {
             "topic": topic,
-            "paths": [str(folder / topic / "*.log")],
-            "parser": {"type": "regex", "pattern": LINE},
+            "paths": [str(logs / topic / "*.log")],
+            "parser": {"type": "regex", "pattern": MARKED if evolved else LINE},
             "timestamp": {"fields": ["time"], "format": "rfc3339"},
+            "schema": str(_schema(schemas, topic, evolved=evolved)),
         }
-        for topic in TOPICS
+        for topic in topics_of(HOSTS[host])
     ]
+
+
+def _schema(folder: Path, topic: str, *, evolved: bool) -> Path:
+    fields: list[dict[str, object]] = [{"name": name, "type": "string"} for name in FIELDS]
+    fields.append({"name": "timestamp", "type": TIMESTAMP})
+    if evolved:
+        fields.append({"name": "mark", "type": "string", "default": ""})
+    path = folder / f"{topic}-{len(fields)}.avsc"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"type": "record", "name": topic, "fields": fields}))
+    return path

@@ -7,7 +7,9 @@ tries again, as a timer would.
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -51,10 +53,12 @@ class Here:
 
 
 def main(config: str, seconds: str) -> None:
-    """Until it is killed."""
+    """Until it is killed; SIGTERM lets the load come to its end."""
     loader.run.SparkRunner = Here  # type: ignore[assignment, attr-defined]
+    over = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: over.set())
     given = settings.load(LoaderSettings, Path(config))
-    while True:
+    while not over.is_set():
         begin = time.time()
         try:
             report = loader.run.load(given)
@@ -62,7 +66,7 @@ def main(config: str, seconds: str) -> None:
         except SkidwayError as error:
             problems = [str(error)]
         print(f"{time.time() - begin:.1f} s", *problems, sep="\n    ", flush=True)
-        time.sleep(float(seconds))
+        over.wait(float(seconds))
 
 
 if __name__ == "__main__":

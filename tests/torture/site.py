@@ -1,282 +1,287 @@
-"""The programs of the torture, and how a fault is begun and ended on them.
-
-A watch starts again what ends by itself, as systemd would, and counts with which status it ended.
-"""
+"""The site of the torture: its programs, and how a fault is begun and ended on them."""
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import json
-import os
-import signal
-import subprocess
 import sys
-import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-import yaml
-
 from agent import ledger
-from skidway.demo.site import DATACENTER, DEFAULT_PORTS, Site, Timing
+from skidway.demo.site import DEFAULT_PORTS, Site, Timing
 from skidway.errors import SkidwayError
-from skidway.kafka.client import Client
 from skidway.kafka.types import TopicPartition
-from support.pipeline import COMMANDS, PATIENT, TOGETHER, watermarks
-from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
+from support.kafka import ApacheKafka
+from support.pipeline import COMMANDS, TOGETHER, watermarks
+from support.processes import answers, eventually, free_port, run_skidway, skidway
 from support.proxy import Fault as OnTheWay
 from support.proxy import Proxy
-from torture.faults import AGENTS, HOSTS, Fault, Kind
-from torture.hosts import TOPICS, Host, sources
+from support.trees import with_another_press
+from torture import settings
+from torture.disks import SIZES, Disk
+from torture.faults import AGENTS, FOREVER, HOSTS, LAKE, TARGETS, Fault, Kind
+from torture.hosts import Host, Line, all_topics
+from torture.lake import Lake, copied
+from torture.operator import Operator
+from torture.programs import Programs
+from torture.truth import Bucket, Truth, compared, named_by_recount
 
 TIMING = Timing(bucket_ms=5_000, lateness_ms=3_000, seal_interval_ms=1_000)
 LOAD_EVERY_S = 3.0
-WATCH_S = 1.0
-PARTITIONS_MAX = 6
-DISK_BYTES = 64 << 20
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+SLOW_S = 0.3
 QUIET_WITHIN_S = 600.0
-_LIBC = ctypes.CDLL(None, use_errno=True)
+UNCHANGED = 5
+"""So many looks in a row that find the same: nothing changes for the better any more."""
+LOOK_EVERY_S = 5.0
+
+End = Callable[[], object]
 
 
 class TortureSite:
-    """All programs, by name; `begin` and `end` of faults; what is to be asked when it is quiet."""
+    """It owns programs, proxies, disks and writers."""
 
     def __init__(self, folder: Path, seed: int, rotate_s: float) -> None:
-        ports = {name: free_port() for name in (*DEFAULT_PORTS, "proxy", *HOSTS)}
-        self.site = Site(folder, ports, str(folder / "rows"), TIMING)
-        self.proxy = Proxy(ports["proxy"], ports["broker-dc1"])
-        self._write(ports)
-        self.hosts = [
-            Host(name, folder / "logs" / name, index, seed, rotate_s)
-            for index, name in enumerate(HOSTS, 1)
-        ]
-        commands = {
-            name: skidway(*command, "--config", str(self.site.config(name)))
-            for name, command in COMMANDS.items()
-            if name != "agent"
+        self._kafka = ApacheKafka(_made(folder / "kafka"))
+        names = [*DEFAULT_PORTS, "count-dc2.metrics", *(f"{each}.metrics" for each in AGENTS)]
+        ports = {name: free_port() for name in names} | {"broker-dc2": self._kafka.proxied_port}
+        self._lake = Lake(folder / LAKE, seed)
+        self._site = Site(folder, ports, str(self._lake.output), TIMING)
+        self._proxies = {
+            "broker-dc1": Proxy(free_port(), ports["broker-dc1"]),
+            "broker-offline": Proxy(free_port(), ports["broker-offline"]),
+            "kafka-dc2": Proxy(self._kafka.proxy_port, self._kafka.proxied_port),
         }
-        for host in HOSTS:
-            config = str(self.site.config(f"agent-{host}"))
-            commands[f"agent-{host}"] = skidway("agent", "run", "--config", config)
-        loads = [sys.executable, "-m", "torture.loads", str(self.site.config("loader"))]
-        commands["loader"] = [*loads, str(LOAD_EVERY_S)]
-        self._commands = commands
-        self._programs = {name: self._program(name) for name in commands}
-        self.ended: Counter[tuple[str, int]] = Counter()
-        self._held: set[str] = set()
-        self._lock = threading.Lock()
-        self._over = threading.Event()
-        self._watch = threading.Thread(target=self._watching, daemon=True)
+        settings.write(self._site, {name: proxy.port for name, proxy in self._proxies.items()})
+        self._disks = {name: Disk(self._folder(name), SIZES.get(name)) for name in _disks()}
+        self._hosts = {
+            name: Host(name, settings.logs(self._site, name), index, seed, rotate_s)
+            for index, name in enumerate(HOSTS, 1)
+        }
+        self._operator = Operator(self._site, self._lake)
+        self._programs = Programs(self._commands(), self._site.logs, self._operator.answer)
+        self._other_tree = with_another_press(folder / "other-version")
+        self._evolved: set[str] = set()
+        self._ways = self._how()
+
+    def keep(self) -> None:
+        """What lies on file systems in memory is copied below `kept`."""
+        for name in SIZES:
+            copied(self._folder(name), self._site.folder / "kept" / name)
+
+    @property
+    def ended(self) -> Counter[tuple[str, int]]:
+        """Programs that ended by themselves, by name and status, and how often."""
+        return self._programs.ended
 
     # --- begin and end ----------------------------------------------------------------------------
 
     def start(self) -> None:
         """All programs run, and the writers write."""
-        self._mount()
-        self.proxy.start()
-        for names in TOGETHER:
-            for name in names:
-                if name in self._programs:
-                    self._programs[name].start()
-                    self._programs[name].wait_until(partial(answers, self.site.health(name)))
-        for name in (*AGENTS, "loader"):
-            self._programs[name].start()
-        self._watch.start()
-        for host in self.hosts:
+        for disk in self._disks.values():
+            disk.mount()
+        for proxy in self._proxies.values():
+            proxy.start()
+        self._kafka.format()
+        self._programs.start("kafka-dc2", self._kafka.ready)
+        for together in TOGETHER:
+            for name in together:
+                if name != "agent":
+                    self._programs.start(name, partial(answers, self._site.health(name)))
+        begun = {f"agent-{name}": host.begin() for name, host in self._hosts.items()}
+        for name in (*AGENTS, "count-dc2", "loader"):
+            self._programs.start(name)
+        for name, paths in begun.items():
+            eventually(partial(self._knows, name, paths), what=f"{name} knows its logs")
+        self._programs.watch()
+        self._operator.start(self._programs)
+        for host in self._hosts.values():
             host.start()
+
+    def _knows(self, agent: str, paths: Iterable[Path]) -> bool:
+        """Whether it has looked at them: what is rotated before that is not its concern."""
+        with suppress(SkidwayError):
+            known = {each["path"] for each in ledger.show(self._site.data(agent))["files"]}
+            return {str(path) for path in paths} <= known
+        return False
 
     def stop(self) -> None:
         """Everything ends."""
-        self._over.set()
-        with self._lock:
-            for program in self._programs.values():
-                program.signal(signal.SIGCONT)
-                program.kill()
-        self.proxy.stop()
-        _LIBC.umount2(os.fsencode(self._disk), 2)
+        self._operator.stop()
+        self._programs.stop()
+        for proxy in self._proxies.values():
+            proxy.stop()
+        for host in self._hosts.values():
+            host.stop()
+        for disk in self._disks.values():
+            disk.unmount()
 
-    def begin(self, fault: Fault) -> Callable[[], None]:
+    def begin(self, fault: Fault) -> End:
         """It happens now; the answer ends it."""
-        name = fault.target
-        match fault.kind:
-            case Kind.KILL:
-                return self._down(name)
-            case Kind.FREEZE:
-                self._programs[name].signal(signal.SIGSTOP)
-                return lambda: self._programs[name].signal(signal.SIGCONT)
-            case Kind.CUT | Kind.DEAF:
-                how = OnTheWay.HOLD_REQUEST if fault.kind is Kind.CUT else OnTheWay.LOSE_ANSWER
-                injected = self.proxy.inject(how, lambda _header, _body: True)
-                return injected.drop
-            case Kind.CLOCK:
-                up = self._down(name)
-                self._programs[name] = self._program(name, fault.amount)
-                up()
-                return lambda: self._restart(name)
-            case Kind.FULL:
-                filler = self._disk / "filler"
-                _fill(filler)
-                return lambda: filler.unlink(missing_ok=True)
-            case Kind.GROW:
-                self._grow(name)
-                return lambda: None
+        return self._ways[fault.kind](fault) or _nothing
 
-    def _down(self, name: str) -> Callable[[], None]:
-        with self._lock:
-            self._held.add(name)
-            self._programs[name].signal(signal.SIGCONT)
-            self._programs[name].kill()
+    def _how(self) -> Mapping[Kind, Callable[[Fault], End | None]]:
+        """How each kind is done; without an end nothing is taken back."""
+        programs, proxies, operator = self._programs, self._proxies, self._operator
+        return {
+            Kind.KILL: lambda x: programs.down(x.target),
+            Kind.FREEZE: lambda x: programs.freeze(x.target),
+            Kind.CUT: lambda x: proxies[x.target].cut(),
+            Kind.HOLD: lambda x: self._inject(x.target, OnTheWay.HOLD_REQUEST),
+            Kind.DEAF: lambda x: self._inject(x.target, OnTheWay.LOSE_ANSWER),
+            Kind.SLOW: lambda x: proxies[x.target].slow(SLOW_S),
+            Kind.CLOCK: lambda x: self._shift(x.target, x.amount),
+            Kind.FULL: lambda x: self._disks[x.target].fill(),
+            Kind.READ_ONLY: lambda x: self._disks[x.target].protect(),
+            Kind.GROW: lambda x: operator.grow(x.target),
+            Kind.REMAKE: lambda x: operator.remake(x.target),
+            Kind.MOVE: lambda _: operator.move(),
+            Kind.RELOAD: lambda x: operator.reload(x.target),
+            Kind.RESTORE: lambda x: self._restore(x.target),
+            Kind.DELETE: lambda x: self._delete(x.target, x.amount),
+            Kind.EVOLVE: lambda x: self._evolve(x.target),
+            Kind.UPGRADE: lambda x: self._upgrade(x.target),
+            Kind.LINK: lambda x: self._hosts[x.target].link(),
+            Kind.COPY: lambda x: self._hosts[x.target].copy(),
+        }
 
-        def up() -> None:
-            with self._lock:
-                self._held.discard(name)
-                self._programs[name].start()
+    def _delete(self, topic: str, amount: int) -> End | None:
+        back = self._lake.delete(topic)
+        return None if amount == FOREVER else back
 
-        return up
+    def _evolve(self, name: str) -> None:
+        self._evolved ^= {name}
+        settings.evolve(self._site, name, evolved=name in self._evolved)
+        self._programs.restart(name)
 
-    def _restart(self, name: str) -> None:
-        up = self._down(name)
-        self._programs[name] = self._program(name)
+    def _upgrade(self, name: str) -> None:
+        there = self._programs.tree(name) is None
+        self._programs.move(name, self._other_tree if there else None)
+        self._programs.restart(name)
+
+    def _inject(self, name: str, how: OnTheWay) -> End:
+        return self._proxies[name].inject(how, lambda _header, _body: True).drop
+
+    def _shift(self, name: str, ahead_s: int) -> End:
+        def back() -> None:
+            self._programs.shift(name, 0)
+            self._programs.restart(name)
+
+        self._programs.shift(name, ahead_s)
+        self._programs.restart(name)
+        return back
+
+    def _restore(self, name: str) -> End:
+        """Its state is as it is now once more."""
+        state, copy = self._site.data(name), self._site.folder / "copies" / name
+        up = self._programs.down(name)
+        copied(state, copy)
         up()
 
-    def _grow(self, topic: str) -> None:
-        with suppress(SkidwayError), Client(self.site.address("broker-dc1")) as client:
-            found = client.metadata([topic]).topics.get(topic)
-            if found is not None and 0 < len(found.partitions) < PARTITIONS_MAX:
-                more = str(len(found.partitions) + 1)
-                server = ["--bootstrap-server", self.site.address("broker-dc1")]
-                run_skidway("topics", "alter", topic, "--partitions", more, *server)
+        def back() -> None:
+            up = self._programs.down(name)
+            copied(copy, state)
+            up()
+
+        return back
 
     # --- when it is quiet -------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """The writers have ended; until every byte is settled, mirrored and loaded."""
-        for host in self.hosts:
+    def judged(self) -> Truth:
+        """The writers end; the truth, as soon as nothing changes for the better any more."""
+        for host in self._hosts.values():
             host.stop()
-        eventually(
-            self._is_read, within_s=QUIET_WITHIN_S, every_s=0.5, what="all bytes are settled"
-        )
-        eventually(self._is_mirrored, within_s=QUIET_WITHIN_S, every_s=0.5, what="mirrored")
+        for what in (self._is_idle, self._is_read, self._is_mirrored):
+            eventually(what, within_s=QUIET_WITHIN_S, every_s=0.5, what=str(what))
+        seen: list[Truth] = []
 
-    def report(self) -> list[dict[str, Any]]:
-        """The audit's buckets."""
-        done = run_skidway("audit", "report", "--json", "--config", str(self.site.config("audit")))
-        if done.returncode not in (0, 1):
-            return []
-        return list(json.loads(done.stdout)["buckets"])
+        def is_over() -> bool:
+            found = self._truth()
+            if seen and found != seen[-1]:
+                seen.clear()
+            seen.append(found)
+            healed = found.is_good and found.buckets and not found.unhealed
+            return bool(healed) or len(seen) >= UNCHANGED
 
-    def numbers(self, suffix: str = "") -> list[int]:
-        """The numbers of the lines in all rows of the topics, or of what was rejected."""
-        found: list[int] = []
-        for topic in TOPICS:
-            folder = Path(self.site.output, f"{DATACENTER}.{topic}{suffix}")
-            for path in sorted(folder.rglob("*.parquet")):
-                table = pq.ParquetFile(path).read(columns=["line" if suffix else "number"])
-                found += [_number(x.as_py()) for x in table.column(0)]
-        return found
+        eventually(is_over, within_s=QUIET_WITHIN_S, every_s=LOOK_EVERY_S, what="it rests")
+        return seen[-1]
+
+    def _truth(self) -> Truth:
+        topics = all_topics()
+        lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)
+        rows = [number for topic in topics for number in self._lake.rows(topic)]
+        rejects = [number for topic in topics for number in self._lake.rejects(topic)]
+        return compared(lines, rows, rejects, self._report(), TIMING.bucket_ms, self._recount())
+
+    def _report(self) -> list[dict[str, Any]]:
+        return list(self._asked("report").get("buckets", ()))
+
+    def _recount(self) -> set[Bucket]:
+        """The buckets of which the recount says that their rows are not what was counted."""
+        output = ["--output", str(self._lake.output)]
+        return named_by_recount(self._asked("recount", *output), TIMING.bucket_ms)
+
+    def _asked(self, verb: str, *options: str) -> dict[str, Any]:
+        config = ["--config", str(self._site.config("audit"))]
+        done = run_skidway("audit", verb, "--json", *config, *options)
+        return dict(json.loads(done.stdout)) if done.returncode in (0, 1) else {}
+
+    def _is_idle(self) -> bool:
+        return self._operator.is_idle
 
     def _is_read(self) -> bool:
         with suppress(SkidwayError):
             return not any(
                 file["pending"]
-                for host in HOSTS
-                for file in ledger.show(self.site.data(f"agent-{host}"))["files"]
+                for name in AGENTS
+                for file in ledger.show(self._site.data(name))["files"]
             )
         return False
 
     def _is_mirrored(self) -> bool:
-        topics = [*TOPICS, *(f"{each}.rejected" for each in TOPICS)]
         with suppress(SkidwayError):
-            source = watermarks(self.site.address("broker-dc1"), topics)
-            mirrored = [f"{DATACENTER}.{topic}" for topic in topics]
-            mirror = watermarks(self.site.address("broker-offline"), mirrored)
-            return all(
-                mirror.get(TopicPartition(f"{DATACENTER}.{tp.topic}", tp.partition), -1) >= end
-                for tp, end in source.items()
-            )
+            mirror = watermarks(self._site.address("broker-offline"), _with_rejects(all_topics()))
+            for datacenter in sorted(set(HOSTS.values())):
+                prefix = f"{datacenter}."
+                topics = [x.removeprefix(prefix) for x in all_topics() if x.startswith(prefix)]
+                address = self._site.address(f"broker-{datacenter}")
+                for tp, end in watermarks(address, _with_rejects(topics)).items():
+                    if mirror.get(TopicPartition(prefix + tp.topic, tp.partition), -1) < end:
+                        return False
+            return True
         return False
 
-    # --- programs ---------------------------------------------------------------------------------
+    # --- what it is made of -----------------------------------------------------------------------
 
-    def _program(self, name: str, ahead_s: int = 0) -> Program:
-        env: Mapping[str, str] = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        if ahead_s:
-            env = env | {  # type: ignore[operator]
-                "LD_PRELOAD": str(FAKETIME), "FAKETIME": f"{ahead_s:+}s",
-                "DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
-            }  # fmt: skip
-        return Program(self._commands[name], self.site.logs / f"{name}.json", env=env)
+    def _commands(self) -> dict[str, list[str]]:
+        found = {"kafka-dc2": self._kafka.program.command}
+        named = {name: command for name, command in COMMANDS.items() if name != "agent"}
+        named |= dict.fromkeys(AGENTS, COMMANDS["agent"])
+        named["count-dc2"] = COMMANDS["count-dc1"]
+        for name, command in named.items():
+            found[name] = skidway(*command, "--config", str(self._site.config(name)))
+        loads = [sys.executable, "-m", "torture.loads", str(self._site.config("loader"))]
+        return found | {"loader": [*loads, str(LOAD_EVERY_S)]}
 
-    def _watching(self) -> None:
-        while not self._over.wait(WATCH_S):
-            with self._lock:
-                for name, program in self._programs.items():
-                    if name not in self._held and not program.running:
-                        self.ended[name, program.returncode or 0] += 1
-                        program.start()
-
-    @property
-    def _disk(self) -> Path:
-        """The state of one agent lies on a small disk of its own."""
-        return self.site.data(f"agent-{HOSTS[0]}")
-
-    def _mount(self) -> None:
-        self._disk.mkdir(parents=True)
-        subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "torture", str(self._disk)],
-            check=True,
-        )
-
-    def _write(self, ports: Mapping[str, int]) -> None:
-        """Settings: those of a demo's site, with an agent for each host."""
-        site = self.site
-        site.write(sources(site.folder / "logs" / HOSTS[0]))
-        base = yaml.safe_load(site.config("agent").read_text()) | dict(PATIENT["agent"])
-        for host in HOSTS:
-            own = {
-                "host.name": host,
-                "state.dir": str(site.data(f"agent-{host}")),
-                "metrics.listener": f"127.0.0.1:{ports[host]}",
-                "sources": sources(site.folder / "logs" / host),
-            }
-            site.config(f"agent-{host}").write_text(yaml.safe_dump(base | own, width=1000))
-        self._change(
-            "broker-dc1",
-            {
-                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{ports['proxy']}",
-                "zookeeper.session.timeout.ms": 5_000,
-            },
-        )
-        self._change("broker-offline", {"zookeeper.session.timeout.ms": 5_000})
-        self._change("loader", {"metrics.listener": None})
-
-    def _change(self, name: str, settings: Mapping[str, Any]) -> None:
-        path = self.site.config(name)
-        path.write_text(
-            yaml.safe_dump(yaml.safe_load(path.read_text()) | dict(settings), width=1000)
-        )
+    def _folder(self, disk: str) -> Path:
+        return self._site.folder / LAKE if disk == LAKE else self._site.data(disk)
 
 
-def _fill(path: Path) -> None:
-    """Until the file system has no room."""
-    with path.open("wb", buffering=0) as out:
-        try:
-            while True:
-                out.write(bytes(1 << 16))
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
+def _disks() -> set[str]:
+    return {*SIZES, *TARGETS[Kind.FULL], *TARGETS[Kind.READ_ONLY]}
 
 
-def _number(value: str | bytes) -> int:
-    """Of a row's `number`, or of a whole rejected line."""
-    text = value.decode(errors="replace") if isinstance(value, bytes) else value
-    words = text.split(" ")
-    return int(words[3] if len(words) > 1 else words[0])
+def _with_rejects(topics: Iterable[str]) -> list[str]:
+    return [name for topic in topics for name in (topic, f"{topic}.rejected")]
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _nothing() -> None:
+    return None

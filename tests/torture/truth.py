@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from torture.hosts import Line
 
 Bucket = tuple[str, int]
-"""Topic of the datacenter, without `.rejected`, and the bucket's start in ms."""
+"""Topic as a mirror calls it, without `.rejected`, and the bucket's start in ms."""
 
 
 @dataclass(slots=True)
@@ -39,15 +41,17 @@ class Truth:
 
 def compared(
     lines: Iterable[Line], rows: Iterable[int], rejects: Iterable[int],
-    verdicts: Iterable[Mapping[str, Any]], bucket_ms: int,
+    verdicts: Iterable[Mapping[str, Any]], bucket_ms: int, recounted: Set[Bucket] = frozenset(),
 ) -> Truth:  # fmt: skip
-    """rows, rejects: the numbers of the lines that they hold. verdicts: the report's buckets."""
+    """rows, rejects: the numbers of the lines that they hold. verdicts: the report's buckets.
+    recounted: those of which a recount says that their rows are not what was counted."""
     found = Truth()
     by_number = {line.number: line for line in lines}
     there = Counter(rows)
     apart = Counter(rejects)
     found.lines, found.rows, found.rejects = len(by_number), there.total(), apart.total()
     words = _by_bucket(verdicts)
+    said = _Said(words)
     found.buckets = len(words)
     found.complete = sum(1 for word, _ in words.values() if word == "complete")
     wrong: set[Bucket] = set()
@@ -57,7 +61,7 @@ def compared(
             continue
         bucket = line.topic, line.time_ms - line.time_ms % bucket_ms
         wrong.add(bucket)
-        if words.get(bucket, ("complete", ""))[0] == "complete":  # of no bucket nothing is said
+        if said.word(bucket) == "complete" and bucket not in recounted:
             (found.doubled if count else found.lost).append(number)
             found.false_complete.add(bucket)
         else:
@@ -70,12 +74,44 @@ def compared(
     return found
 
 
+class _Said:
+    """The word on every bucket. Where nothing was counted the audit lists no bucket, but that of a
+    loss's declaration, behind all that may be lost: so the next one that is listed has the word."""
+
+    def __init__(self, words: Mapping[Bucket, tuple[str, str]]) -> None:
+        self._words = words
+        self._listed: dict[str, list[int]] = defaultdict(list)
+        for topic, start in sorted(words):
+            self._listed[topic].append(start)
+
+    def word(self, bucket: Bucket) -> str:
+        topic, start = bucket
+        listed = self._listed[topic]
+        at = bisect_left(listed, start)
+        return self._words[topic, listed[at]][0] if at < len(listed) else "complete"
+
+
+def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]:
+    """Of its differences, and all those of an hour in which something is wrong with a file."""
+    found: set[Bucket] = set()
+    for each in document.get("topics", ()):
+        topic = each["topic"].removesuffix(".rejected")
+        found |= {(topic, difference["bucket"]) for difference in each["differences"]}
+        for fault in each["faults"]:
+            if fault["hour"]:
+                hour = datetime.fromisoformat(f"{fault['hour']}:00+00:00").timestamp() * 1000
+                found |= {
+                    (topic, int(hour) + at) for at in range(0, 3_600_000, bucket_ms)
+                }  # fmt: skip
+    return found
+
+
 def _by_bucket(verdicts: Iterable[Mapping[str, Any]]) -> dict[Bucket, tuple[str, str]]:
     """The gravest word on a bucket, its rejects' with it, and the first reason."""
     order = ["complete", "open", "incomplete", "unknown", "lost"]
     found: dict[Bucket, tuple[str, str]] = {}
     for each in verdicts:
-        key = each["topic"].removesuffix(".rejected"), each["bucket"]
+        key = f"{each['cluster']}.{each['topic']}".removesuffix(".rejected"), each["bucket"]
         why = next(iter(each["reasons"]), "")
         known = found.get(key)
         if known is None or order.index(each["verdict"]) > order.index(known[0]):

@@ -5,10 +5,6 @@ the broker decides which batches the broker has without the agent's knowledge, a
 """
 
 import collections
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,12 +15,10 @@ from support.brokers import SkidwayBroker
 from support.ports import free_port
 from support.processes import eventually
 from support.proxy import Fault, Intervention, Proxy, produces
+from support.trees import with_another_press
 
 pytestmark = pytest.mark.crash
 
-ROOT = Path(__file__).parents[3]
-PACKAGES = ("skidway", "schemas", "audit", "agent", "broker", "loader")
-HERE, THERE = "PRESS_VERSION: Final = 1\n", "PRESS_VERSION: Final = 2\n"
 WAIT_MS = 4_000
 FILES = ("a.log", "b.log", "c.log", "d.log")
 
@@ -44,19 +38,7 @@ def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
 @pytest.fixture
 def upgraded(tmp_path: Path) -> Path:
     """The tree of a version that makes other records of the same lines, as it says."""
-    tree = tmp_path / "upgraded"
-    for name in PACKAGES:
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    recipe = tree / "agent" / "delivery" / "recipe.py"
-    text = recipe.read_text()
-    assert HERE in text
-    recipe.write_text(text.replace(HERE, THERE))
-    question = "from agent.delivery.recipe import program_version; print(program_version())"
-    env = {**os.environ, "PYTHONPATH": str(tree)}
-    command = [sys.executable, "-c", question]
-    said = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=True)
-    assert "press-2" in said.stdout
-    return tree
+    return with_another_press(tmp_path / "upgraded")
 
 
 class Logs:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from torture.hosts import Line
-from torture.truth import Truth, compared
+from torture.truth import Truth, compared, named_by_recount
 
 SIZE = 5_000
 
 
 def _lines(*numbers: int, time_ms: int = 7_000) -> list[Line]:
-    return [Line("app", "host1", number, time_ms) for number in numbers]
+    return [Line("dc1.app", "host1", number, time_ms) for number in numbers]
 
 
 def _bucket(verdict: str, *reasons: str, bucket: int = 5_000, topic: str = "app") -> dict[str, Any]:
-    return {"topic": topic, "bucket": bucket, "verdict": verdict, "reasons": list(reasons)}
+    document = {"cluster": "dc1", "topic": topic, "bucket": bucket, "verdict": verdict}
+    return document | {"reasons": list(reasons)}
 
 
 def _found(rows: list[int], verdict: dict[str, Any], rejects: tuple[int, ...] = ()) -> Truth:
@@ -33,9 +34,10 @@ def test_each_line_once_and_complete_is_good() -> None:
 def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() -> None:
     """Also where the line is in a bucket of which nobody says anything."""
     found = _found([1, 1, 2], _bucket("complete"))
-    assert (found.doubled, found.lost, found.false_complete) == ([1], [3], {("app", 5_000)})
+    assert (found.doubled, found.lost, found.false_complete) == ([1], [3], {("dc1.app", 5_000)})
     assert not found.is_good
-    assert _found([1, 2], _bucket("complete", bucket=90_000)).lost == [3]
+    assert _found([1, 2], _bucket("complete", bucket=0)).lost == [3]
+    assert _found([1, 2], _bucket("lost", bucket=0)).lost == [3]
     assert _found([1, 2, 3, 9], _bucket("complete")).invented == [9]
 
 
@@ -46,10 +48,41 @@ def test_what_is_declared_is_counted_apart() -> None:
     assert (found.declared, found.false_alarms) == (3, {})
 
 
+def test_where_nothing_was_counted_the_next_bucket_speaks() -> None:
+    """A loss is listed where it was declared, behind the buckets of which no line is left."""
+    assert _found([1, 2], _bucket("lost", bucket=90_000)).is_good
+    assert _found([1, 2], _bucket("complete", bucket=90_000)).lost == [3]
+
+
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
     """The gravest word on a bucket counts, that of its rejects with it."""
     found = _found([1, 2, 3], _bucket("unknown", "a message is missing"))
-    assert found.false_alarms == {("app", 5_000): "a message is missing"}
+    assert found.false_alarms == {("dc1.app", 5_000): "a message is missing"}
     verdicts = [_bucket("complete"), _bucket("incomplete", "short", topic="app.rejected")]
     found = compared(_lines(1), [1], [], verdicts, SIZE)
-    assert found.unhealed == {("app", 5_000): "short"}
+    assert found.unhealed == {("dc1.app", 5_000): "short"}
+
+
+def test_a_line_of_another_datacenter_is_another() -> None:
+    """Topics of two clusters may have one name."""
+    lines = [*_lines(1), Line("dc2.app", "host3", 2, 7_000)]
+    verdicts = [_bucket("lost"), _bucket("complete") | {"cluster": "dc2"}]
+    found = compared(lines, [], [], verdicts, SIZE)
+    assert (found.lost, found.declared) == ([2], 1)
+
+
+def test_what_a_recount_names_is_declared() -> None:
+    """The buckets of its differences, and all those of the hours of its faults."""
+    hour = 1_769_853_600_000
+    difference = {"bucket": 5_000}
+    document = {
+        "topics": [
+            {"topic": "dc1.app", "differences": [difference], "faults": []},
+            {"topic": "dc1.web.rejected", "differences": [], "faults": [{"hour": "2026-01-31T10"}]},
+            {"topic": "dc1.cut", "differences": [], "faults": [{"hour": None}]},
+        ]
+    }
+    named = named_by_recount(document, SIZE)
+    assert named == {("dc1.app", 5_000)} | {("dc1.web", hour + 5_000 * x) for x in range(720)}
+    found = compared(_lines(1, 2), [1], [], [_bucket("complete")], SIZE, named)
+    assert (found.is_good, found.declared) == (True, 1)

@@ -1,0 +1,55 @@
+"""Small file systems of the torture: they fill up, and nothing can be written to them."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+SIZES = {"agent-host1": 64 << 20, "broker-dc1": 1 << 30, "audit": 512 << 20, "lake": 2 << 30}
+_DETACH = 2
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Disk:
+    """A folder that may be a file system of its own, in memory."""
+
+    def __init__(self, folder: Path, size: int | None) -> None:
+        self._folder, self._size = folder, size
+
+    def mount(self) -> None:
+        """The folder is there, and empty."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if self._size is not None:
+            _mount("-t", "tmpfs", "-o", f"size={self._size}", "torture", str(self._folder))
+
+    def unmount(self) -> None:
+        """With all that lies upon it."""
+        while os.path.ismount(self._folder):
+            _LIBC.umount2(os.fsencode(self._folder), _DETACH)
+
+    def fill(self) -> Callable[[], None]:
+        """It has no room until the answer is called."""
+        filler = self._folder / ".filler"
+        with filler.open("wb", buffering=0) as out:
+            try:
+                while True:
+                    out.write(bytes(1 << 16))
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
+        return lambda: filler.unlink(missing_ok=True)
+
+    def protect(self) -> Callable[[], None]:
+        """Nothing new can be opened to write until the answer is called; what is open stays so."""
+        folder = str(self._folder)
+        _mount("--bind", folder, folder)
+        _mount("-o", "remount,bind,ro", folder)
+        return lambda: _LIBC.umount2(os.fsencode(folder), _DETACH)
+
+
+def _mount(*arguments: str) -> None:
+    subprocess.run(["mount", *arguments], check=True, stdin=subprocess.DEVNULL)

@@ -1,0 +1,197 @@
+"""What an operator does at the site, as docs/operations.md says, and whatever else happens.
+
+What takes several steps is a task: each second it is taken up again, and goes on behind the step
+that it could not do yet, since brokers may be away.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+import yaml
+
+from loader import status
+from loader.settings import LoaderSettings
+from skidway import settings
+from skidway.demo.site import Site
+from skidway.errors import SkidwayError
+from skidway.kafka.client import Client, NewTopic
+from skidway.kafka.types import TopicPartition
+from support.pipeline import watermarks
+from support.processes import run_skidway
+from torture.lake import Lake
+from torture.programs import Programs
+
+Task = Iterator[None]
+EVERY_S = 1.0
+PARTITIONS, PARTITIONS_MAX = 2, 6
+_MADE_AGAIN = re.compile(r"topic (\S+) was made again")
+_OLDER = "is an older copy of itself"
+LAST_LINES = 3
+"""Of what a program wrote: the sentence with which it ended."""
+
+
+class Operator:
+    """One person with a list of tasks, in a thread of their own."""
+
+    def __init__(self, site: Site, lake: Lake) -> None:
+        self._site, self._lake = site, lake
+        self._tasks: list[Task] = []
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def start(self, programs: Programs) -> None:
+        """From now on tasks are worked at."""
+        self._programs = programs
+        self._thread.start()
+
+    def stop(self) -> None:
+        """No task goes on."""
+        self._over.set()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether every task is done."""
+        with self._lock:
+            return not self._tasks
+
+    def answer(self, name: str, last_words: str) -> None:
+        """A program ended: what has to be said to it before it is started again."""
+        words = "\n".join(last_words.splitlines()[-LAST_LINES:])
+        config = ["--config", str(self._site.config(name))]
+        if name.startswith("agent-"):
+            if _OLDER in words:
+                run_skidway("agent", "state", "adopt", "--new-epoch", *config)
+            for topic in set(_MADE_AGAIN.findall(words)):
+                run_skidway("agent", "state", "give-up", topic, *config)
+        elif name.startswith("count-") and _OLDER in words:
+            self._programs.once(name, "--new-epoch")
+
+    # --- tasks ------------------------------------------------------------------------------------
+
+    def grow(self, topic: str) -> None:
+        """One partition more."""
+        cluster, name = topic.split(".", 1)
+        address = self._site.address(f"broker-{cluster}")
+        with suppress(SkidwayError), Client(address) as client:
+            found = client.metadata([name]).topics.get(name)
+            if found is not None and 0 < len(found.partitions) < PARTITIONS_MAX:
+                more = str(len(found.partitions) + 1)
+                run_skidway("topics", "alter", name, "--partitions", more,
+                            "--bootstrap-server", address)  # fmt: skip
+
+    def remake(self, topic: str) -> None:
+        """It is deleted and made again, and what was loaded of the old one is set aside."""
+        self._do(self._remade(topic))
+
+    def reload(self, topic: str) -> None:
+        """What was loaded of it is thrown away; it is loaded again."""
+        self._do(self._reloaded(topic))
+
+    def move(self) -> None:
+        """Everything is loaded again, into another output; the one before is retired."""
+        self._do(self._moved())
+
+    def _remade(self, topic: str) -> Task:
+        name = topic.split(".", 1)[1]
+        source, mirror = self._site.address("broker-dc1"), self._site.address("broker-offline")
+        names = (name, f"{name}.rejected")
+        yield from _until(lambda: _deleted(source, names))
+        yield from _until(lambda: _created(source, names))
+        mirrored = tuple(f"dc1.{each}" for each in names)
+        while True:
+            yield from _until(lambda: self._is_loaded(mirrored))
+            up = self._programs.down("loader", gently=True)
+            if self._is_loaded(mirrored):
+                break
+            up()
+        try:
+            yield from _until(lambda: _deleted(mirror, mirrored))
+            for each in mirrored:
+                yield from _until(lambda each=each: self._is_aside(each, keep=True))  # type: ignore[misc]
+        finally:
+            up()
+
+    def _reloaded(self, topic: str) -> Task:
+        up = self._programs.down("loader", gently=True)
+        try:
+            yield from _until(lambda: self._is_aside(topic, keep=False))
+        finally:
+            up()
+
+    def _moved(self) -> Task:
+        up = self._programs.down("loader", gently=True)
+        try:
+            before = self._lake.move()
+            changed = {"output": str(self._lake.output), "group.id": self._lake.output.name}
+            change(self._site, "loader", changed)
+        finally:
+            up()
+        config = ["--config", str(self._site.config("audit")), "--reason", "moved"]
+        retire = ("audit", "retire", "hdfs", str(before), *config)
+        yield from _until(lambda: run_skidway(*retire).returncode == 0)
+
+    def _is_aside(self, topic: str, *, keep: bool) -> bool:
+        with suppress(OSError):  # a file system that is full, or read-only, at the moment
+            self._lake.set_aside(topic, keep=keep)
+            return True
+        return False
+
+    def _is_loaded(self, topics: Sequence[str]) -> bool:
+        """Whether their mirrors are loaded to the end, and every file is in its place."""
+        with suppress(SkidwayError, OSError):
+            given = settings.load(LoaderSettings, self._site.config("loader"))
+            found = [each for each in status.status(given) if each["topic"] in topics]
+            loaded = {TopicPartition(x["topic"], x["partition"]): x["loaded"] for x in found}
+            ends = watermarks(self._site.address("broker-offline"), topics)
+            return not any(x["unfinished"] for x in found) and all(
+                loaded.get(tp, 0) >= end for tp, end in ends.items()
+            )
+        return False
+
+    def _do(self, task: Task) -> None:
+        with self._lock:
+            self._tasks.append(task)
+
+    def _work(self) -> None:
+        while not self._over.wait(EVERY_S):
+            with self._lock:
+                tasks = list(self._tasks)
+            for task in tasks:
+                if next(task, self) is self:
+                    with self._lock:
+                        self._tasks.remove(task)
+
+
+def change(site: Site, name: str, changed: dict[str, object]) -> None:
+    """Other settings, from the program's next start on."""
+    path = site.config(name)
+    path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changed, width=1000))
+
+
+def _until(is_done: Callable[[], bool]) -> Task:
+    while not is_done():
+        yield
+
+
+def _deleted(address: str, names: Sequence[str]) -> bool:
+    with suppress(SkidwayError), Client(address) as client:
+        there = [name for name in names if name in client.metadata(None).topics]
+        if there:
+            client.delete_topics(there)
+        return not there
+    return False
+
+
+def _created(address: str, names: Sequence[str]) -> bool:
+    with suppress(SkidwayError), Client(address) as client:
+        there = client.metadata(None).topics
+        missing = [name for name in names if name not in there]
+        if missing:
+            client.create_topics([NewTopic(name, PARTITIONS) for name in missing])
+        return not missing
+    return False

@@ -1,0 +1,153 @@
+"""The running programs of the torture: down, frozen, in another version, with another clock.
+
+A watch starts again what ends by itself, as systemd would, counts with which status it ended, and
+asks the operator, who may have to do something first.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from support.processes import Program
+
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+WATCH_S = 1.0
+TAIL_BYTES = 8_000
+
+Answer = Callable[[str, str], None]
+"""Name of a program that ended, and the end of what it wrote."""
+
+
+class Programs:
+    """Each by its name. It owns which of them shall be down, and how each is started."""
+
+    def __init__(self, commands: Mapping[str, Sequence[str]], logs: Path, answer: Answer) -> None:
+        self._commands = {name: list(command) for name, command in commands.items()}
+        self._logs, self._answer = logs, answer
+        self._started: dict[str, Program] = {}
+        self._ahead_s: Counter[str] = Counter()
+        self._trees: dict[str, Path] = {}
+        self._once: dict[str, list[str]] = {}
+        self._down: Counter[str] = Counter()
+        self._lock = threading.RLock()
+        self._over = threading.Event()
+        self._watch = threading.Thread(target=self._watching, daemon=True)
+        self.ended: Counter[tuple[str, int]] = Counter()
+
+    def start(self, name: str, ready: Callable[[], object] | None = None) -> None:
+        """It runs; with `ready` it is waited for."""
+        with self._lock:
+            self._start(name)
+        if ready is not None:
+            self._started[name].wait_until(ready)
+
+    def watch(self) -> None:
+        """From now on what ends is started again."""
+        self._watch.start()
+
+    def stop(self) -> None:
+        """All are dead."""
+        self._over.set()
+        with self._lock:
+            for program in self._started.values():
+                program.signal(signal.SIGCONT)
+                program.kill()
+
+    def down(self, name: str, *, gently: bool = False) -> Callable[[], None]:
+        """It is dead, at once or `gently` by SIGTERM, until the answer is called."""
+        with self._lock:
+            self._down[name] += 1
+            program = self._started[name]
+            program.signal(signal.SIGCONT)
+            if gently:
+                program.stop()
+            else:
+                program.kill()
+        return partial(self._up, name)
+
+    def freeze(self, name: str) -> Callable[[], None]:
+        """It does nothing until the answer is called."""
+        program = self._started[name]
+        program.signal(signal.SIGSTOP)
+        return lambda: program.signal(signal.SIGCONT)
+
+    def restart(self, name: str) -> None:
+        """It is killed and started."""
+        self.down(name)()
+
+    def shift(self, name: str, ahead_s: int) -> None:
+        """From its next start on its clock differs by so much."""
+        self._ahead_s[name] = ahead_s
+
+    def move(self, name: str, tree: Path | None) -> None:
+        """From its next start on it is that tree's; None: this one's."""
+        self._trees.pop(name, None)
+        if tree is not None:
+            self._trees[name] = tree
+
+    def tree(self, name: str) -> Path | None:
+        """Another version's tree from which it is started."""
+        return self._trees.get(name)
+
+    def once(self, name: str, *options: str) -> None:
+        """Its next start has these options."""
+        self._once[name] = list(options)
+
+    def _up(self, name: str) -> None:
+        with self._lock:
+            self._down[name] -= 1
+            if not self._down[name]:
+                self._start(name)
+
+    def _start(self, name: str) -> None:
+        known = self._started.get(name)
+        if known is not None and known.running:
+            return
+        command = [*self._commands[name], *self._once.pop(name, [])]
+        self._started[name] = Program(
+            command, self._logs / f"{name}.json", env=self._environment(name),
+            cwd=self._trees.get(name),
+        ).start()  # fmt: skip
+
+    def _environment(self, name: str) -> dict[str, str]:
+        paths = [str(self._trees[name])] if name in self._trees else []
+        env = {"PYTHONPATH": os.pathsep.join(filter(None, [*paths, *sys.path]))}
+        if ahead_s := self._ahead_s[name]:
+            env |= {
+                "LD_PRELOAD": str(FAKETIME), "FAKETIME": f"{ahead_s:+}s",
+                "DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
+            }  # fmt: skip
+        return env
+
+    def _watching(self) -> None:
+        while not self._over.wait(WATCH_S):
+            for name in self._found_dead():
+                self._answer(name, self._tail(name))
+                with self._lock:
+                    if not self._down[name] and not self._over.is_set():
+                        self._start(name)
+
+    def _found_dead(self) -> list[str]:
+        with self._lock:
+            dead = [
+                name
+                for name, program in self._started.items()
+                if not self._down[name] and not program.running
+            ]
+            for name in dead:
+                self.ended[name, self._started[name].returncode or 0] += 1
+        return dead
+
+    def _tail(self, name: str) -> str:
+        """What it wrote last."""
+        path = self._logs / f"{name}.json"
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            return log.read().decode(errors="replace")

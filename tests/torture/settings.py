@@ -1,0 +1,82 @@
+"""The settings of all programs: those of a demo's site, with an agent for each host and a second
+datacenter, whose brokers are Apache Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from skidway.demo.site import Site
+from support.pipeline import PATIENT
+from torture.faults import HOSTS
+from torture.hosts import all_topics, sources
+from torture.operator import change
+
+SESSION_MS = 5_000
+READ_BACK_WAIT_MS = 60_000
+"""Longer than anything of the torture holds back what is under way."""
+OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
+
+
+def write(site: Site, proxies: Mapping[str, int]) -> None:
+    """proxies: the ports to which the brokers of each cluster lead their clients."""
+    site.write([])
+    agent, counter, offline = (_read(site, x) for x in ("agent", "count-dc1", "broker-offline"))
+    for host, datacenter in HOSTS.items():
+        own = {
+            "host.name": host,
+            "cluster.name": datacenter,
+            "bootstrap.servers": site.address(f"broker-{datacenter}"),
+            "state.dir": str(site.data(f"agent-{host}")),
+            "metrics.listener": site.address(f"agent-{host}.metrics"),
+            "read.back.wait.ms": READ_BACK_WAIT_MS,
+            "sources": _sources(site, host, evolved=False),
+        }
+        _write(site, f"agent-{host}", agent | PATIENT["agent"] | own)
+    kafka = {
+        "cluster": "dc2",
+        "bootstrap.servers": site.address("broker-dc2"),
+        "topics": [rf"({OF_DC2})(\.rejected)?"],
+    }
+    own = {
+        "bootstrap.servers": kafka["bootstrap.servers"],
+        "cluster.name": "dc2",
+        "topics": kafka["topics"],
+        "state.dir": str(site.data("count-dc2")),
+        "metrics.listener": site.address("count-dc2.metrics"),
+    }
+    _write(site, "count-dc2", counter | own)
+    mirrored = [*offline["mirror.sources"], kafka]
+    change(site, "broker-offline", {"mirror.sources": mirrored})
+    for name in ("broker-dc1", "broker-offline"):
+        advertised = f"PLAINTEXT://127.0.0.1:{proxies[name]}"
+        session = {"zookeeper.session.timeout.ms": SESSION_MS}
+        change(site, name, {"advertised.listeners": advertised} | session)
+    change(site, "count-offline", {"topics": [r"dc[12]\..*"]})
+    change(site, "loader", {"topics": [r"dc[12]\..*"], "metrics.listener": None})
+
+
+def logs(site: Site, host: str) -> Path:
+    """The folder of a host's logs."""
+    return site.folder / "logs" / host
+
+
+def evolve(site: Site, name: str, *, evolved: bool) -> None:
+    """An agent's sources have the column more, or not."""
+    host = name.removeprefix("agent-")
+    change(site, name, {"sources": _sources(site, host, evolved=evolved)})
+
+
+def _sources(site: Site, host: str, *, evolved: bool) -> list[dict[str, object]]:
+    return sources(host, logs(site, host), site.folder / "schemas", evolved=evolved)
+
+
+def _read(site: Site, name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load(site.config(name).read_text()))
+
+
+def _write(site: Site, name: str, settings: Mapping[str, Any]) -> None:
+    site.config(name).write_text(yaml.safe_dump(dict(settings), width=1000))

@@ -1,0 +1,42 @@
+"""A schedule that fails is made shorter without being made another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torture.faults import Fault, schedule
+from torture.shrinking import shrunk
+
+FAULTS = schedule(7, 600.0)
+
+
+def test_what_must_come_together_is_left() -> None:
+    """Three faults far from each other, of some sixty, and nothing else."""
+    needed = {FAULTS[3], FAULTS[30], FAULTS[-1]}
+    tried: list[Sequence[Fault]] = []
+
+    def fails(faults: Sequence[Fault]) -> bool:
+        tried.append(faults)
+        return needed <= set(faults)
+
+    assert shrunk(FAULTS, fails, 1_000) == [x for x in FAULTS if x in needed]
+    assert len(tried) < 100
+
+
+def test_what_did_not_fail_again_is_not_taken() -> None:
+    """Chance may have made it fail; the schedule that did fail is kept, in its order."""
+    assert shrunk(FAULTS, lambda _: False, 1_000) == FAULTS
+    assert shrunk(FAULTS[:1], lambda _: True, 1_000) == FAULTS[:1]
+
+
+def test_no_more_runs_than_wanted() -> None:
+    """Each takes as long as the schedule."""
+    runs = 0
+
+    def fails(_: Sequence[Fault]) -> bool:
+        nonlocal runs
+        runs += 1
+        return True
+
+    assert len(shrunk(FAULTS, fails, 3)) < len(FAULTS)
+    assert runs == 3
