@@ -135,8 +135,9 @@ def _print(truth: Truth, faults: Sequence[Fault], site: TortureSite) -> None:
     ):  # fmt: skip
         print(f"{name}: {len(found)}", *found[:SHOWN])
     for name, why in (("false alarms", truth.false_alarms), ("unhealed", truth.unhealed)):
-        print(f"{name}: {len(why)}")
-        reasons = Counter(_general(reason) for reason in why.values())
+        beside = f", {truth.beside} beside a loss or a doubling" if name == "false alarms" else ""
+        print(f"{name}: {len(why)}{beside}")
+        reasons = Counter(f"{topic}: {_general(reason)}" for (topic, _), reason in why.items())
         for reason, times in reasons.most_common(SHOWN):
             print(f"    {times:5} {reason}")
 

@@ -9,6 +9,7 @@ import random
 import shutil
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -92,10 +93,13 @@ class Host:
     """One thread that writes to each log of a host and rotates it now and then.
 
     lines: all that were written. Each is written with one call, so it is in its file whole.
+    copied: numbers of lines of which there was a copy that the agent's pattern means: it may read
+    them as lines of another file.
     """
 
     def __init__(self, name: str, folder: Path, index: int, seed: int, rotate_s: float) -> None:
         self.name, self.lines = name, list[Line]()
+        self.copied = Counter[int]()
         self._chance = random.Random(f"{seed} {name}")
         self._number = index * 1_000_000_000
         self._rotate_s = rotate_s
@@ -137,6 +141,7 @@ class Host:
         log, name = self._strays / "renamed.log", self._strays / f"copy-{time.time_ns()}.log"
         with suppress(FileNotFoundError):
             shutil.copyfile(log, name)
+            self.copied.update(int(line.split(b" ")[3]) for line in name.read_bytes().splitlines())
         return lambda: name.unlink(missing_ok=True)
 
     def _run(self) -> None:

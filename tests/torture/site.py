@@ -214,7 +214,11 @@ class TortureSite:
         lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)
         rows = [number for topic in topics for number in self._lake.rows(topic)]
         rejects = [number for topic in topics for number in self._lake.rejects(topic)]
-        return compared(lines, rows, rejects, self._report(), TIMING.bucket_ms, self._recount())
+        copied = sum((host.copied for host in self._hosts.values()), Counter[int]())
+        return compared(
+            lines, rows, rejects, self._report(), TIMING.bucket_ms, recounted=self._recount(),
+            copied=copied,
+        )  # fmt: skip
 
     def _report(self) -> list[dict[str, Any]]:
         return list(self._asked("report").get("buckets", ()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -15,10 +15,15 @@ Bucket = tuple[str, int]
 """Topic as a mirror calls it, without `.rejected`, and the bucket's start in ms."""
 
 
+Said = tuple[str, Sequence[str]]
+"""A word on a bucket, and its reasons."""
+
+
 @dataclass(slots=True)
 class Truth:
     """What became of every line. lost, doubled: numbers of lines in buckets that are complete;
-    declared: how many others are missing or came twice; by_reason: of alarms, the first reason."""
+    declared: how many others are missing or came twice; beside: false alarms with a reason that
+    another bucket has as well, in which lines are missing or double; of alarms the first reason."""
 
     lines: int = 0
     rows: int = 0
@@ -30,6 +35,7 @@ class Truth:
     invented: list[int] = field(default_factory=list)
     declared: int = 0
     false_complete: set[Bucket] = field(default_factory=set)
+    beside: int = 0
     false_alarms: dict[Bucket, str] = field(default_factory=dict)
     unhealed: dict[Bucket, str] = field(default_factory=dict)
 
@@ -41,23 +47,25 @@ class Truth:
 
 def compared(
     lines: Iterable[Line], rows: Iterable[int], rejects: Iterable[int],
-    verdicts: Iterable[Mapping[str, Any]], bucket_ms: int, recounted: Set[Bucket] = frozenset(),
+    verdicts: Iterable[Mapping[str, Any]], bucket_ms: int, *,
+    recounted: Set[Bucket] = frozenset(), copied: Mapping[int, int] | None = None,
 ) -> Truth:  # fmt: skip
     """rows, rejects: the numbers of the lines that they hold. verdicts: the report's buckets.
-    recounted: those of which a recount says that their rows are not what was counted."""
+    recounted: those of which a recount says that their rows are not what was counted. copied: how
+    often more a line may be there, as one of a file that was copied."""
     found = Truth()
     by_number = {line.number: line for line in lines}
     there = Counter(rows)
     apart = Counter(rejects)
     found.lines, found.rows, found.rejects = len(by_number), there.total(), apart.total()
     words = _by_bucket(verdicts)
-    said = _Said(words)
+    said = _Words(words)
     found.buckets = len(words)
     found.complete = sum(1 for word, _ in words.values() if word == "complete")
     wrong: set[Bucket] = set()
     for number, line in by_number.items():
         count = there[number] + apart[number]
-        if count == 1:
+        if 1 <= count <= 1 + (copied or {}).get(number, 0):
             continue
         bucket = line.topic, line.time_ms - line.time_ms % bucket_ms
         wrong.add(bucket)
@@ -67,18 +75,21 @@ def compared(
         else:
             found.declared += 1
     found.invented = sorted((there.keys() | apart.keys()) - by_number.keys())
-    for bucket, (word, why) in words.items():
+    real = {reason for bucket in wrong if bucket in words for reason in words[bucket][1]}
+    for bucket, (word, reasons) in words.items():
         if bucket in wrong or word == "complete":
             continue
-        (found.false_alarms if word in ("lost", "unknown") else found.unhealed)[bucket] = why
+        alarms = found.false_alarms if word in ("lost", "unknown") else found.unhealed
+        alarms[bucket] = next(iter(reasons), "")
+        found.beside += alarms is found.false_alarms and not real.isdisjoint(reasons)
     return found
 
 
-class _Said:
+class _Words:
     """The word on every bucket. Where nothing was counted the audit lists no bucket, but that of a
     loss's declaration, behind all that may be lost: so the next one that is listed has the word."""
 
-    def __init__(self, words: Mapping[Bucket, tuple[str, str]]) -> None:
+    def __init__(self, words: Mapping[Bucket, Said]) -> None:
         self._words = words
         self._listed: dict[str, list[int]] = defaultdict(list)
         for topic, start in sorted(words):
@@ -106,14 +117,13 @@ def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]
     return found
 
 
-def _by_bucket(verdicts: Iterable[Mapping[str, Any]]) -> dict[Bucket, tuple[str, str]]:
-    """The gravest word on a bucket, its rejects' with it, and the first reason."""
+def _by_bucket(verdicts: Iterable[Mapping[str, Any]]) -> dict[Bucket, Said]:
+    """The gravest word on a bucket, its rejects' with it, and its reasons."""
     order = ["complete", "open", "incomplete", "unknown", "lost"]
-    found: dict[Bucket, tuple[str, str]] = {}
+    found: dict[Bucket, Said] = {}
     for each in verdicts:
         key = f"{each['cluster']}.{each['topic']}".removesuffix(".rejected"), each["bucket"]
-        why = next(iter(each["reasons"]), "")
         known = found.get(key)
         if known is None or order.index(each["verdict"]) > order.index(known[0]):
-            found[key] = each["verdict"], why
+            found[key] = each["verdict"], each["reasons"]
     return found

@@ -54,6 +54,26 @@ def test_where_nothing_was_counted_the_next_bucket_speaks() -> None:
     assert _found([1, 2], _bucket("complete", bucket=90_000)).lost == [3]
 
 
+def test_a_copied_line_may_be_there_as_one_of_the_copy() -> None:
+    """So often as it was copied, and need not be; it may not be missing."""
+    verdicts, copied = [_bucket("complete")], {1: 1, 2: 1, 3: 1}
+    assert compared(_lines(1, 2), [1, 1, 2], [], verdicts, SIZE, copied=copied).is_good
+    found = compared(_lines(1, 2, 3), [1, 1, 1, 3], [], verdicts, SIZE, copied=copied)
+    assert (found.doubled, found.lost) == ([1], [2])
+
+
+def test_an_alarm_beside_a_loss_is_told_apart() -> None:
+    """A loss is of a span of buckets, of which some may have all their lines."""
+    lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
+    verdicts = [
+        _bucket("lost", "a", "b"),
+        _bucket("lost", "b", bucket=10_000),
+        _bucket("unknown", "c", bucket=15_000),
+    ]
+    found = compared(lines, [2, 3], [], verdicts, SIZE)
+    assert (len(found.false_alarms), found.beside) == (2, 1)
+
+
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
     """The gravest word on a bucket counts, that of its rejects with it."""
     found = _found([1, 2, 3], _bucket("unknown", "a message is missing"))
@@ -84,5 +104,5 @@ def test_what_a_recount_names_is_declared() -> None:
     }
     named = named_by_recount(document, SIZE)
     assert named == {("dc1.app", 5_000)} | {("dc1.web", hour + 5_000 * x) for x in range(720)}
-    found = compared(_lines(1, 2), [1], [], [_bucket("complete")], SIZE, named)
+    found = compared(_lines(1, 2), [1], [], [_bucket("complete")], SIZE, recounted=named)
     assert (found.is_good, found.declared) == (True, 1)
