@@ -134,8 +134,8 @@ class TortureSite:
             Kind.DEAF: lambda x: self._inject(x.target, OnTheWay.LOSE_ANSWER),
             Kind.SLOW: lambda x: proxies[x.target].slow(SLOW_S),
             Kind.CLOCK: lambda x: self._shift(x.target, x.amount),
-            Kind.FULL: lambda x: self._disks[x.target].fill(),
-            Kind.READ_ONLY: lambda x: self._disks[x.target].protect(),
+            Kind.FULL: lambda x: self._mended(x.target, self._disks[x.target].fill()),
+            Kind.READ_ONLY: lambda x: self._mended(x.target, self._disks[x.target].protect()),
             Kind.GROW: lambda x: operator.grow(x.target),
             Kind.REMAKE: lambda x: operator.remake(x.target),
             Kind.MOVE: lambda _: operator.move(),
@@ -147,6 +147,16 @@ class TortureSite:
             Kind.LINK: lambda x: self._hosts[x.target].link(),
             Kind.COPY: lambda x: self._hosts[x.target].copy(),
         }
+
+    def _mended(self, name: str, end: End) -> End:
+        """A broker gives a log directory up that failed once, until it is started again."""
+
+        def mend() -> None:
+            end()
+            if name.startswith("broker-"):
+                self._programs.restart(name)
+
+        return mend
 
     def _delete(self, topic: str, amount: int) -> End | None:
         back = self._lake.delete(topic)
