@@ -48,7 +48,6 @@ from skidway.kafka.source import Source
 
 FORMAT: Final = 1
 ROWS, REJECTS, MARKS, NAMES, BUCKETS = "rows", "rejects", "marks", "names", "buckets"
-KINDS: Final = (ROWS, REJECTS, MARKS, NAMES, BUCKETS)
 
 
 @dataclass(frozen=True, slots=True)

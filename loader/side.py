@@ -28,7 +28,6 @@ from skidway.errors import StateRefused
 
 DELTAS_MAX: Final = 16
 
-MarkKey = tuple[int, int, int]
 BucketKey = tuple[int, int]
 Place = tuple[str, str]
 """Host and path."""

@@ -20,7 +20,6 @@ import logging
 import sys
 import time
 import traceback
-from types import TracebackType
 from typing import Any, TextIO
 
 REPEAT_AFTER_S = 10.0
@@ -30,8 +29,6 @@ REMEMBERED_ERRORS_MAX = 1000
 LIBRARY_EVENT = "library"
 
 LEVELS = ("debug", "info", "warning", "error")
-
-ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
 class Log:

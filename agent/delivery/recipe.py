@@ -32,8 +32,6 @@ from agent.settings import SourceSettings
 from schemas.codec import Codec
 from skidway.errors import ConfigurationRefused
 
-PARTITIONINGS = ("file", "key", "spread")
-
 PRESS_VERSION: Final = 1
 """Rises with every change of Skidway's own code that makes another record of the same line under
 the same recipe: its topic, partition, key, time or value. tests/unit/agent/delivery/test_recipe.py

@@ -99,10 +99,6 @@ class Reader:
                 del self._due[file]
                 self._wake_file(file)
 
-    def next_due(self) -> float | None:
-        """When something is due that no event will tell."""
-        return min(self._due.values(), default=None)
-
     def take(self, now: float, read_ms: int, sequence: int) -> list[Taken]:
         """Readings of this turn, numbered from sequence + 1 on."""
         taken: list[Taken] = []

@@ -80,11 +80,6 @@ class Metadata:
         """An answer has shown that a leader is not where it was thought to be."""
         self._stale = True
 
-    def topic_error(self, topic: str) -> ErrorCode:
-        """The error of a topic in the last answer; NONE where it is not known yet."""
-        found = self.cluster.topics.get(topic)
-        return ErrorCode.NONE if found is None else found.error
-
     def addresses(self) -> list[Address]:
         """Every broker known, and behind them those of the configuration; each once."""
         known = [broker.address for broker in self.cluster.brokers.values()]

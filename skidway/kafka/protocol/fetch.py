@@ -36,8 +36,6 @@ from skidway.kafka.protocol.messages import (
 )
 
 VERSIONS = VersionRange(4, 12)
-ZSTD_SINCE = 10
-"""An older client cannot read zstd: it is told UNSUPPORTED_COMPRESSION_TYPE instead of records."""
 FLEXIBLE_SINCE = 12
 TOPIC_BYTES_MIN = 6
 COMPACT_TOPIC_BYTES_MIN = 3

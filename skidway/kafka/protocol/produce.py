@@ -57,10 +57,6 @@ from skidway.kafka.protocol.primitives import (
 )
 
 VERSIONS = VersionRange(0, 9)
-ACKS = frozenset({-1, 0, 1})
-"""All in-sync replicas, none (and no answer), the leader; others are INVALID_REQUIRED_ACKS."""
-ZSTD_SINCE = 7
-"""Batches compressed by zstd in an older version are refused: UNSUPPORTED_COMPRESSION_TYPE."""
 _FLEXIBLE = 9
 
 Buffer = bytes | bytearray | memoryview
