@@ -96,6 +96,18 @@ class Operator:
         """Everything is loaded again, into another output; the one before is retired."""
         self._do(self._moved())
 
+    def is_loaded(self, topics: Sequence[str]) -> bool:
+        """Whether their mirrors are loaded to the end, and every file is in its place."""
+        with suppress(SkidwayError, OSError):
+            given = settings.load(LoaderSettings, self._site.config("loader"))
+            found = [each for each in status.status(given) if each["topic"] in topics]
+            loaded = {TopicPartition(x["topic"], x["partition"]): x["loaded"] for x in found}
+            ends = watermarks(self._site.address("broker-offline"), topics)
+            return not any(x["unfinished"] for x in found) and all(
+                loaded.get(tp, 0) >= end for tp, end in ends.items()
+            )
+        return False
+
     def _remade(self, topic: str) -> Task:
         name = topic.split(".", 1)[1]
         source, mirror = self._site.address("broker-dc1"), self._site.address("broker-offline")
@@ -104,9 +116,9 @@ class Operator:
         yield from _until(lambda: _created(source, names))
         mirrored = tuple(f"dc1.{each}" for each in names)
         while True:
-            yield from _until(lambda: self._is_loaded(mirrored))
+            yield from _until(lambda: self.is_loaded(mirrored))
             up = self._programs.down("loader", gently=True)
-            if self._is_loaded(mirrored):
+            if self.is_loaded(mirrored):
                 break
             up()
         try:
@@ -139,18 +151,6 @@ class Operator:
         with suppress(OSError):  # a file system that is full, or read-only, at the moment
             self._lake.set_aside(topic, keep=keep)
             return True
-        return False
-
-    def _is_loaded(self, topics: Sequence[str]) -> bool:
-        """Whether their mirrors are loaded to the end, and every file is in its place."""
-        with suppress(SkidwayError, OSError):
-            given = settings.load(LoaderSettings, self._site.config("loader"))
-            found = [each for each in status.status(given) if each["topic"] in topics]
-            loaded = {TopicPartition(x["topic"], x["partition"]): x["loaded"] for x in found}
-            ends = watermarks(self._site.address("broker-offline"), topics)
-            return not any(x["unfinished"] for x in found) and all(
-                loaded.get(tp, 0) >= end for tp, end in ends.items()
-            )
         return False
 
     def _do(self, task: Task) -> None:

@@ -33,7 +33,7 @@ from torture.truth import Bucket, Truth, compared, named_by_recount
 TIMING = Timing(bucket_ms=5_000, lateness_ms=3_000, seal_interval_ms=1_000)
 LOAD_EVERY_S = 3.0
 SLOW_S = 0.3
-QUIET_WITHIN_S = 600.0
+QUIET_WITHIN_S = 1_800.0
 UNCHANGED = 5
 """So many looks in a row that find the same: nothing changes for the better any more."""
 LOOK_EVERY_S = 5.0
@@ -204,7 +204,7 @@ class TortureSite:
         """The writers end; the truth, as soon as nothing changes for the better any more."""
         for host in self._hosts.values():
             host.stop()
-        for what in (self._is_idle, self._is_read, self._is_mirrored):
+        for what in (self._is_idle, self._is_read, self._is_mirrored, self._is_loaded):
             eventually(what, within_s=QUIET_WITHIN_S, every_s=0.5, what=str(what))
         seen: list[Truth] = []
 
@@ -267,6 +267,10 @@ class TortureSite:
                         return False
             return True
         return False
+
+    def _is_loaded(self) -> bool:
+        mirrored = _with_rejects(all_topics())
+        return self._operator.is_loaded(mirrored)
 
     # --- what it is made of -----------------------------------------------------------------------
 
