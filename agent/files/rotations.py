@@ -186,9 +186,10 @@ class _Look:
     unknown: set[int] = field(default_factory=set)
 
     def seen(self) -> Seen:
-        """What a rotation would change there."""
+        """What a rotation would change there; the newest file may have a deleted one's inode."""
         names = ((name, member.inode) for name, member in self.members.items())
-        return frozenset([*names, *((path, found.key) for path, found in self.here.items())])
+        here = ((path, (found.key, found.born_ns)) for path, found in self.here.items())
+        return frozenset([*names, *here])
 
 
 class Rotations:

@@ -899,4 +899,34 @@ MUTANTS = (
             "test_another_file_under_the_same_inode_is_known_when_names_stand_still_again",
         ),
     ),
+    Mutant(
+        "promised bytes are gone where nobody has looked yet",
+        "agent/files/tracking.py",
+        "        if path is None and (not self._now_ms or self._may_be_compressed(tracked)):\n",
+        "        if path is None and self._may_be_compressed(tracked):\n",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_promises_are_not_given_up_before_the_first_look",
+        ),
+    ),
+    Mutant(
+        "a compressed file with fewer bytes than were promised may be the one that is gone",
+        "agent/files/compression.py",
+        "        if size < max(gone.size, gone.promised, 1) or",
+        "        if size < 1 or",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one",
+        ),
+    ),
+    Mutant(
+        "names stand still where another file has the inode of the one before",
+        "agent/files/rotations.py",
+        "        here = ((path, (found.key, found.born_ns)) for",
+        "        here = ((path, found.key) for",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_another_file_under_the_same_inode_is_known_when_names_stand_still_again",
+        ),
+    ),
 )

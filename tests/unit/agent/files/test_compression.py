@@ -277,3 +277,40 @@ def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     expected = [LONG.decode()[:-1], "unseen" + LONG.decode()[:-1], "next"]
     assert sorted(world.values()) == sorted([*expected, "last"] if is_renamed else expected)
     assert losses(world) == []
+
+
+def test_promises_are_not_given_up_before_the_first_look() -> None:
+    """An agent that is stopped as soon as it starts knows of no compressed file yet."""
+    world = made(first=LONG)
+    world.files.append(APP, b"on its way\n")
+    world.hold()
+    world.kill()
+    world.files.rename(APP, f"{APP}.1")
+    world.files.compress(f"{APP}.1", keeps_time=False)
+    world.start().is_stopping = True
+    world.settle(20)
+    assert losses(world) == []
+    world.kill()
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == sorted([LONG.decode()[:-1], "on its way"])
+    assert losses(world) == []
+
+
+def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
+    """It begins like the one that is gone: the promises are kept from that one's own."""
+    world = made(first=LONG)
+    world.files.append(APP, b"on its way\n")
+    world.hold()
+    world.kill()
+    world.files.rename(APP, f"{APP}.2")
+    world.files.append(APP, LONG + b"b\n")
+    world.files.rename(APP, f"{APP}.1")
+    for number in (1, 2):
+        world.files.compress(f"{APP}.{number}", keeps_time=False)
+    world.files.append(APP, b"next\n")
+    world.start()
+    world.settle()
+    line = LONG.decode()[:-1]
+    assert sorted(world.values()) == sorted([line, line, "on its way", "b", "next"])
+    assert Certainty.LOST not in {loss.certainty for loss in losses(world)}
