@@ -1425,4 +1425,11 @@ MUTANTS = (
         '"UPDATE senders SET cloned_at = ?2 WHERE id = ?1",',
         _ANY_ORDER,
     ),
+    Mutant(
+        "to a version before, a host is called what came last",
+        "audit/ledger.py",
+        '            " WHERE (excluded.time, excluded.host) > (time, host)",\n',
+        '            "",\n',
+        _ANY_ORDER,
+    ),
 )

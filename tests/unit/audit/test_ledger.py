@@ -386,14 +386,16 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
     """Each is taken by itself, as they trickle in: least, greatest and newest stay what they are,
     whichever came last."""
     values, places = zip(*_said_at_their_times(), strict=True)
-    found = []
+    found, of_before = [], []
     for step in (1, -1):
         ledger = Ledger()
         for value, place in zip(values[::step], places[::step], strict=True):
             ledger.take([value], now_ms=500, places=[place])
         found.append(ledger.evidence())
+        of_before.append(ledger._connection.execute("SELECT * FROM hosts").fetchall())
         ledger.close()
     assert found[0] == found[1]
+    assert of_before[0] == of_before[1], "what a version before reads of hosts"
     fold = Fold()
     for value, place in zip(values, places, strict=True):
         fold.apply(messages.decode(value), place)
