@@ -139,7 +139,8 @@ class Place:
     """A directory as the last look left it. changed_ns None: it must be listed again.
 
     lay: what lay at the meant paths; anchors: of paths where nothing lay. seen: what a
-    rotation would change; restless: the looks since, in which names came and went.
+    rotation would change; restless: the looks since, in which names came and went. unknown: inodes
+    of compressed files of which nobody could say yet whose they are.
     """
 
     changed_ns: int | None = None
@@ -150,6 +151,7 @@ class Place:
     anchors: dict[str, Found] = field(default_factory=dict)
     seen: Seen = frozenset()
     restless: Restless | None = None
+    unknown: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +183,13 @@ class _Look:
     names_here: set[str] = field(default_factory=set)
     others: dict[str, list[Found]] = field(default_factory=dict)
     unresolved: set[str] = field(default_factory=set)
+    unknown: set[int] = field(default_factory=set)
 
     def seen(self) -> Seen:
-        """What a rotation would change there."""
+        """What a rotation would change there; the newest file may have a deleted one's inode."""
         names = ((name, member.inode) for name, member in self.members.items())
-        return frozenset([*names, *((path, found.key) for path, found in self.here.items())])
+        here = ((path, (found.key, found.born_ns)) for path, found in self.here.items())
+        return frozenset([*names, *here])
 
 
 class Rotations:
@@ -388,6 +392,7 @@ class Rotations:
             members,
             anchors,
             look.seen(),
+            unknown=frozenset(look.unknown),
         )
 
     def _may_lie_somewhere(self, look: _Look, path: str, before: Found) -> bool:
@@ -503,11 +508,15 @@ class Rotations:
                 look.moment.findings.generations.append((found, index, base))
             elif answer is Answer.UNKNOWN:
                 look.unresolved.add(base)
+                look.unknown.add(member.inode)
 
     def _came_lately(self, look: _Look, name: str, member: Member) -> bool:
-        """Whether it was not there at the last look, or was being compressed."""
+        """Whether it was not there at the last look, was being compressed, or nobody knew then
+        whose it is."""
         if member.plain is None or self._is_being_compressed(look, member.plain):
             return False
+        if member.inode in look.place.unknown:
+            return True
         before = look.place.members.get(name)
         if look.place.looked_ms < 0 or before is None or before.inode != member.inode:
             return True

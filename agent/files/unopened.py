@@ -48,8 +48,12 @@ class Unopened:
         return list(self._files.values())
 
     def add(self, file: UnopenedFile) -> None:
-        """It was found, and cannot be opened."""
-        if self._files.get(file.found.key) != file:
+        """It was found, and cannot be opened. What may have bytes that nobody read stays so,
+        however old it is by the looks since."""
+        before = self._files.get(file.found.key)
+        if before is not None and before.found.born_ns == file.found.born_ns:
+            file = file._replace(may_begin=file.may_begin or before.may_begin)
+        if before != file:
             self._files[file.found.key] = file
             self._is_changed = True
 

@@ -1128,4 +1128,174 @@ MUTANTS = (
             "test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it",
         ),
     ),
+    Mutant(
+        "what was counted is durable only when it is in a delta",
+        "agent/accounts/deltas.py",
+        "            changes.put_sums((key, known[key]) for key in touched)\n",
+        "            del known\n",
+        (
+            "tests/unit/agent/accounts/test_deltas.py::"
+            "test_what_was_counted_is_durable_with_each_checkpoint",
+        ),
+    ),
+    Mutant(
+        "of a bucket's sum only the last part is durable",
+        "agent/accounts/deltas.py",
+        "changes.put_sums((key, known[key]) for key in touched)",
+        "changes.put_sums((key, sums) for each in counts for key, sums in each.items())",
+        (
+            "tests/unit/agent/accounts/test_deltas.py::"
+            "test_what_was_counted_is_durable_with_each_checkpoint",
+        ),
+    ),
+    Mutant(
+        "what is in a delta stays counted, too",
+        "agent/accounts/deltas.py",
+        "        changes.clear_sums()\n",
+        "",
+        (
+            "tests/unit/agent/accounts/test_deltas.py::"
+            "test_what_was_counted_is_durable_with_each_checkpoint",
+        ),
+    ),
+    Mutant(
+        "whatever is acknowledged is passed, in whichever order",
+        "agent/delivery/progress.py",
+        """        while tracked.flights and tracked.flights[0].is_done:
+            flight = tracked.flights.pop(0)
+""",
+        """        for flight in [each for each in tracked.flights if each.is_done]:
+            tracked.flights.remove(flight)
+""",
+        (
+            "tests/unit/agent/delivery/test_refused.py::"
+            "test_what_no_attempt_brought_is_lost_after_the_wait",
+        ),
+    ),
+    Mutant(
+        "readings of different moments are pressed with the moment of the first",
+        "agent/delivery/presses.py",
+        "    return (a.recipe, a.read_ms) == (b.recipe, b.read_ms)",
+        "    return a.recipe == b.recipe",
+        (
+            "tests/unit/agent/test_loop.py::"
+            "test_promises_of_different_moments_are_each_sent_again_with_their_own",
+        ),
+    ),
+    Mutant(
+        "of several intents that wait the highest place is the floor",
+        "agent/delivery/progress.py",
+        "                lowest[tp] = min(behind, lowest.get(tp, behind))\n",
+        "                lowest[tp] = max(behind, lowest.get(tp, behind))\n",
+        (
+            "tests/unit/agent/delivery/test_progress.py::"
+            "test_of_several_intents_that_wait_the_lowest_place_is_the_floor",
+        ),
+    ),
+    Mutant(
+        "parts of a divided intent hold no floor",
+        "agent/delivery/inquiry.py",
+        "            self._progress.divided([intent.sequence])\n",
+        "",
+        (
+            "tests/unit/agent/test_reading_back.py::"
+            "test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them",
+        ),
+    ),
+    Mutant(
+        "the watermark of before the wait is enough",
+        "agent/delivery/search.py",
+        "            self._logs.ask_anew()\n",
+        "",
+        (
+            "tests/unit/agent/delivery/test_search.py::"
+            "test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more",
+        ),
+    ),
+    Mutant(
+        "what a broker refuses is decided without waiting for an earlier attempt",
+        "agent/delivery/refused.py",
+        "        self._past_at = self._asked_at + self._wait_s\n",
+        "        self._past_at = self._asked_at\n",
+        (
+            "tests/unit/agent/delivery/test_refused.py::"
+            "test_what_no_attempt_brought_is_lost_after_the_wait",
+        ),
+    ),
+    Mutant(
+        "an earlier attempt is waited for from the start on, not from the refusal",
+        "agent/delivery/refused.py",
+        "                self._asked_at = now\n",
+        "",
+        (
+            "tests/unit/agent/delivery/test_refused.py::"
+            "test_what_no_attempt_brought_is_lost_after_the_wait",
+        ),
+    ),
+    Mutant(
+        "what was sent by an unknown recipe is read back nowhere",
+        "agent/delivery/inquiry.py",
+        "            places = set() if recipe is None else reach_of_any(recipe)\n",
+        "            places = set()\n",
+        (
+            "tests/unit/agent/test_reading_back.py::"
+            "test_what_was_given_up_is_read_back_where_its_topic_is_the_same",
+        ),
+    ),
+    Mutant(
+        "of another version's intents nothing is read back",
+        "agent/delivery/inquiry.py",
+        "            places = reach(recipe, intent)\n",
+        "            places = reach(recipe, intent) if recipe == at_present(recipe) else set()\n",
+        ("tests/unit/agent/test_reading_back.py::test_what_is_found_counts_and_the_rest_is_sent",),
+    ),
+    Mutant(
+        "what came back is sent behind what waited",
+        "agent/delivery/outbound.py",
+        "        self._queue.extendleft(reversed(again))\n",
+        "        self._queue.extend(again)\n",
+        (
+            "tests/unit/agent/delivery/test_outbound.py::"
+            "test_what_came_back_is_sent_before_what_waited",
+        ),
+    ),
+    Mutant(
+        "what came back is sent again in reverse",
+        "agent/delivery/outbound.py",
+        "        self._queue.extendleft(reversed(again))\n",
+        "        self._queue.extendleft(again)\n",
+        (
+            "tests/unit/agent/delivery/test_outbound.py::"
+            "test_a_refused_record_is_found_and_all_others_arrive_once_in_order",
+        ),
+    ),
+    Mutant(
+        "times further ahead are believed, and the program is called the same",
+        "agent/delivery/press.py",
+        "AHEAD_MS_MAX = 3_600_000\n",
+        "AHEAD_MS_MAX = 7_200_000\n",
+        ("tests/unit/agent/delivery/test_recipe.py::test_known_lines_become_known_records",),
+    ),
+    Mutant(
+        "a loss of before the start is declared again once it is in a delta",
+        "agent/accounts/books.py",
+        "for x in state.losses()}",
+        "for x in state.losses(undeclared=True)}",
+        (
+            "tests/unit/agent/accounts/test_books.py::"
+            "test_a_loss_that_a_start_finds_again_is_not_declared_again",
+        ),
+    ),
+    Mutant(
+        "damage is noticed only where it is read",
+        "agent/state/database.py",
+        """    if verdict != "ok":
+        raise StateRefused(f"the state {path} is damaged""",
+        """    if not verdict:
+        raise StateRefused(f"the state {path} is damaged""",
+        (
+            "tests/unit/agent/state/test_database.py::"
+            "test_damage_that_nothing_reads_at_the_start_is_noticed_there",
+        ),
+    ),
 )

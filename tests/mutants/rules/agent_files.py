@@ -757,4 +757,176 @@ MUTANTS = (
             "test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer",
         ),
     ),
+    Mutant(
+        "a new file is read as such, whatever it is a copy of",
+        "agent/files/tracking.py",
+        "if new is not None and not any(self._see_copy(new, base) for base in new.bases):",
+        "if new is not None:",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_a_compressed_log_of_which_nobody_knows_is_in_doubt",
+            "tests/unit/agent/files/test_strays.py::"
+            "test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that",
+        ),
+    ),
+    Mutant(
+        "a copy does not wait until its original is seen to be cut",
+        "agent/files/tracking.py",
+        """        if original.length is None and self._is_put_off(sighting, original):
+            return True
+""",
+        "",
+        (
+            "tests/unit/agent/files/test_strays.py::"
+            "test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that",
+        ),
+    ),
+    Mutant(
+        "whatever has the inode of a copy that was left alone is that copy",
+        "agent/files/copies.py",
+        "        return self._left_alone.get(found.key) == _content_of(found)\n",
+        "        return found.key in self._left_alone\n",
+        (
+            "tests/unit/agent/files/test_strays.py::"
+            "test_another_file_under_the_inode_of_a_copy_is_no_copy",
+        ),
+    ),
+    Mutant(
+        "any compressed file has the time of change of the file that is gone",
+        "agent/files/compression.py",
+        """            is_same_time = each.changed_ns is not None and is_time_of(
+                found.changed_ns, [each.changed_ns]
+            )
+""",
+        "            is_same_time = True\n",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_a_compressed_log_of_which_nobody_knows_is_in_doubt",
+        ),
+    ),
+    Mutant(
+        "the time of change says nothing of a compressed file",
+        "agent/files/compression.py",
+        """            is_same_time = each.changed_ns is not None and is_time_of(
+                found.changed_ns, [each.changed_ns]
+            )
+""",
+        "            is_same_time = False\n",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_a_short_file_is_known_by_its_time_of_change",
+        ),
+    ),
+    Mutant(
+        "promised bytes are gone while the compressed file is being measured",
+        "agent/files/tracking.py",
+        "        if path is None and (not self._now_ms or self._may_be_compressed(tracked)):\n",
+        "        if path is None and not self._now_ms:\n",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_promises_wait_for_a_file_that_is_being_measured",
+        ),
+    ),
+    Mutant(
+        "whose a compressed file is has to be known at the first look",
+        "agent/files/rotations.py",
+        "                look.unknown.add(member.inode)\n",
+        "",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_promises_wait_for_a_file_that_is_being_measured",
+        ),
+    ),
+    Mutant(
+        "a generation that is measured for long is history by then",
+        "agent/files/unopened.py",
+        "            file = file._replace(may_begin=file.may_begin or before.may_begin)\n",
+        "            pass\n",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then",
+        ),
+    ),
+    Mutant(
+        "a compressed file is read as soon as it is there, beside the plain one",
+        "agent/files/compression.py",
+        "        return is_decompressed(path) and self._host.look(plain) is not None\n",
+        "        return False\n",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_while_the_plain_file_is_there_the_compressed_one_is_not_read",
+        ),
+    ),
+    Mutant(
+        "a generation is read from the compressed file while the plain one is there",
+        "agent/files/rotations.py",
+        "return any(name == plain for name, _ in self._directories.names(look.directory))",
+        "return False",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_compressed_file_that_was_being_written_at_the_last_look",
+        ),
+    ),
+    Mutant(
+        "a directory changes no more within the tick in which it was looked at",
+        "agent/files/rotations.py",
+        "            changed_ns if is_clean else None,\n",
+        "            changed_ns,\n",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_directory_that_changed_just_now_is_listed_again",
+        ),
+    ),
+    Mutant(
+        "a look into the middle of a rotation is one since which a generation is old",
+        "agent/files/rotations.py",
+        """            del moment.findings.unseen[said:]
+            return  # what was read is half of the truth
+""",
+        "            del moment.findings.unseen[said:]\n",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old",
+        ),
+    ),
+    Mutant(
+        "that another file has the inode is forgotten with a look into a rotation",
+        "agent/files/rotations.py",
+        "            self._again |= moment.reborn.intersection(here)\n",
+        "",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_another_file_under_the_same_inode_is_known_when_names_stand_still_again",
+        ),
+    ),
+    Mutant(
+        "promised bytes are gone where nobody has looked yet",
+        "agent/files/tracking.py",
+        "        if path is None and (not self._now_ms or self._may_be_compressed(tracked)):\n",
+        "        if path is None and self._may_be_compressed(tracked):\n",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_promises_are_not_given_up_before_the_first_look",
+        ),
+    ),
+    Mutant(
+        "a compressed file with fewer bytes than were promised may be the one that is gone",
+        "agent/files/compression.py",
+        "        if size < max(gone.size, gone.promised, 1) or",
+        "        if size < 1 or",
+        (
+            "tests/unit/agent/files/test_compression.py::"
+            "test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one",
+        ),
+    ),
+    Mutant(
+        "names stand still where another file has the inode of the one before",
+        "agent/files/rotations.py",
+        "        here = ((path, (found.key, found.born_ns)) for",
+        "        here = ((path, found.key) for",
+        (
+            "tests/unit/agent/files/test_rotations.py::"
+            "test_another_file_under_the_same_inode_is_known_when_names_stand_still_again",
+        ),
+    ),
 )

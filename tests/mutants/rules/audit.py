@@ -3,6 +3,9 @@
 from mutants.mutant import Mutant
 
 _RECONCILE = "tests/unit/audit/test_reconcile.py::"
+_ANY_ORDER = (
+    "tests/unit/audit/test_ledger.py::test_the_order_in_which_messages_come_changes_nothing",
+)
 _EACH_RULE = (f"{_RECONCILE}test_each_rule_keeps_a_bucket_from_being_complete",)
 
 MUTANTS = (
@@ -1210,5 +1213,223 @@ MUTANTS = (
             "tests/unit/audit/test_reconcile.py::"
             "test_a_counters_copy_that_ran_is_mended_by_a_new_epoch",
         ),
+    ),
+    Mutant(
+        "damage of the ledger is noticed only where it is read",
+        "audit/database.py",
+        '    if verdict != "ok":\n',
+        "    if not verdict:\n",
+        (
+            "tests/unit/audit/test_ledger.py::"
+            "test_damage_that_nothing_reads_at_the_start_is_noticed_there",
+        ),
+    ),
+    Mutant(
+        "the roster is read at the start only",
+        "audit/collector.py",
+        "        self._expected.look()\n",
+        "",
+        (
+            "tests/unit/audit/test_collector.py::"
+            "test_a_roster_that_changes_is_what_is_expected_from_then_on",
+        ),
+    ),
+    Mutant(
+        "a roster that changed is taken, and judged by the one before",
+        "audit/collector.py",
+        "            self.policy = self._settings.policy(self._file.entries)\n",
+        "            pass\n",
+        (
+            "tests/unit/audit/test_collector.py::"
+            "test_a_roster_that_changes_is_what_is_expected_from_then_on",
+        ),
+    ),
+    Mutant(
+        "the delta that came last is the last one that touched a bucket",
+        "audit/ledger.py",
+        """    first = min(first, excluded.first), last = max(last, excluded.last),
+    links""",
+        """    first = min(first, excluded.first), last = excluded.last,
+    links""",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "the delta that came first is the first one that touched a bucket",
+        "audit/ledger.py",
+        """    first = min(first, excluded.first), last = max(last, excluded.last),
+    links""",
+        """    last = max(last, excluded.last),
+    links""",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a file is called what was said last of it",
+        "audit/ledger.py",
+        "(time, path) THEN excluded.path ELSE path END",
+        "(time, path) THEN excluded.path ELSE excluded.path END",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a file was announced when its last announcement says",
+        "audit/ledger.py",
+        """THEN excluded.path ELSE path END,
+    time = min(time, excluded.time),
+""",
+        """THEN excluded.path ELSE path END,
+    time = excluded.time,
+""",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "an announcement without a time of birth takes the one of before away",
+        "audit/ledger.py",
+        "    born = min(coalesce(born, excluded.born), coalesce(excluded.born, born)),\n",
+        "    born = excluded.born,\n",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "whose place a file took is what was said last",
+        "audit/ledger.py",
+        "    replaced = CASE WHEN replaced IS excluded.replaced THEN replaced END\n",
+        "    replaced = excluded.replaced\n",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a counter begins where the last range that came begins",
+        "audit/ledger.py",
+        "UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)",
+        "UPDATE SET first = excluded.first, end = max(end, excluded.end)",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a counter ends where the last range that came ends",
+        "audit/ledger.py",
+        "UPDATE SET first = min(first, excluded.first), end = max(end, excluded.end)",
+        "UPDATE SET first = min(first, excluded.first), end = excluded.end",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a file without a birth was announced when its last announcement says",
+        "audit/ledger.py",
+        '" THEN excluded.path ELSE path END, time = min(time, excluded.time)",',
+        '" THEN excluded.path ELSE path END, time = excluded.time",',
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a file without a birth is called what was said last of it",
+        "audit/ledger.py",
+        """\" path = CASE WHEN (excluded.time, excluded.path) < (time, path)"
+            " THEN excluded.path ELSE path END, time""",
+        '" path = excluded.path, time',
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a sender was heard last when the last message that came says",
+        "audit/ledger.py",
+        """INSERT INTO last_seen VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)""",
+        """INSERT INTO last_seen VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET time = excluded.time""",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "an agent began when the last message that came says",
+        "audit/ledger.py",
+        '            " time = excluded.time WHERE excluded.time < time",\n',
+        '            " time = excluded.time",\n',
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "of an agent's bounds the last that came hold, not the widest",
+        "audit/ledger.py",
+        "lateness = max(lateness, excluded.lateness), ahead = max(ahead, excluded.ahead)",
+        "lateness = excluded.lateness, ahead = excluded.ahead",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "an agent's bounds grow together or not at all",
+        "audit/ledger.py",
+        '" WHERE excluded.lateness > lateness OR excluded.ahead > ahead",\n',
+        '" WHERE excluded.lateness > lateness AND excluded.ahead > ahead",\n',
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a sender was heard last, by our clock too, when the last message that came says",
+        "audit/ledger.py",
+        """            "INSERT INTO heard VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET time = max(time, excluded.time)",
+""",
+        """            "INSERT INTO heard VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET time = excluded.time",
+""",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "an epoch went on when the last seal of it came",
+        "audit/ledger.py",
+        '" ON CONFLICT DO UPDATE SET taken = min(taken, excluded.taken)",\n',
+        '" ON CONFLICT DO UPDATE SET taken = excluded.taken",\n',
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "an agent's messages begin with the one that came last",
+        "audit/ledger.py",
+        """            " first = min(first, excluded.first), last = max(last, excluded.last)",
+            ((agent, *log""",
+        """            " first = excluded.first, last = max(last, excluded.last)",
+            ((agent, *log""",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "an agent's messages end with the one that came last",
+        "audit/ledger.py",
+        """            " first = min(first, excluded.first), last = max(last, excluded.last)",
+            ((agent, *log""",
+        """            " first = min(first, excluded.first), last = excluded.last",
+            ((agent, *log""",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a host is called what the message that came last says",
+        "audit/ledger.py",
+        """\" host = excluded.host WHERE (excluded.epoch, excluded.number, excluded.time,"
+            " excluded.host) > (epoch, number, time, host)",""",
+        '" host = excluded.host",',
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a sender's last number is that of the message that came last",
+        "audit/ledger.py",
+        "last = max(coalesce(last, ?2), ?2),",
+        "last = ?2,",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "a sender's first number is that of the message that came first",
+        "audit/ledger.py",
+        "first = min(coalesce(first, ?2), ?2) WHERE",
+        "first = coalesce(first, ?2) WHERE",
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "what a heartbeat claims is forgotten with the next one",
+        "audit/ledger.py",
+        '" WHERE id = ?1 AND (claimed, claimed_time) < (?2, ?3)",\n',
+        '" WHERE id = ?1",\n',
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "what is doubtful behind a clone begins with the last one that came",
+        "audit/ledger.py",
+        '"UPDATE senders SET cloned_at = min(coalesce(cloned_at, ?2), ?2) WHERE id = ?1",',
+        '"UPDATE senders SET cloned_at = ?2 WHERE id = ?1",',
+        _ANY_ORDER,
+    ),
+    Mutant(
+        "to a version before, a host is called what came last",
+        "audit/ledger.py",
+        '            " WHERE (excluded.time, excluded.host) > (time, host)",\n',
+        '            "",\n',
+        _ANY_ORDER,
     ),
 )

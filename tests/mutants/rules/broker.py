@@ -247,4 +247,37 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if len(request)",
         (f"{_KEPT}::test_an_answer_made_while_a_picture_was_replaced_is_not_kept",),
     ),
+    Mutant(
+        "a device that cannot be read stays in use",
+        "broker/api/fetch.py",
+        """    except StorageFailed as error:
+        broker.partitions.storage_failed(error)
+        return _error(target, ErrorCode""",
+        """    except StorageFailed:
+        return _error(target, ErrorCode""",
+        (
+            "tests/unit/broker/test_device_errors.py::"
+            "test_a_read_error_before_an_answer_takes_the_directory_offline",
+        ),
+    ),
+    Mutant(
+        "a read error while an answer is sent is the client's going away",
+        "broker/network/connection.py",
+        "            if error.errno in DEVICE_ERRORS:  # the file's",
+        "            if error.errno is None:  # the file's",
+        (
+            "tests/unit/broker/test_device_errors.py::"
+            "test_a_read_error_while_an_answer_is_sent_takes_the_directory_offline",
+        ),
+    ),
+    Mutant(
+        "a client that goes away while an answer is sent is a read error",
+        "broker/network/connection.py",
+        "            if error.errno in DEVICE_ERRORS:  # the file's",
+        "            if error.errno:  # the file's",
+        (
+            "tests/unit/broker/test_device_errors.py::"
+            "test_a_client_that_is_gone_is_no_error_of_the_device",
+        ),
+    ),
 )

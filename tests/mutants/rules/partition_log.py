@@ -348,4 +348,39 @@ MUTANTS: tuple[Mutant, ...] = (
         "    if end_offset < start:\n",
         (f"{_RECOVERY}::test_a_log_that_lost_flushed_batches_is_damaged",),
     ),
+    Mutant(
+        "what a kill leaves behind the recovery point was acknowledged to nobody",
+        "broker/log/recovery.py",
+        """            interval = opening.config.index_interval_bytes
+            segment.note(header, header""",
+        """            if not opening.clean and header.base_offset >= opening.recovery_point:
+                account.cut_bytes += segment.size - position
+                _cut(segment, opening.partition, scan.InvalidBatch(position, "not flushed"))
+                break
+            interval = opening.config.index_interval_bytes
+            segment.note(header, header""",
+        ("tests/crash/broker/test_broker_process.py::test_killed_while_it_takes",),
+    ),
+    Mutant(
+        "an error of the device passes, as a full disk does",
+        "broker/log/files.py",
+        "PASSING = DISK_FULL | {errno.EMFILE,",
+        "PASSING = DISK_FULL | {errno.EIO, errno.EMFILE,",
+        (
+            "tests/unit/broker/test_device_errors.py::"
+            "test_a_write_error_takes_the_directory_offline",
+        ),
+    ),
+    Mutant(
+        "a read error in recovery stops its partition, and the device stays in use",
+        "broker/log/log_manager.py",
+        """            if error.errno in DEVICE_ERRORS:
+                self.report(error)
+""",
+        "",
+        (
+            "tests/unit/broker/test_device_errors.py::"
+            "test_a_read_error_in_recovery_takes_the_directory_offline",
+        ),
+    ),
 )

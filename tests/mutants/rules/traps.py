@@ -171,4 +171,21 @@ MUTANTS: tuple[Mutant, ...] = (
             "test_a_full_disk_leaves_the_directory_online",
         ),
     ),
+    Mutant(
+        "a topic that is made again has the id that its name had",
+        "broker/topics/administration.py",
+        "        topic_id = uuid.uuid4()\n",
+        "        topic_id = uuid.uuid5(uuid.NAMESPACE_OID, name)\n",
+        ("tests/conformance/broker/test_trap_details.py::test_a_topic_made_again_has_another_id",),
+    ),
+    Mutant(
+        "Fetch is offered in a version that names topics by their ids alone",
+        "skidway/kafka/protocol/apis.py",
+        "    ApiKey.FETCH: Api(12, VersionRange(4, 12), VersionRange(4, 12)),",
+        "    ApiKey.FETCH: Api(12, VersionRange(4, 13), VersionRange(4, 12)),",
+        (
+            "tests/conformance/broker/test_trap_details.py::"
+            "test_topics_are_not_fetched_by_their_ids",
+        ),
+    ),
 )

@@ -116,6 +116,17 @@ def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: W
     )
 
 
+def test_promises_of_different_moments_are_each_sent_again_with_their_own(world: World) -> None:
+    """A line without a time has that of its reading, whatever it travels with after a crash."""
+    world.kill_in_flight(b"one\n", b"two\n")
+    moments = [intent.read_ms for intent in State(world.connection).intents()]
+    assert len(set(moments)) == 2
+    world.clock.advance(60)
+    world.start()
+    world.settle()
+    assert [record.timestamp for record in world.brokers.records("logs")] == moments
+
+
 def test_new_settings_begin_behind_the_last_intent() -> None:
     """What was promised is sent as it was promised; what comes then, by the new expression."""
 

@@ -96,6 +96,29 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     assert sorted(picky.counted()) == [("logs", 2, 6), ("logs.rejected", 2, 6)]
 
 
+def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
+    picky: World, upgrade: Any
+) -> None:
+    """Another file is sent meanwhile, and acknowledged behind them: after a further crash they are
+    found below that, and not sent again."""
+    picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
+    upgrade("second")
+    picky.start()
+    picky.hold_until_sent()
+    picky.files.append(B, b"a3\n")
+    for _ in range(8):
+        picky.hold(1)
+        if picky.producer.sent[FIRST]:
+            picky.turn([*picky.producer.arrive(FIRST), *picky.producer.answer()])
+    assert picky.only(B)["acknowledged"] == 3
+    picky.kill()
+    upgrade("third")
+    picky.start()
+    picky.settle()
+    assert picky.values() == ["a1", "a2", "a3"]
+    assert picky.losses() == []
+
+
 def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade: Any) -> None:
     """In the counts of the rejected topic, and in the ledger."""
     picky.kill_in_flight(b"b1\nb2\n", survivors=5)

@@ -11,6 +11,7 @@ from audit.collector import _Expected, _Loop
 from audit.hearing import Heard
 from audit.ledger import Ledger
 from audit.messages import Count, Delta, Heartbeat, Sender, Tier, encode
+from audit.roster_file import LOOK_EVERY_S
 from audit.settings import AuditSettings
 from skidway.kafka.source import Source
 from support.clock import ManualClock
@@ -21,8 +22,8 @@ HOUR = 3_600_000
 class Collector:
     """One that hears three hosts, by a clock of its own."""
 
-    def __init__(self, folder: Path, **others: int) -> None:
-        settings = AuditSettings(bootstrap_servers="a:1", store_dir=folder, **others)  # type: ignore[arg-type]
+    def __init__(self, folder: Path, **others: Any) -> None:
+        settings = AuditSettings(bootstrap_servers="a:1", store_dir=folder, **others)
         self.clock, self.ledger = ManualClock(), Ledger()
         self.loop = _Loop(settings, _Expected(settings, self.clock), self.ledger, self.clock)
 
@@ -101,3 +102,22 @@ def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
     collector.clock.advance(3_600)
     collector.loop._examine()
     assert collector.loop.standing.overdue
+
+
+def test_a_roster_that_changes_is_what_is_expected_from_then_on(tmp_path: Path) -> None:
+    """By metrics and by verdicts, without a restart; a bad one changes nothing and is said."""
+    roster = tmp_path / "roster.yml"
+    roster.write_text("hosts: [{host: app1, cluster: dc1}]")
+    collector = Collector(tmp_path, roster_file=roster)
+    assert _metric("expected_hosts") == 1
+    roster.write_text("hosts: [{host: app1, cluster: dc1}, {host: app2, cluster: dc1}]")
+    collector.clock.advance(LOOK_EVERY_S)
+    collector.health()
+    is_well, detail = collector.health()
+    assert (_metric("expected_hosts"), "roster" in detail) == (2, False)
+    roster.write_text("hosts: no")
+    collector.clock.advance(LOOK_EVERY_S)
+    collector.health()
+    is_well, detail = collector.health()
+    assert (is_well, _metric("expected_hosts")) == (False, 2)
+    assert "hosts must be a list" in detail["roster"]

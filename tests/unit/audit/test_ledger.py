@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import replace
 from importlib import resources
 from itertools import permutations
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from audit import messages, report
 from audit.database import DatabaseFailed, failures
 from audit.evidence import SenderKey, sender_key
+from audit.hearing import Heard
 from audit.ledger import Ledger, Position, ledger_of
 from audit.messages import (
     Announcement,
@@ -334,6 +337,19 @@ def test_a_store_that_is_no_database_is_refused(tmp_path: Path) -> None:
         Ledger(tmp_path / "audit.db")
 
 
+def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path) -> None:
+    """A page somewhere in the middle: SQLite looks through all of them before any is used."""
+    path = tmp_path / "audit.db"
+    ledger = Ledger(path)
+    ledger.take([messages.encode(_delta(number)) for number in range(1, 2000)])
+    ledger.close()
+    with path.open("r+b") as file:
+        file.seek(-4096, os.SEEK_END)
+        file.write(b"\xff" * 8)
+    with pytest.raises(StateRefused, match="is damaged"):
+        Ledger(path)
+
+
 def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
     """Messages and position come together or not at all; with room they are read again."""
     path, tp = tmp_path / "audit.db", TopicPartition("_skidway_audit", 0)
@@ -364,3 +380,66 @@ def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said()
     for ordered in permutations(said):
         assert ledger_of(map(messages.encode, ordered)).evidence().hosts == {7: "now"}
         assert Fold(ordered).evidence().hosts == {7: "now"}
+
+
+def test_the_order_in_which_messages_come_changes_nothing() -> None:
+    """Each is taken by itself, as they trickle in: least, greatest and newest stay what they are,
+    whichever came last."""
+    values, places = zip(*_said_at_their_times(), strict=True)
+    found, of_before = [], []
+    for step in (1, -1):
+        ledger = Ledger()
+        for value, place in zip(values[::step], places[::step], strict=True):
+            ledger.take([value], now_ms=500, places=[place])
+        found.append(ledger.evidence())
+        of_before.append(ledger._connection.execute("SELECT * FROM hosts").fetchall())
+        ledger.close()
+    assert found[0] == found[1]
+    assert of_before[0] == of_before[1], "what a version before reads of hosts"
+    fold = Fold()
+    for value, place in zip(values, places, strict=True):
+        fold.apply(messages.decode(value), place)
+    expected = fold.evidence()
+    expected.taken_ms = 500
+    assert found[0] == expected
+
+
+def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
+    """Messages of two agents that announce one file, and of a broker, and where each lies. What
+    grows with the numbers of some falls with those of others."""
+    one = Sender(Tier.AGENT, "dc1", "7", "h1", 2, Bounds(100, 300))
+    later = replace(one, host="h2", bounds=Bounds(200, 300))
+    last = replace(one, host="h2", bounds=Bounds(50, 400))
+    two = Sender(Tier.AGENT, "dc1", "8", "h3", 1)
+    broker = Sender(Tier.BROKER, "dc1", "a", "h", 1)
+    count = Count(LOGS, 7, 0, 100, 1, 2, 3)
+    lost = Loss(LOGS, 7, 4, 0, None, Certainty.LOST, "gone", None, None)
+    said: list[Message] = [
+        Seal(two, 1, 65, (SealedTopic(LOGS, 65, 0),)),
+        Seal(later, 3, 90, (SealedTopic(LOGS, 90, 1),)),
+        Announcement(20, 7, 4, "h1", "/second", 1, 3, b"f", 4, LOGS, born_ns=5),
+        Announcement(10, 7, 4, "h1", "/first", 1, 3, b"f", 4, LOGS, born_ns=5),
+        Announcement(30, 7, 4, "h1", "/third", 1, 3, b"f", 4, LOGS),
+        Announcement(110, 8, 6, "h1", "/first", 1, 3, b"g", 5, LOGS, born_ns=5),
+        Announcement(160, 8, 5, "h1", "/second", 1, 3, b"g", 5, LOGS, 0, 6, 9, born_ns=5),
+        Announcement(150, 8, 5, "h1", "/first", 1, 3, b"g", 5, LOGS, 0, 3, 9, born_ns=5),
+        Announcement(170, 8, 5, "h1", "/third", 1, 3, b"g", 5, LOGS, 0, 6, 9),
+        Announcement(30, 7, 10, "h1", "/r", 1, 4, b"f", 4, REJECTED),
+        Announcement(190, 8, 11, "h1", "/r2", 1, 4, b"f", 4, REJECTED),
+        Announcement(180, 8, 11, "h1", "/r1", 1, 4, b"f", 4, REJECTED),
+        Announcement(200, 8, 11, "h1", "/r3", 1, 4, b"f", 4, REJECTED),
+        Delta(one, 2, 80, losses=(lost,)),
+        Seal(last, 4, 95, (SealedTopic(LOGS, 95, 1),)),
+        Heartbeat(later, 6, 70),
+        Heartbeat(one, 9, 60),
+        Heartbeat(last, 7, 99),
+        Delta(broker, 2, 40, (Range(LOGS, 0, 5, 9),), (replace(count, previous=1),)),
+        Delta(broker, 3, 50, (Range(LOGS, 0, 2, 12),), (replace(count, previous=2),)),
+        Delta(broker, 1, 45, (Range(LOGS, 0, 3, 4),), (count,)),
+        Delta(broker, 2, 41, (Range(LOGS, 0, 5, 9),), (replace(count, previous=1),)),
+        Delta(broker, 3, 51, (Range(LOGS, 0, 2, 12),), (replace(count, previous=2),)),
+    ]
+    offsets = [5, 9, 2, 3, 8, 11, 4, 7, 1, 12, 6, 10, 0, 19, 13, 17, 14, 20, 16, 15, 18, 21, 22]
+    for offset, message in zip(offsets, said, strict=True):
+        taken_ms = 100 + abs(offset - 7)
+        yield messages.encode(message), Heard("t", "i", 0, offset, None, taken_ms, is_live=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Mapping
 
 from agent.accounts.deltas import Deltas
 from agent.accounts.mail import Mail
 from agent.state.changes import Changes
+from agent.state.database import State, create_tables
 from audit.counts import BucketKey, Counts, Sums
 from audit.messages import Delta, Sender, Tier, decode
 from skidway.kafka.source import Source
@@ -56,3 +58,21 @@ def test_behind_the_transaction_the_database_is_asked() -> None:
     deltas.passed([one_more()], changes)
     deltas.cut(1_000, changes)
     assert [delta.counts[0].previous for delta in deltas_of(mail)] == [9, 9]
+
+
+def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
+    """Killed before a delta is cut: of each bucket the whole sum is there, of all checkpoints."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    create_tables(connection, "machine")
+    state, mail = State(connection), Mail([])
+    sender = Sender(Tier.AGENT, "dc1", "7", "host", 1)
+    deltas = Deltas(sender, 10, 60_000, mail, nothing_stored)
+    for _ in range(3):
+        changes = Changes()
+        deltas.passed([one_more(), one_more()], changes)
+        state.commit(changes)
+    assert [sums for _, sums in state.sums()] == [Sums(6, 600, 30)]
+    changes = Changes()
+    deltas.cut(1_000, changes)
+    state.commit(changes)
+    assert state.sums() == []

@@ -78,6 +78,16 @@ def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None
     assert [each.is_done for each in sending.flights] == [False, True, True]
 
 
+def test_what_came_back_is_sent_before_what_waited() -> None:
+    """The producer took two batches and gave them back: the third one, which it had no room for,
+    lies behind them, or readers would drop them."""
+    sending = Sending(b"a\nb\n", b"c\n", b"d\n", room=2)
+    assert not sending.outbound.has_room
+    sending.brokers.refuses = lambda record: record.first == 2
+    (refusal,) = refused(sending)
+    assert (refusal.first, sending.firsts()) == (2, [0, 4, 6])
+
+
 @pytest.mark.parametrize("certainty", [None, Certainty.LOST, Certainty.UNCERTAIN])
 def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> None:
     """Until it is known what became of it: it counts as pressed, or not at all."""

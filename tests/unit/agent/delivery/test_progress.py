@@ -97,3 +97,17 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
     made.forget([3])
     made.pass_flights(files, Changes())  # type: ignore[arg-type]
     assert made.floors == {P: 21}
+
+
+def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
+    """Intents 1 and 3 wait; 3 was sent when 2 was acknowledged already, and 1 before that."""
+    files, made = Files(1, 3), progress()
+    made.sent([Departure(P, (1,)), Departure(P, (2,))])
+    made.acknowledged({P: 5})
+    made.forget([2])
+    made.sent([Departure(P, (3,))])
+    made.pass_flights(files, Changes())  # type: ignore[arg-type]
+    assert made.floors_of([P]) == {P: 0}
+    files.done(1)
+    made.pass_flights(files, Changes())  # type: ignore[arg-type]
+    assert made.floors_of([P]) == {P: 6}

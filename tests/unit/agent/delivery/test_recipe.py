@@ -14,10 +14,11 @@ from agent.framing import FRAMING_VERSION
 from agent.settings import ParserSettings, TimestampSettings
 from support.agent_press import press, reading, recipe, records, regex
 
-KNOWN = "adb5a012e7b52cb8880e242eec7a2dce5956f504f974ebf485b8692c853617ac"
+KNOWN = "9cddd403b67c3675cf0afc6c6ccaa2e249f2e82faef56da6755982a8dfb3b532"
 """Of the records of known lines; another one needs another PRESS_VERSION (or FRAMING_VERSION)."""
 
 LINES = (
+    b"2023-11-14 23:13:20 as far ahead as is believed\n2023-11-14 23:13:21 and more\n"
     b"2024-02-29 12:00:00 a=1\r\n\nno match\nFeb 30 x\n2038-01-19 03:14:08 a=\xff\n"
     b"1999-12-31 23:59:60 key=word\n{}\nlast without end"
 )

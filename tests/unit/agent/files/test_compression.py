@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
+from agent.files.host import UNMEASURED
+from agent.files.plain_sizes import not_yet
 from agent.identity import FINGERPRINT_BYTES
 from audit.messages import Certainty, Delta, Loss, Seal
-from support.agent_world import DAMAGED_BYTES, World, raw, settings
+from support.agent_world import DAMAGED_BYTES, MemoryHandle, World, raw, settings
 
 APP = "/log/app.log"
 LONG = b"x" * FINGERPRINT_BYTES + b"\n"
@@ -175,3 +180,137 @@ def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> N
     line = LONG.decode()[:-1]
     assert sorted(world.values()) == sorted([line, "second" + line, "unread", "next"])
     assert losses(world) == []
+
+
+@pytest.mark.parametrize("is_down", [True, False])
+def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
+    """Few bytes may be another log's; with the time of the one that is gone they are its own."""
+    world = made()
+    if is_down:
+        world.kill()
+    world.files.rename(APP, f"{APP}.1")
+    world.files.compress(f"{APP}.1")
+    if is_down:
+        world.start()
+    world.settle()
+    assert world.values() == ["seen"]
+    assert losses(world) == []
+
+
+@pytest.mark.parametrize("knows_births", [True, False])
+def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_births: bool) -> None:
+    """It is being made of it: no line twice, and the plain one is read on until it goes."""
+    world = World(settings(raw("logs", f"{APP}*")))
+    world.files.knows_births = knows_births
+    world.files.append(APP, LONG)
+    world.start()
+    world.settle()
+    world.files.rename(APP, f"{APP}.1")
+    packed = world.files.append(f"{APP}.1.gz", LONG)
+    packed.plain_size, packed.changed_ns = UNMEASURED, world.files.by_path[f"{APP}.1"].changed_ns
+    world.settle()
+    assert world.values() == [LONG.decode()[:-1]]
+    world.files.delete(f"{APP}.1")
+    world.settle()
+    assert world.values() == [LONG.decode()[:-1]]
+    assert losses(world) == []
+
+
+@contextmanager
+def measuring(world: World) -> Iterator[None]:
+    """As long as this lasts nobody knows how much a compressed file holds: it is a large one."""
+    open_ = world.files.open
+
+    def opened(path: str) -> MemoryHandle:
+        if path.endswith(".gz"):
+            raise not_yet()
+        return open_(path)
+
+    world.files.open = opened  # type: ignore[method-assign]
+    yield
+    world.files.open = open_  # type: ignore[method-assign]
+
+
+def test_promises_wait_for_a_file_that_is_being_measured() -> None:
+    """Longer than late batches are waited for, and over many looks: nothing is lost by that."""
+    world = made(first=LONG)
+    world.files.append(APP, b"on its way\n")
+    world.hold()
+    world.kill()
+    world.files.rename(APP, f"{APP}.1")
+    world.files.compress(f"{APP}.1", keeps_time=False)
+    with measuring(world):
+        world.start()
+        world.settle(20)
+        assert losses(world) == []
+    world.settle()
+    assert sorted(world.values()) == sorted([LONG.decode()[:-1], "on its way"])
+    assert losses(world) == []
+
+
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
+    is_renamed: bool,
+) -> None:
+    """Nobody saw it before it was compressed; the looks since say nothing of its age, nor do the
+    names that further rotations give it."""
+    world = made(first=LONG)
+    world.kill()
+    world.files.rename(APP, f"{APP}.2")
+    world.files.append(APP, b"unseen" + LONG)
+    world.files.rename(APP, f"{APP}.1")
+    for number in (1, 2):
+        world.files.compress(f"{APP}.{number}", keeps_time=False)
+    world.files.append(APP, b"next\n")
+    with measuring(world):
+        world.start()
+        world.settle(5)
+        world.clock.advance(20)
+        world.settle(2)
+        for number in (2, 1) if is_renamed else ():
+            world.files.rename(f"{APP}.{number}.gz", f"{APP}.{number + 1}.gz")
+        if is_renamed:
+            world.files.rename(APP, f"{APP}.1")
+            world.files.append(APP, b"last\n")
+        world.settle(5)
+    world.settle()
+    expected = [LONG.decode()[:-1], "unseen" + LONG.decode()[:-1], "next"]
+    assert sorted(world.values()) == sorted([*expected, "last"] if is_renamed else expected)
+    assert losses(world) == []
+
+
+def test_promises_are_not_given_up_before_the_first_look() -> None:
+    """An agent that is stopped as soon as it starts knows of no compressed file yet."""
+    world = made(first=LONG)
+    world.files.append(APP, b"on its way\n")
+    world.hold()
+    world.kill()
+    world.files.rename(APP, f"{APP}.1")
+    world.files.compress(f"{APP}.1", keeps_time=False)
+    world.start().is_stopping = True
+    world.settle(20)
+    assert losses(world) == []
+    world.kill()
+    world.start()
+    world.settle()
+    assert sorted(world.values()) == sorted([LONG.decode()[:-1], "on its way"])
+    assert losses(world) == []
+
+
+def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
+    """It begins like the one that is gone: the promises are kept from that one's own."""
+    world = made(first=LONG)
+    world.files.append(APP, b"on its way\n")
+    world.hold()
+    world.kill()
+    world.files.rename(APP, f"{APP}.2")
+    world.files.append(APP, LONG + b"b\n")
+    world.files.rename(APP, f"{APP}.1")
+    for number in (1, 2):
+        world.files.compress(f"{APP}.{number}", keeps_time=False)
+    world.files.append(APP, b"next\n")
+    world.start()
+    world.settle()
+    line = LONG.decode()[:-1]
+    assert sorted(world.values()) == sorted([line, line, "on its way", "b", "next"])
+    assert Certainty.LOST not in {loss.certainty for loss in losses(world)}

@@ -5,6 +5,7 @@ import errno
 import pytest
 
 from agent.files.host import FileKey
+from agent.identity import FINGERPRINT_BYTES
 from agent.state.database import State
 from audit.messages import Announcement, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
@@ -315,6 +316,30 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
     assert sorted(world.values()) == ["second", "seen", "third"]
 
 
+@pytest.mark.parametrize("is_missed", [False, True])
+def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
+) -> None:
+    """The look that found it fell into a rotation, and said nothing: the next one has to know that
+    the path leads to another file, or what lay there in between would be read by nobody."""
+    read = world.files.list
+
+    def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
+        monkeypatch.setattr(world.files, "list", read)
+        found = read(directory)
+        world.files.rename(f"{APP}.1", f"{APP}.2")
+        return [each for each in found if not is_missed or each[0] != "app.log.1"]
+
+    inode = world.files.by_path[APP].inode
+    world.files.delete(APP)
+    world.files.append(APP, b"second\n")
+    world.files.rename(APP, f"{APP}.1")
+    world.files.append(APP, b"third\n").inode = inode
+    monkeypatch.setattr(world.files, "list", renamed_meanwhile)
+    world.settle()
+    assert sorted(world.values()) == ["second", "seen", "third"]
+
+
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
     """The agent was down, so nobody held it: its content says that the path leads elsewhere."""
@@ -422,6 +447,53 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
     assert sorted(world.values()) == sorted(lines)
     assert losses(world) == []
     assert len(world.of(Seal)) > seals
+
+
+def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A generation whose name moved just then was written long before, and is as unread as it was:
+    what is old is told by the last look that saw all names."""
+    read = world.files.list
+
+    def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
+        monkeypatch.setattr(world.files, "list", read)
+        found = read(directory)
+        rotate(world)
+        world.files.append(APP, b"fourth\n")
+        return [each for each in found if each[0] != "app.log.1"]  # as a directory may be read
+
+    rotate(world)
+    world.files.append(APP, b"second\n")
+    world.clock.advance(60)
+    world.files.delete(f"{APP}.1")
+    rotate(world)
+    world.files.append(APP, b"third\n")
+    monkeypatch.setattr(world.files, "list", rotated_meanwhile)
+    world.settle()
+    assert sorted(world.values()) == ["fourth", "second", "seen", "third"]
+
+
+def test_a_directory_that_changed_just_now_is_listed_again() -> None:
+    """Its time of change is as coarse as a clock's tick: what was compressed within the tick of a
+    rotation is found, and read on."""
+    world = World(settings(raw("logs", "/log/*.log"), max_open_files=1))
+    world.files.append(APP, b"x" * FINGERPRINT_BYTES + b"\n")
+    world.files.append("/log/held.log", b"held\n")
+    world.start()
+    world.settle()
+    rotate(world)
+    world.files.append(APP, b"second\n")
+    world.files.append("/log/held.log", b"held\n")
+    world.tick(0.2)
+    world.tick(0.2)
+    changed_ns = world.files.changed("/log")
+    world.files.append(f"{APP}.1", b"unread\n")
+    world.files.compress(f"{APP}.1", keeps_time=False)
+    world.files._directories["/log"] = changed_ns
+    world.settle()
+    assert "unread" in world.values()
+    assert losses(world) == []
 
 
 def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(

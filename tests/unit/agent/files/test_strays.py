@@ -215,6 +215,43 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
     assert sorted(world.values()) == ["after", "seen", "unread"]
 
 
+def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
+    """An event tells of the copy first: what was read of the original says where the copy's unread
+    bytes begin, so no line is read twice, and none is in doubt."""
+    made = World(settings(raw("logs", f"{APP}*")))
+    made.files.append(APP, b"seen\n")
+    made.start()
+    made.settle()
+    made.files.append(APP, b"unread\n")
+    made.files.append(f"{APP}.1", b"seen\nunread\n")
+    made.files.truncate(APP)
+    made.agent.touch([f"{APP}.1"])
+    made.settle()
+    assert made.values() == ["seen", "unread"]
+    assert Certainty.UNCERTAIN not in {loss.certainty for loss in losses(made)}
+
+
+@pytest.mark.parametrize("is_meant", [False, True])
+def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
+    """The copy was left alone and deleted; the kernel gives its inode to the next log, which is
+    rotated before anybody looks: it is read."""
+    made = World(settings(raw("logs", f"{APP}*" if is_meant else APP)))
+    made.start()
+    made.settle()
+    made.files.append(APP, b"seen\n")
+    inode = made.files.append(f"{APP}.bak", b"seen\n").inode
+    made.settle()
+    rotate(made, f"{APP}.2")
+    made.settle()
+    assert made.values() == ["seen", "line 0"]
+    made.files.delete(f"{APP}.bak")
+    made.files.rename(APP, f"{APP}.1")
+    made.files.append(APP, b"unseen\n").inode = inode
+    rotate(made, f"{APP}.bak")
+    made.settle()
+    assert sorted(made.values()) == ["line 0", "line 0", "seen", "unseen"]
+
+
 def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
     """By name, as long as it is there: its seal is held, and it is read once that is possible."""
     world.files.append(APP, b"rest\n")

@@ -137,6 +137,19 @@ def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
         open_state(tmp_path)
 
 
+def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path) -> None:
+    """A page somewhere in the middle: SQLite looks through all of them before any is used."""
+    state, changes = open_state(tmp_path), Changes()
+    for number in range(200):
+        changes.put_message(number, bytes(200))
+    state.commit(changes)
+    state.close()
+    path = tmp_path / database.DATABASE
+    spoil(path, path.stat().st_size - 4096, 8)
+    with pytest.raises(StateRefused, match="is damaged"):
+        open_state(tmp_path)
+
+
 @pytest.mark.parametrize("column", ["position", "prefix_crc", "announced", "marks"])
 def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
     """A position that is not the one that was written would skip or double lines."""
