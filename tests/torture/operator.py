@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import yaml
@@ -112,7 +112,8 @@ class Operator:
         name = topic.split(".", 1)[1]
         source, mirror = self._site.address("broker-dc1"), self._site.address("broker-offline")
         names = (name, f"{name}.rejected")
-        yield from _until(lambda: _deleted(source, names))
+        former = yield from _known(source, names)
+        yield from _until(lambda: _deleted(source, former))
         yield from _until(lambda: _created(source, names))
         mirrored = tuple(f"dc1.{each}" for each in names)
         while True:
@@ -122,7 +123,8 @@ class Operator:
                 break
             up()
         try:
-            yield from _until(lambda: _deleted(mirror, mirrored))
+            former = yield from _known(mirror, mirrored)
+            yield from _until(lambda: _deleted(mirror, former))
             for each in mirrored:
                 yield from _until(lambda each=each: self._is_aside(each, keep=True))  # type: ignore[misc]
         finally:
@@ -178,12 +180,23 @@ def _until(is_done: Callable[[], bool]) -> Task:
         yield
 
 
-def _deleted(address: str, names: Sequence[str]) -> bool:
+def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str, str]]:
+    """The ids of those that are there."""
+    while True:
+        with suppress(SkidwayError), Client(address) as client:
+            there = client.metadata(None).topics
+            return {name: str(there[name].topic_id) for name in names if name in there}
+        yield
+
+
+def _deleted(address: str, former: Mapping[str, str]) -> bool:
+    """Whether none of these ids is there any more; a mirror may have made the names again."""
     with suppress(SkidwayError), Client(address) as client:
-        there = [name for name in names if name in client.metadata(None).topics]
-        if there:
-            client.delete_topics(there)
-        return not there
+        there = client.metadata(None).topics
+        left = [x for x, id_ in former.items() if x in there and str(there[x].topic_id) == id_]
+        if left:
+            client.delete_topics(left)
+        return not left
     return False
 
 

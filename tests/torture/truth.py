@@ -15,6 +15,8 @@ Bucket = tuple[str, int]
 """Topic as a mirror calls it, without `.rejected`, and the bucket's start in ms."""
 
 
+ORDER = ("complete", "open", "incomplete", "unknown", "lost")
+"""Verdicts, the gravest last."""
 Said = tuple[str, Sequence[str]]
 """A word on a bucket, and its reasons."""
 
@@ -58,8 +60,9 @@ def compared(
     there = Counter(rows)
     apart = Counter(rejects)
     found.lines, found.rows, found.rejects = len(by_number), there.total(), apart.total()
+    verdicts = list(verdicts)
     words = _by_bucket(verdicts)
-    said = _Words(words)
+    said = _Words(verdicts)
     found.buckets = len(words)
     found.complete = sum(1 for word, _ in words.values() if word == "complete")
     wrong: set[Bucket] = set()
@@ -86,20 +89,29 @@ def compared(
 
 
 class _Words:
-    """The word on every bucket. Where nothing was counted the audit lists no bucket, but that of a
-    loss's declaration, behind all that may be lost: so the next one that is listed has the word."""
+    """The word on every bucket of a topic's name, the gravest of those on all topics that had it.
 
-    def __init__(self, words: Mapping[Bucket, Said]) -> None:
-        self._words = words
-        self._listed: dict[str, list[int]] = defaultdict(list)
-        for topic, start in sorted(words):
-            self._listed[topic].append(start)
+    Where nothing was counted the audit lists no bucket, but that of a loss's declaration, behind
+    all that may be lost: so the next one of that topic which is listed has the word."""
+
+    def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:
+        self._words: dict[str, dict[str, dict[int, str]]] = defaultdict(lambda: defaultdict(dict))
+        for each in verdicts:
+            of_name = self._words[_name(each)]
+            known = of_name[each["topic_id"] + each["topic"]]
+            known[each["bucket"]] = each["verdict"]
+        self._listed = {
+            name: {id_: sorted(words) for id_, words in ids.items()}
+            for name, ids in self._words.items()
+        }
 
     def word(self, bucket: Bucket) -> str:
-        topic, start = bucket
-        listed = self._listed[topic]
-        at = bisect_left(listed, start)
-        return self._words[topic, listed[at]][0] if at < len(listed) else "complete"
+        name, start = bucket
+        found = []
+        for id_, listed in self._listed.get(name, {}).items():
+            if (at := bisect_left(listed, start)) < len(listed):
+                found.append(self._words[name][id_][listed[at]])
+        return max(found, key=ORDER.index, default="complete")
 
 
 def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]:
@@ -119,11 +131,14 @@ def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]
 
 def _by_bucket(verdicts: Iterable[Mapping[str, Any]]) -> dict[Bucket, Said]:
     """The gravest word on a bucket, its rejects' with it, and its reasons."""
-    order = ["complete", "open", "incomplete", "unknown", "lost"]
     found: dict[Bucket, Said] = {}
     for each in verdicts:
-        key = f"{each['cluster']}.{each['topic']}".removesuffix(".rejected"), each["bucket"]
+        key = _name(each), each["bucket"]
         known = found.get(key)
-        if known is None or order.index(each["verdict"]) > order.index(known[0]):
+        if known is None or ORDER.index(each["verdict"]) > ORDER.index(known[0]):
             found[key] = each["verdict"], each["reasons"]
     return found
+
+
+def _name(verdict: Mapping[str, Any]) -> str:
+    return f"{verdict['cluster']}.{verdict['topic']}".removesuffix(".rejected")

@@ -16,7 +16,7 @@ def _lines(*numbers: int, time_ms: int = 7_000) -> list[Line]:
 
 def _bucket(verdict: str, *reasons: str, bucket: int = 5_000, topic: str = "app") -> dict[str, Any]:
     document = {"cluster": "dc1", "topic": topic, "bucket": bucket, "verdict": verdict}
-    return document | {"reasons": list(reasons)}
+    return document | {"reasons": list(reasons), "topic_id": "0"}
 
 
 def _found(rows: list[int], verdict: dict[str, Any], rejects: tuple[int, ...] = ()) -> Truth:
@@ -52,6 +52,15 @@ def test_where_nothing_was_counted_the_next_bucket_speaks() -> None:
     """A loss is listed where it was declared, behind the buckets of which no line is left."""
     assert _found([1, 2], _bucket("lost", bucket=90_000)).is_good
     assert _found([1, 2], _bucket("complete", bucket=90_000)).lost == [3]
+
+
+def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
+    """A loss of the former one may be of a bucket that only the new one has."""
+    former = _bucket("lost", bucket=90_000)
+    new = _bucket("complete") | {"topic_id": "1"}
+    assert compared(_lines(1, 2), [1], [], [former, new], SIZE).is_good
+    former["bucket"] = 0
+    assert compared(_lines(1, 2), [1], [], [former, new], SIZE).lost == [2]
 
 
 def test_a_copied_line_may_be_there_as_one_of_the_copy() -> None:
