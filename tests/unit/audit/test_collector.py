@@ -14,6 +14,7 @@ from audit.messages import Count, Delta, Heartbeat, Sender, Tier, encode
 from audit.settings import AuditSettings
 from skidway.kafka.source import Source
 from support.clock import ManualClock
+from support.promises import promise
 
 HOUR = 3_600_000
 
@@ -45,6 +46,7 @@ def _metric(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(f"skidway_audit_{name}", labels)
 
 
+@promise("clocks measured")
 def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_path: Path) -> None:
     """By name; the collector itself is well."""
     collector = Collector(tmp_path)

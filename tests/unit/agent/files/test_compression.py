@@ -7,6 +7,7 @@ import pytest
 from agent.identity import FINGERPRINT_BYTES
 from audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import DAMAGED_BYTES, World, raw, settings
+from support.promises import promise
 
 APP = "/log/app.log"
 LONG = b"x" * FINGERPRINT_BYTES + b"\n"
@@ -25,6 +26,7 @@ def made(pattern: str = APP, first: bytes = b"seen\n", **others: int) -> World:
     return world
 
 
+@promise("1 compression")
 @pytest.mark.parametrize("pattern", [APP, "/log/app.log*"])
 @pytest.mark.parametrize("keeps_time", [True, False])
 @pytest.mark.parametrize("is_down", [True, False])
@@ -140,6 +142,7 @@ def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
     assert world.agent.tracker.unreadable == {}
 
 
+@promise("1 compression")
 def test_promises_are_kept_from_the_compressed_file() -> None:
     """Bytes that were on their way when the agent died are sent again, though the file is gone."""
     world = made(first=LONG)

@@ -8,6 +8,7 @@ from agent.files.host import FileKey
 from agent.state.database import State
 from audit.messages import Announcement, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 APP = "/log/app.log"
 
@@ -392,6 +393,7 @@ def test_names_that_change_while_they_are_read_say_nothing(
     assert len(world.of(Seal)) > seals
 
 
+@promise("1 generations")
 def test_a_rotation_that_takes_many_looks_is_waited_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -579,6 +581,7 @@ def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
     assert [loss.end for loss in losses(world)] == [None]
 
 
+@promise("clocks generations")
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
     """A generation may seem older than the look before it."""
     world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)
