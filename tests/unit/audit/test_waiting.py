@@ -179,7 +179,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@promise("6 gate")
+@promise("6 gate", "clocks gate")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_missing_is_said(case: Case) -> None:
     """One host, and each thing that keeps it from being proven."""
