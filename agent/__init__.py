@@ -56,7 +56,7 @@ Bounds: READ_BYTES of a file and TURN_BYTES of all files in a turn; the records 
 are read back; RECORDS_MAX of refused ones, and `buffer.memory` of batches unacknowledged, then
 reading stops; `max.open.files` descriptors; a full disk stops everything until there is room.
 
-Not done yet: the way back of a restored state (it is refused), multi-line records and filters.
+Not done yet: journal and syslog, records of several lines, filters (docs/open.md).
 
 Reading order: settings, framing, parsing, delivery (recipe, intents, press, outbound), identity,
 files (host, tracked, known, tracking, rotations, reading), state, accounts, beginning, loop, then

@@ -15,6 +15,7 @@ from support.fleet_inventory import OUTPUT, SOURCES
 from support.fleet_verdict import loaded_to_the_end, pressed_once
 from support.hosts import Host
 from support.processes import eventually
+from support.promises import promise
 
 pytestmark = pytest.mark.deploy
 
@@ -106,6 +107,7 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
     pressed_once(fleet, "first", last)
 
 
+@promise("6 two ways")
 def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
     """The unit of the recount's timer finds the rows as they were counted, though lines are written
     all the while, and the audit knows it. A file that is gone is a failed unit with its name, and

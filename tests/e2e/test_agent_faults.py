@@ -13,6 +13,7 @@ import pytest
 
 from support.pipeline import Writer
 from support.processes import eventually
+from support.promises import promise
 from support.proxy import Fault, produces
 from support.trials import Stage, Stories, Story, Told, Trial
 
@@ -23,6 +24,7 @@ ROTATIONS = 12
 MANY_FILES = 50
 
 
+@promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
     """Each story's promise holds: see its docstring."""

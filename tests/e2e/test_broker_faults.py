@@ -14,6 +14,7 @@ from skidway.demo.site import DATACENTER
 from skidway.kafka.client import Client
 from support.pipeline import ORDER, Pipeline, Writer
 from support.processes import eventually, run_skidway
+from support.promises import promise
 from support.proxy import Fault, produces
 from support.trials import Stage, Stories, Story, Told, Trial
 
@@ -23,6 +24,7 @@ KILLS = 3
 REGISTRATION = "/brokers/ids/1"
 
 
+@promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
     """Each story's promise holds: see its docstring."""

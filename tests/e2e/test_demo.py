@@ -18,6 +18,7 @@ import yaml
 
 from support.hdfs import Hdfs
 from support.processes import eventually
+from support.promises import promise
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 DEMO = (sys.executable, "-m", "skidway.cli", "demo")
@@ -67,6 +68,7 @@ def processes_in(folder: Path) -> list[str]:
     return [line for line in found.stdout.splitlines() if str(folder) in line]
 
 
+@promise("6 two ways")
 def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -> None:
     """The default demo: three formats, rotations and four kills, into a file as plain text."""
     done = run_demo(tmp_path, "--lines", "60000")

@@ -13,6 +13,7 @@ import pytest
 from skidway.demo.site import DATACENTER
 from support.pipeline import LOAD_WITHIN_S, lines_of, report_of
 from support.processes import Program, eventually
+from support.promises import promise
 from support.trials import Stage, Stories, Story, Told, Trial
 
 pytestmark = pytest.mark.e2e
@@ -21,6 +22,7 @@ LINES = 20_000
 HOURS = 400
 
 
+@promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
     """Each story's promise holds: see its docstring."""

@@ -24,6 +24,7 @@ from support.agent_schedule import (
     source,
 )
 from support.agent_world import Brokers, Record, World, records_of, settings
+from support.promises import promise
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
@@ -209,6 +210,7 @@ class Watched(Brokers):
 EVERYTHING_SURE = frozenset({"growth", "settings"})
 
 
+@promise("2 intent")
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 @pytest.mark.parametrize("block", range(3))
 def test_kills_growth_and_new_settings_lose_and_double_nothing(
@@ -219,6 +221,7 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
         run(seed, partitioning, EVERYTHING_SURE)
 
 
+@promise("2 ledger")
 @pytest.mark.parametrize("block", range(3))
 def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int, seeds: Seeds) -> None:
     """Truncation, deletion and power loss cost what they destroyed, and that is set apart."""
@@ -226,6 +229,7 @@ def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int, se
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})
 
 
+@promise("1 generations")
 @pytest.mark.parametrize("block", range(2))
 def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds: Seeds) -> None:
     """A pattern that means no rotated name: every generation is found, whatever is killed when."""
@@ -233,6 +237,7 @@ def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds:
         run(seed, "file", EVERYTHING_SURE | {"narrow"})
 
 
+@promise("1 generations")
 @pytest.mark.parametrize("block", range(2))
 def test_generations_that_were_deleted_unread_are_declared(block: int, seeds: Seeds) -> None:
     """With two generations kept and rotations faster than looks: lost, and said so."""

@@ -24,6 +24,7 @@ from agent.state.database import State
 from audit import bucket
 from audit.messages import Certainty, Delta, Loss
 from support.agent_world import DAMAGED_BYTES, World, datum_text, raw, settings
+from support.promises import promise
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
@@ -391,6 +392,7 @@ def run(seed: int, scheme: str, *faults: str) -> None:
         raise AssertionError(f"seed {seed}, {scheme}, {faults}: {error}\n{trace}") from error
 
 
+@promise("1 generations")
 @pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
 def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
     """Every line arrives once, and nothing is declared, whoever rotates and whenever it is away."""
@@ -398,6 +400,7 @@ def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds
         run(seed, scheme)
 
 
+@promise("1 generations")
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seeds) -> None:
     """Deleted generations, files made again under an inode that was freed, permissions."""
@@ -405,6 +408,7 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
         run(seed, scheme, "delete", "again", "forbid")
 
 
+@promise("6 unreadable")
 @pytest.mark.parametrize("scheme", [x for x in RENAMES if x != "olddir"])
 def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> None:
     """File systems that are mounted later, under any number; directories that may not be searched:
@@ -415,6 +419,7 @@ def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> Non
         run(seed, scheme, "mounts", "blind")
 
 
+@promise("1 compression")
 @pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])
 def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
     """Whoever compresses them, and when: every line arrives once, or may be double by name."""
@@ -423,6 +428,7 @@ def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seed
         run(seed, scheme, "compress", "delete")
 
 
+@promise("1 copies")
 @pytest.mark.parametrize("scheme", ["numbers", "dates", "log4j2", "kubelet"])
 def test_copies_are_known_or_declared(scheme: str, seeds: Seeds) -> None:
     """A copy of what is read where it lies, or was: not read, or its bytes are in doubt by name."""

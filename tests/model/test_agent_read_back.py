@@ -38,6 +38,7 @@ from agent.state.changes import Changes
 from audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_schedule import TOPIC, Schedule, cells_in, run_traced, source
 from support.agent_world import World, settings
+from support.promises import promise
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
@@ -295,6 +296,7 @@ def run(
     return schedule
 
 
+@promise("2 read back")
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 def test_upgrades_lose_double_and_doubt_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
@@ -305,6 +307,7 @@ def test_upgrades_lose_double_and_doubt_nothing(
         assert not schedule.losses, f"seed {seed}: {schedule.losses}"
 
 
+@promise("2 read back")
 @pytest.mark.parametrize("partitioning", ["file", "key"])
 def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
@@ -314,6 +317,7 @@ def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
 
+@promise("2 read back")
 @pytest.mark.parametrize("partitioning", ["file", "key"])
 def test_only_what_expired_unread_is_uncertain(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
@@ -323,6 +327,7 @@ def test_only_what_expired_unread_is_uncertain(
         run(monkeypatch, seed, partitioning, {"expire"})
 
 
+@promise("2 found or sent")
 @pytest.mark.parametrize("partitioning", ["file", "key"])
 def test_a_program_that_rejects_other_lines_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
@@ -332,6 +337,7 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
 
 
+@promise("2 refused record")
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
@@ -353,6 +359,7 @@ def test_refused_retries_of_bytes_that_are_gone_or_hidden(
         run(monkeypatch, seed, partitioning, {"refuse", "expire"})
 
 
+@promise("2 floor")
 def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -406,6 +413,7 @@ def test_the_model_sees_floors_that_follow_what_was_sent_again(
     assert fails(monkeypatch, range(6300, 6320), {"refuse"})
 
 
+@promise("2 refused record")
 def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -428,6 +436,7 @@ def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
         schedule.check_refused()
 
 
+@promise("2 refused record")
 def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

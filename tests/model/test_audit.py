@@ -53,6 +53,7 @@ from audit.roster import Roster
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold
+from support.promises import promise
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
@@ -655,6 +656,7 @@ def _run_all(seeds: range, faults: Faults) -> None:
 RUNS = range(80)
 
 
+@promise("6 complete", "clocks seal")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -687,6 +689,7 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
         assert complete == world.expected_complete(), f"seed {seed}"
 
 
+@promise("6 complete", "6 lateness", "clocks reach of a loss")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -717,6 +720,7 @@ def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seed
     _run_all(seeds(RUNS), faults)
 
 
+@promise("6 last word")
 @pytest.mark.parametrize("faults", [Faults(drains=True), Faults(drains=True, old_files=False)])
 def test_what_an_agent_delivered_that_left_for_good_is_complete(
     faults: Faults, seeds: Seeds
@@ -727,6 +731,7 @@ def test_what_an_agent_delivered_that_left_for_good_is_complete(
         assert complete == world.expected_complete(), f"seed {seed}"
 
 
+@promise("6 checksum")
 def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
     """The schedules do lose and double rows within one bucket; counting alone would be fooled."""
     fooled = 0
@@ -746,6 +751,7 @@ def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
     assert fooled > 0
 
 
+@promise("6 complete", "clocks expiry")
 @pytest.mark.parametrize("clocks", [False, True])
 def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
     clocks: bool, seeds: Seeds
@@ -824,6 +830,7 @@ def _blind_to_epochs(evidence: Evidence) -> None:
         evidence.senders[one] = replace(numbers, missing=None, first=1)
 
 
+@promise("6 last word", "6 lateness", "clocks due")
 @pytest.mark.parametrize(
     "faults",
     [

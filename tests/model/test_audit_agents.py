@@ -49,6 +49,7 @@ from audit.roster import Entry, Roster
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold
+from support.promises import promise
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
@@ -605,6 +606,7 @@ def _ids(faults: Faults) -> str:
     return "+".join(names) or "lost-states"
 
 
+@promise("6 doublings", "clocks newest agent")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -639,6 +641,7 @@ def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     _run_all(seeds(RUNS), faults)
 
 
+@promise("6 doublings")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -707,6 +710,7 @@ def _blind_to_losses(evidence: Evidence) -> None:
     evidence.topic(LOGS).losses.clear()
 
 
+@promise("6 doublings")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -741,6 +745,7 @@ def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) 
         _run_all(range(2_000), faults)
 
 
+@promise("6 doublings", "clocks doublings")
 @pytest.mark.parametrize("is_blind", [False, True])
 def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
     is_blind: bool,

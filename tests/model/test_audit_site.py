@@ -20,6 +20,7 @@ from audit.ledger import Ledger
 from audit.messages import Tier, encode
 from audit.reconcile import verdicts
 from audit.verdict import BucketVerdict
+from support.promises import promise
 from support.randomness import Seeds
 from support.site_truth import POLICY, Wrong, changed, completed, expected, judged, named
 from support.site_world import Collector, Faults, World
@@ -84,6 +85,7 @@ def _ids(faults: Faults) -> str:
     return "+".join([*names, *filter(None, [faults.misplaces])]) or "ordinary"
 
 
+@promise("1 topic made again", "6 seal of a topic made again", "6 complete", "6 epochs")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -112,6 +114,7 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
     _run_all(seeds(RUNS), faults)
 
 
+@promise("6 collectors")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -130,6 +133,7 @@ def test_collectors_at_different_speeds_say_the_same_in_the_end(
     _run_all(seeds(RUNS), faults)
 
 
+@promise("6 complete")
 @pytest.mark.parametrize(
     "faults",
     [
@@ -148,6 +152,7 @@ def test_a_collector_made_anew_from_what_is_left_is_never_falsely_complete(
         _rebuild(_run(seed, faults), seed)
 
 
+@promise("6 two ways")
 def test_rows_changed_behind_the_manifests_are_named_by_the_recount(seeds: Seeds) -> None:
     """Gone, doubled, or one for another: the recount names these buckets, and no others."""
     found = 0
@@ -280,6 +285,7 @@ def _all_tallies(evidence: Evidence) -> list[dict[SenderKey, Tally]]:
     ]
 
 
+@promise("1 topic made again", "6 complete", "6 epochs")
 @pytest.mark.parametrize(
     ("faults", "words", "first"),
     [
@@ -322,6 +328,7 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
     return False
 
 
+@promise("6 complete")
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
     """With that rule taken out the same schedules do find a false word: the model can see it."""
     with pytest.raises(AssertionError, match=r"seed \d+, from"):

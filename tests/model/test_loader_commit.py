@@ -22,6 +22,7 @@ from loader.manifest import ROWS, DataFile, Manifest, PartitionRange
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from support.memory_store import MemoryStore, Snapshot
+from support.promises import promise
 
 TOPIC = "t"
 SOURCE = Source("c", "id", TOPIC, "topic")
@@ -284,12 +285,14 @@ def _way(seen: dict[World, tuple[World, str] | None], world: World) -> list[str]
 KINDS = pytest.mark.parametrize("local", [False, True], ids=["rename", "link-unlink"])
 
 
+@promise("5 manifest")
 @KINDS
 def test_two_loaders_race_for_each_number(local: bool) -> None:
     """Two loaders at once give every row once: one of them wins each number."""
     assert Search(offsets=2, sessions=2, local=local).run() > 1000
 
 
+@promise("5 manifest")
 @KINDS
 def test_a_loader_killed_between_any_two_operations(local: bool) -> None:
     """A loader killed anywhere, beside another one and begun again, gives every row once."""
@@ -297,6 +300,7 @@ def test_a_loader_killed_between_any_two_operations(local: bool) -> None:
     assert Search(offsets=2, sessions=2, crashes=1, local=local).run() > 1000
 
 
+@promise("5 manifest")
 def test_answers_of_the_commit_lost() -> None:
     """A commit whose answer was lost is found out by its uuid, whether it happened or not."""
     assert Search(offsets=2, sessions=2, unclear=1).run() > 1000

@@ -17,6 +17,7 @@ from loader.join import run_all
 from loader.plan import Planned, Slice
 from support.loading import Record, Runner, job, log, rows_of
 from support.memory_store import MemoryStore
+from support.promises import promise
 
 pytestmark = pytest.mark.model
 
@@ -58,6 +59,7 @@ def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
     return records
 
 
+@promise("5 slices")
 @pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
     """Cut into any slices and any loads, a partition gives the sequential rule's rows and marks."""

@@ -28,6 +28,7 @@ from skidway.kafka.client.dispatch import Dispatch, Planned
 from skidway.kafka.client.outbox import Outbox
 from skidway.kafka.protocol.produce import ProduceResult
 from skidway.kafka.types import TopicPartition
+from support.promises import promise
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
@@ -362,6 +363,7 @@ def run(seed: int, steps: int = 250) -> World:
     return world
 
 
+@promise("3 order", "clocks producer")
 @pytest.mark.parametrize("part", range(8))
 def test_order_holds_under_any_schedule(part: int, seeds: Seeds) -> None:
     """Thousands of schedules: no hole in the log, no acknowledged loss, all is delivered."""
@@ -395,12 +397,14 @@ def broken(seeds: int = 1_500) -> bool:
     return False
 
 
+@promise("3 order")
 def test_the_model_sees_five_in_flight_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one in flight until the first acknowledgement, a hole appears."""
     monkeypatch.setattr(Outbox, "_window", lambda *_: 5)
     assert broken()
 
 
+@promise("3 order")
 def test_the_model_sees_old_event_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one in flight while event times are old, a hole appears."""
     monkeypatch.setattr(outbox, "_is_old", lambda *_: False)

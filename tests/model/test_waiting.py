@@ -14,6 +14,7 @@ import pytest
 from audit.messages import Message
 from audit.waiting import Proof, proofs
 from model.test_audit import BUCKET_MS, POLICY, SECOND, Faults, World
+from support.promises import promise
 from support.randomness import Seeds
 
 pytestmark = pytest.mark.model
@@ -58,6 +59,7 @@ class Gate(World):
         return None
 
 
+@promise("6 gate", "clocks gate")
 @pytest.mark.parametrize(
     "faults",
     [

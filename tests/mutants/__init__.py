@@ -2,8 +2,8 @@
 
 `make mutants` puts one after the other into a copy of the tree and runs its tests there. It fails
 when they pass, when they cannot run, and when the text that a mutant replaces is not there any
-more, so the list is kept current. tests/unit/test_mutants.py checks the list itself: every row of
-docs/delivery.md's table of tests has a mutant that one of its tests notices.
+more, so the list is kept current. tests/unit/test_mutants.py checks the list itself: every
+promise (support.promises) has a mutant that one of its tests notices.
 
     mutant     what one is
     rules/     the mutants, a module for each package: what the rule is, and how it is broken

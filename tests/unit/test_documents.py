@@ -33,7 +33,7 @@ LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
 """A line of a list of modules: names, then at least two spaces, then words."""
 
 COMING = {"audit sample"}
-"""Commands that docs/delivery.md announces and calls open."""
+"""Commands that docs/open.md announces."""
 
 NO_PROGRAM = {"build", "demo", "deploy", "dev"}
 """Extras that bring nothing of their own to a host."""
@@ -49,7 +49,7 @@ def names_in(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("page", "least"), [("delivery.md", 60), ("broker.md", 50), ("operations.md", 50)]
+    ("page", "least"), [("promises.md", 60), ("broker.md", 50), ("operations.md", 50)]
 )
 def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
     """A page says for each rule, trap or fault which test keeps it; none of them is a dead name."""
@@ -67,7 +67,7 @@ def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
     """`make test` keeps each rule of delivery.md, by a unit or model test or on real programs."""
     rows = [
         re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", line)
-        for line in (ROOT / "docs/delivery.md").read_text().splitlines()
+        for line in (ROOT / "docs/promises.md").read_text().splitlines()
         if line.startswith("| ")
     ]
     by_programs = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from mutants.listing import drawn, mutants_of, packages
 from mutants.mutant import Mutant
+from support import promises_page
 
 ROOT = Path(__file__).parents[2]
 MUTANTS = [mutant for package in packages() for mutant in mutants_of(package)]
@@ -63,16 +63,11 @@ def test_a_share_is_drawn_by_a_text() -> None:
 
 
 def test_every_rule_has_a_mutant() -> None:
-    """Of each row of delivery.md's table of tests, one of its tests must notice a mutant; but for
-    the row of all programs together."""
-    table = (ROOT / "docs/delivery.md").read_text().partition("\n## 9. ")[2]
-    rows = [
-        (line, set(re.findall(r"`(tests/[\w/]+\.py::\w+)`", line)))
-        for line in table.splitlines()
-        if line.startswith("| ")
-    ]
+    """Of each promise, one of its tests must notice a mutant; but for that of all programs
+    together."""
+    rows = promises_page.kept().items()
     assert len(rows) > 80
     noticing = {test.partition("[")[0] for mutant in MUTANTS for test in mutant.tests}
-    rows = [(line, tests) for line, tests in rows if not all("/e2e/" in test for test in tests)]
-    without = [line.split("|")[1].strip() for line, tests in rows if tests and not tests & noticing]
+    rows = [(name, tests) for name, tests in rows if not all("/e2e/" in test for test in tests)]
+    without = [name for name, tests in rows if not noticing.intersection(tests)]
     assert without == []

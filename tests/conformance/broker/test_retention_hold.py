@@ -12,6 +12,7 @@ from skidway.kafka.types import TopicPartition
 from support.batches import sized
 from support.brokers import SkidwayBroker
 from support.processes import eventually
+from support.promises import promise
 from support.raw_client import RawClient
 
 pytestmark = pytest.mark.conformance
@@ -52,6 +53,7 @@ def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
     return log_start(broker)
 
 
+@promise("4 readers")
 @pytest.mark.quick
 def test_segments_wait_for_their_readers(
     broker: SkidwayBroker, zookeeper_client: KazooClient

@@ -9,6 +9,7 @@ import pytest
 
 from support.mirroring import Pair
 from support.processes import eventually
+from support.promises import promise
 from support.raw_client import RawClient
 
 pytestmark = pytest.mark.conformance
@@ -30,6 +31,7 @@ def log_start(clusters: Pair) -> int:
         return client.fetch("logs", 1 << 40).log_start_offset
 
 
+@promise("4 readers")
 def test_a_segment_stays_until_the_mirror_has_it(clusters: Pair) -> None:
     """Expired and held while the mirror is away; gone soon after it has come, and no sooner."""
     source, here = clusters.source, clusters.here

@@ -23,6 +23,7 @@ from skidway.kafka.client import Client, Fetcher
 from support.agent_process import AgentProcess, rows
 from support.brokers import SkidwayBroker
 from support.processes import eventually, skidway
+from support.promises import promise
 
 pytestmark = pytest.mark.crash
 
@@ -171,6 +172,7 @@ def ends(broker: SkidwayBroker) -> int:
         return sum(end for _, end in topic.bounds(client, [LOGS]).values())
 
 
+@promise("6 last word")
 def test_killed_in_the_middle_and_drained_again(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:

@@ -17,6 +17,7 @@ import zstandard
 from support.agent_process import AgentProcess, rows
 from support.brokers import SkidwayBroker
 from support.processes import eventually
+from support.promises import promise
 
 pytestmark = pytest.mark.crash
 
@@ -51,6 +52,7 @@ def all_once(broker: SkidwayBroker, writer: Writer) -> None:
     assert set(arrived(broker).values()) == {1}
 
 
+@promise("1 links")
 @pytest.mark.quick
 @pytest.mark.parametrize("how", ["running", "killed"])
 def test_links_as_kubelet_lays_them_out(
@@ -97,6 +99,7 @@ def test_rotations_to_any_name_while_the_agent_is_down(
     assert "set_apart" not in process.program.output()
 
 
+@promise("1 same file")
 def test_an_inode_that_is_taken_again(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker
 ) -> None:
@@ -152,6 +155,7 @@ def _compress(path: Path, ending: str, how: Callable[[bytes], bytes]) -> None:
     path.unlink()
 
 
+@promise("1 compression")
 @pytest.mark.parametrize(
     ("by", "pattern"),
     [

@@ -18,6 +18,7 @@ import pytest
 from support.agent_process import AgentProcess, records, rows
 from support.brokers import SkidwayBroker
 from support.processes import NotReady, eventually, run_skidway
+from support.promises import promise
 from support.registry import Registry
 
 pytestmark = pytest.mark.crash
@@ -138,6 +139,7 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
             eventually(lambda: False, within_s=every_s, every_s=every_s)
 
 
+@promise("1 generations")
 @pytest.mark.quick
 @pytest.mark.parametrize("how", ["running", "standing still", "killed"])
 def test_rotations_out_of_the_pattern(
@@ -260,6 +262,7 @@ def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
     assert f"process {process.program.pid}" in again.stderr
 
 
+@promise("2 corrupt state")
 @pytest.mark.quick
 def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lines) -> None:
     """It never starts over by itself."""
@@ -389,6 +392,7 @@ def test_a_disk_that_moved_to_another_machine(
     assert process.program.stop() == 0
 
 
+@promise("1 adopted copy")
 def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:

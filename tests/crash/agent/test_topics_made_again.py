@@ -9,6 +9,7 @@ from skidway.kafka.client import Client, NewTopic
 from support.agent_process import AgentProcess, rows
 from support.brokers import SkidwayBroker
 from support.processes import eventually
+from support.promises import promise
 
 pytestmark = pytest.mark.crash
 
@@ -28,6 +29,7 @@ def made_again(broker: SkidwayBroker, path: Path, process: AgentProcess) -> None
         assert not any(client.create_topics([NewTopic(name, 1) for name in TOPICS]).values())
 
 
+@promise("2 topic made again")
 def test_the_agent_goes_on_under_the_new_id(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
@@ -44,6 +46,7 @@ def test_the_agent_goes_on_under_the_new_id(
     assert process.program.stop() == 0
 
 
+@promise("2 topic made again")
 def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:

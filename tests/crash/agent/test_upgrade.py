@@ -14,6 +14,7 @@ from support.agent_process import AgentProcess, records
 from support.brokers import SkidwayBroker
 from support.ports import free_port
 from support.processes import eventually
+from support.promises import promise
 from support.proxy import Fault, Intervention, Proxy, produces
 from support.trees import with_another_press
 
@@ -110,6 +111,7 @@ def apart(process: AgentProcess, fate: str) -> int:
     return sum(file[fate] for file in process.ledger())
 
 
+@promise("2 read back")
 @pytest.mark.parametrize(
     "fate", ["never arrived", pytest.param("arrive late", marks=pytest.mark.quick), "arrived"]
 )
@@ -136,6 +138,7 @@ def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
     assert process.program.stop() == 0
 
 
+@promise("2 set apart")
 def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:

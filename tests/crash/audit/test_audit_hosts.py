@@ -32,6 +32,7 @@ from support.processes import (
     running,
     skidway,
 )
+from support.promises import promise
 from support.registry import Registry
 
 pytestmark = pytest.mark.crash
@@ -168,6 +169,7 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
     broker.program.kill()
 
 
+@promise("6 gate")
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
     """0 with lines and without, on the cluster and on the store; 1 with the agent stopped, and with
     a counter that does not count."""
@@ -220,6 +222,7 @@ def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) 
     assert fleet.wait("--bootstrap-server", nobody)[0] == 3
 
 
+@promise("6 newer version")
 def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
@@ -246,6 +249,7 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     assert fleet.collector.stop() == 0
 
 
+@promise("6 expected hosts")
 def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
     """Without a restart; a bad one changes nothing, is said once and by /health, until it is good.
     A host that goes is retired, one that comes back is expected again."""
@@ -301,6 +305,7 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
     assert "1 of 1 expected hosts does not report (silent: app1)." in said
 
 
+@promise("6 last word")
 @pytest.mark.quick
 def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     """Retired alone, its last buckets stay unknown; drained, they are complete: no seal will come.

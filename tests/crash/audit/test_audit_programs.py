@@ -26,6 +26,7 @@ from skidway.kafka.source import Source, sources_of
 from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
 from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
+from support.promises import promise
 
 pytestmark = pytest.mark.crash
 
@@ -139,6 +140,7 @@ def _counted(report: dict[str, Any], tier: str) -> int:
     return sum(place["count"] for place in places if place["tier"] == tier)
 
 
+@promise("6 numbers")
 @pytest.mark.quick
 def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> None:
     """Offsets, marks and counts move together: nothing twice, nothing left out."""
@@ -154,6 +156,7 @@ def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> 
     assert counter.stop() == 0
 
 
+@promise("1 restored state")
 @pytest.mark.quick
 def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
     """Its numbers are on the topic already; a new epoch counts again and replaces them."""
@@ -250,6 +253,7 @@ def _limited(program: list[str], kilobytes: int) -> list[str]:
     return ["bash", "-c", f'ulimit -f {kilobytes} && exec "$@"', "-", *program]
 
 
+@promise("6 full disk")
 @pytest.mark.quick
 def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
     """Nothing is lost: what was not committed is counted at the next start, and the audit is
@@ -272,6 +276,7 @@ def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site:
     assert counter.wait() == 0
 
 
+@promise("6 full disk")
 def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
     """Messages stay in their topic until the store has them."""
     site.send(2)
@@ -293,6 +298,7 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
         assert program.wait() == 0
 
 
+@promise("6 bucket size")
 def test_another_bucket_size_is_refused_until_it_is_told(site: Site) -> None:
     """Status 78 and a sentence; a new epoch counts in the new buckets from the beginning."""
     site.send()

@@ -19,6 +19,7 @@ from loader.store import Store, open_store
 from skidway.errors import Unreachable
 from support.hdfs import Hdfs
 from support.processes import free_port
+from support.promises import promise
 
 TOPIC = "dc1.logs"
 ROWS = 200_000  # several pieces of a file
@@ -98,6 +99,7 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
     assert recount.topics(open_output(f"{url}-empty")) == []
 
 
+@promise("6 recount")
 @pytest.mark.crash
 @pytest.mark.java
 def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:

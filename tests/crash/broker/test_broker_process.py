@@ -30,6 +30,7 @@ from skidway.kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from support.batches import batch, stored
 from support.brokers import SkidwayBroker
 from support.processes import eventually, run_skidway
+from support.promises import promise
 from support.raw_client import RawClient
 from support.zookeeper import ZooKeeper
 
@@ -65,6 +66,7 @@ def read_values(broker: SkidwayBroker, topic: str, end: int) -> list[bytes]:
     return found
 
 
+@promise("3 producer ids")
 @pytest.mark.quick
 def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
     """kill -9 while an idempotent producer sends: every acknowledged record is there, and once."""
@@ -117,6 +119,7 @@ def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
     assert [int(each) for each in found] == sorted(int(each) for each in found)
 
 
+@promise("3 producer ids", "4 duplicate")
 @pytest.mark.quick
 def test_a_duplicate_is_known_after_a_kill(own_broker: SkidwayBroker) -> None:
     """A batch that was acknowledged before kill -9 is answered with its offset when sent again."""

@@ -23,6 +23,7 @@ from support.batches import sized
 from support.brokers import SkidwayBroker
 from support.failing_disk import FailingDisk
 from support.processes import eventually
+from support.promises import promise
 from support.raw_client import RawClient
 
 pytestmark = [pytest.mark.crash, pytest.mark.foreign]
@@ -95,6 +96,7 @@ def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> N
     assert back_again(broker, disk) == 3
 
 
+@promise("4 failed fsync")
 def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingDisk) -> None:
     """acks=all is refused; the kernel may have dropped the pages, so nobody asks it again."""
     disk.fail("fsync", ".log")

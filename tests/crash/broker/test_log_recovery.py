@@ -29,6 +29,7 @@ from support.batches import (
     sized,
     stored,
 )
+from support.promises import promise
 
 pytestmark = pytest.mark.crash
 FIRST = "00000000000000000000.log"
@@ -431,6 +432,7 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
     assert append(again, batch(b"next", producer_id=9, epoch=2, sequence=12)) == 12
 
 
+@promise("4 append time")
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
     """Of records with old event times, too: better remembered too long than forgotten too early."""
@@ -517,6 +519,7 @@ UNCOVERED = [*range(8), 16]
 """Bytes of a batch that its CRC does not cover: base offset and magic. A higher epoch passes."""
 
 
+@promise("4 recovery")
 @pytest.mark.quick
 @pytest.mark.parametrize("at", UNCOVERED)
 @pytest.mark.parametrize("bit", [0, 3, 7])
@@ -563,6 +566,7 @@ def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+@promise("4 recovery")
 @pytest.mark.quick
 def test_all_that_recovery_believes_is_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

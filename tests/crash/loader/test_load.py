@@ -22,6 +22,7 @@ from skidway.kafka.types import TopicPartition
 from support.fold import judge
 from support.hdfs import Hdfs
 from support.processes import Program, eventually, free_port
+from support.promises import promise
 from tests.crash.loader.conftest import Cluster, Loading, SharedSpark, identities, lines
 
 pytestmark = [pytest.mark.crash, pytest.mark.java]
@@ -55,6 +56,7 @@ def test_load_by_load(loading: Loading) -> None:
     assert sum(count.repeats for each in deltas for count in each.counts) == 1000
 
 
+@promise("5 real loader")
 @pytest.mark.parametrize(
     "moment", ["staging/*/rows-*", pytest.param("*.json", marks=pytest.mark.quick)]
 )
@@ -83,6 +85,7 @@ def expired(client: Client, topic: str, count: int) -> bool:
     return {each.offset for each in client.list_offsets(ends).values()} == {count}
 
 
+@promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
     """The group of the loader has the ends of the newest manifest as its offsets: a topic that
     names it in retention.hold keeps what has expired until it is loaded, and lets it go then."""
@@ -107,6 +110,7 @@ def test_what_is_not_loaded_is_held(loading: Loading) -> None:
 LIMIT = "max.offsets.per.load=700"
 
 
+@promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
     """One run reaches the watermarks of its start by as many loads as it takes, each a manifest of
     its own; rows, repeats and counts are those of one."""
@@ -124,6 +128,7 @@ def test_a_first_load_is_made_in_several(loading: Loading) -> None:
     assert loading.loaded(LIMIT)["rows"] == 0
 
 
+@promise("5 several loads")
 @pytest.mark.quick
 def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
     """Each load is committed for itself: the next run goes on behind the last one."""
@@ -137,6 +142,7 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
     assert loading.state("staging/*") == [], "each start tidies up what the one before left"
 
 
+@promise("5 race", "5 real loader")
 def test_two_at_once(loading: Loading) -> None:
     """Of two loaders at once one wins each load; both end well, every row is there once."""
     fill(loading, 0, 3000)
@@ -166,6 +172,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("loader.topic_run.PATIENCE_S", 0.5)
 
 
+@promise("5 host and path")
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
@@ -183,6 +190,7 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
     assert loading.state("waiting/*") == []
 
 
+@promise("5 host and path", "clocks wait")
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
     """After announce.wait the records go to the rejects, bytes and origin kept, and count."""
@@ -195,6 +203,7 @@ def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
     assert identities(loading.rows()) == lines(5, (1,))
 
 
+@promise("1 topic made again")
 @pytest.mark.quick
 def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
     """A topic of the same name with another id is refused by name; nothing is changed."""
@@ -217,6 +226,7 @@ def with_the_same_name(loading: Loading) -> None:
         assert client.create_topics([NewTopic(loading.topic, 2, 1)]) == {loading.topic: None}
 
 
+@promise("1 restored state")
 @pytest.mark.quick
 def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
     """An output whose manifests are behind what was published is an older copy: it is not
@@ -248,6 +258,7 @@ def counted(loading: Loading) -> int:
     return sum(bucket.count(Tier.HDFS) or 0 for bucket in found)
 
 
+@promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_counted_anew(
     loading: Loading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,6 +280,7 @@ def test_an_output_that_was_removed_is_counted_anew(
     assert [(each.sender.epoch, each.number) for each in deltas] == [(1, 1), (2, 1), (2, 2)]
 
 
+@promise("4 readers compare")
 @pytest.mark.quick
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
     """When the batch below is not the one that was loaded the partition stops by name, and the
@@ -352,6 +364,7 @@ def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
     assert "Traceback" not in without_a_broker.output()
 
 
+@promise("5 real loader")
 def test_into_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
     """On a real HDFS: loads, a repeat, and a killed driver give every row once."""
     output = f"{hdfs.url}/logs"

@@ -757,6 +757,48 @@ MUTANTS = (
             "test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later",
         ),
     ),
+    # Wrong clocks.
+    Mutant(
+        "a sender is heard when its clock says so, however far ahead that is",
+        "audit/hearing.py",
+        "        at_ms = time_ms if where is None else min(time_ms, where.taken_ms)\n",
+        "        at_ms = time_ms\n",
+        (
+            "tests/unit/audit/test_clocks.py::"
+            "test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks",
+            "tests/unit/audit/test_clocks.py::test_a_host_that_died_with_its_clock_ahead_is_silent",
+        ),
+    ),
+    Mutant(
+        "what lay between two epochs ends where the new one's clock says, though it is behind",
+        "audit/reconcile.py",
+        "bucket[0] <= max(since[0].sealed_until, resumed_ms)",
+        "bucket[0] <= since[0].sealed_until",
+        (
+            "tests/unit/audit/test_clocks.py::"
+            "test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came",
+        ),
+    ),
+    Mutant(
+        "a replaced agent had read what was written before its clock was set back",
+        "audit/newest_agents.py",
+        "return min(began) if min(began) > heard_ms else heard_ms + silence_ms",
+        "return min(began)",
+        (
+            "tests/unit/audit/test_newest_agents.py::"
+            "test_what_a_replaced_agent_had_unread_was_written_before_the_next_began",
+        ),
+    ),
+    Mutant(
+        "the clock alone says which of two agents delivered a line first",
+        "audit/doublings.py",
+        "        if self._meets_kin(agent, by_agent):\n",
+        "        if len(by_agent) > 2 and self._meets_kin(agent, by_agent):\n",
+        (
+            "tests/model/test_audit_agents.py::"
+            "test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time",
+        ),
+    ),
     # Newer versions.
     Mutant(
         "messages of a newer version that nobody can read are a remark",

@@ -114,6 +114,15 @@ MUTANTS = (
             "test_a_partition_whose_leader_is_silent_stands_still_by_name",
         ),
     ),
+    # The wait for an announcement.
+    Mutant(
+        "each load that misses an announcement begins the wait anew",
+        "loader/waiting.py",
+        "        self._store.create_if_absent(path, str(now_ms).encode(), self._folder)\n",
+        "        self._store.delete(path)\n"
+        "        self._store.create_if_absent(path, str(now_ms).encode(), self._folder)\n",
+        ("tests/unit/loader/test_waiting.py::test_the_wait_begins_once",),
+    ),
     # Several loads in a run.
     Mutant(
         "a run ends behind its first load although its limit left offsets",

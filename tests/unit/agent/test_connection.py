@@ -15,6 +15,7 @@ from skidway.telemetry import Health
 from support.agent_world import raw, settings
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster
+from support.promises import promise
 
 CLUSTER = Cluster("main", "memory")
 LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
@@ -66,6 +67,7 @@ def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
     assert site.cluster.topics["b"].configs == {}
 
 
+@promise("4 Apache Kafka")
 def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
     """Topics are made so that old lines stay; one that would delete them is refused."""
     site = Site(raw("a"))
@@ -142,6 +144,7 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
     assert not site.cluster.topics
 
 
+@promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
     """Partitions and limits change while running, ids and schemas do not; the topic is named."""
     site = Site(raw("a"))

@@ -11,6 +11,7 @@ from schemas.codec import Codec
 from skidway.cli import main
 from skidway.kafka.types import TopicPartition
 from support.agent_world import World, pa_binary, raw, settings
+from support.promises import promise
 
 FIRST = TopicPartition("logs", 0)
 REJECTED = TopicPartition("logs.rejected", 0)
@@ -24,6 +25,7 @@ def lines(world: World) -> list[tuple[object, object]]:
     return [(row["line"], row["encoding_replaced"]) for row in found]
 
 
+@promise("2 encoding")
 def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again() -> None:
     """By the recipe of the promise, although the setting is another one by now."""
     replacing = settings(raw(on_error="replace"))
@@ -41,6 +43,7 @@ def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again(
     assert (file["acknowledged"], file["rejected"], file["pending"]) == (5, 0, 0)
 
 
+@promise("2 re-send")
 def test_a_rejected_line_that_is_sent_again_says_the_path_of_its_announcement() -> None:
     """Wherever its file lies by then: a re-send is byte for byte the same."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))

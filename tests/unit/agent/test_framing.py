@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from agent.framing import frame, whole_records_end
 from agent.parsing import lines
+from support.promises import promise
 
 
 def values(*ranges: bytes) -> list[bytes]:
@@ -33,6 +34,7 @@ def test_lf_and_crlf_end_a_line_and_are_no_part_of_it(data: bytes, expected: lis
     assert values(data) == expected
 
 
+@promise("2 framing")
 def test_no_record_crosses_the_end_of_a_range() -> None:
     """A last line without its end and the next range's first line stay two records."""
     assert values(b"a\nb", b"c\r\n", b"\n") == [b"a", b"b", b"c", b""]

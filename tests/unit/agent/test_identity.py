@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from agent import identity
 from agent.delivery.intents import crc_of
 from agent.identity import Mark, Read, doubt, fingerprint_of, guard_of, prove, with_mark
+from support.promises import promise
 
 
 def reader(data: bytes) -> Read:
@@ -73,6 +74,7 @@ def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
         assert [m.position for m in marks] == sorted({m.position for m in marks})
 
 
+@promise("1 agent id")
 def test_ids_fit_signed_longs() -> None:
     """Random, above zero, below 2^63."""
     ids = {identity.new_id() for _ in range(100)}

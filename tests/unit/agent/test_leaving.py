@@ -5,6 +5,7 @@ import pytest
 from agent.state.database import State, StateFull
 from audit.messages import NEVER_SEALED, Announcement, Delta, Seal, SealedTopic
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 A = "/log/a.log"
 
@@ -43,6 +44,7 @@ def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
     assert max(seal.number for seal in world.of(Seal)) > max(numbers)
 
 
+@promise("6 last word")
 def test_no_file_is_closed_by_leaving(world: World) -> None:
     """A closure cannot be taken back: what vanishes until the agent comes back is still missed."""
     world.files.append(A, b"1\n")
@@ -85,6 +87,7 @@ def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World)
     assert len(world.values()) == 41
 
 
+@promise("6 last word")
 def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
     """A topic that has its last word while another waits, and grows: it is taken back in the
     transaction of that look, delivered, and said anew; never is the end over bytes unread."""
@@ -124,6 +127,7 @@ def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
     assert not world.agent.has_left
 
 
+@promise("6 last word")
 def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) -> None:
     """Drained, grown, unreadable, drained again: it is taken back, although nothing is read."""
     file = world.files.append(A, b"1\n")
@@ -158,6 +162,7 @@ def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) 
     assert world.values() == ["1", "2"]
 
 
+@promise("6 last word")
 def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World) -> None:
     """Before any new line: by an ordinary seal that vouches for as much; then it goes on."""
     world.files.append(A, b"1\n")

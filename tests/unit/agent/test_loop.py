@@ -23,6 +23,7 @@ from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows
 from support.agent_world import World, datum_text, raw, settings
 from support.fold import Fold
+from support.promises import promise
 
 A = "/log/a.log"
 FIRST = TopicPartition("logs", 0)
@@ -36,6 +37,7 @@ def world() -> World:
 # --- delivery ---------------------------------------------------------------------------------
 
 
+@promise("2 ledger")
 def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
     """Every byte is acknowledged; a last line without its end arrives once it stands still."""
     world.files.append(A, b"one\ntwo\r\n\nthree")
@@ -49,6 +51,7 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
     assert (world.only(A)["acknowledged"], world.only(A)["pending"]) == (15, 0)
 
 
+@promise("2 framing")
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
     """Two records with their own bytes; the first is marked by its length being its value's."""
     world.files.append(A, b"par")
@@ -65,6 +68,7 @@ def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> Non
     ]
 
 
+@promise("1 announcement")
 def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -> None:
     """What a file id stands for is known before its first record."""
     world.files.append(A, b"x\n")
@@ -78,6 +82,7 @@ def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -
     assert [m.path for m in world.of(Announcement)] == [A]
 
 
+@promise("2 intent")
 def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
     """A batch exists only behind the commit that promises its bytes."""
     world.files.append(A, b"x\n")
@@ -96,6 +101,7 @@ def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
     assert State(world.connection).recipes().keys() == {intents[0].recipe}
 
 
+@promise("2 re-send")
 def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: World) -> None:
     """Same origin, partition, time and bytes: repeats that anybody can recognize."""
     world.brokers.partitions["logs"] = 3
@@ -116,6 +122,7 @@ def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: W
     )
 
 
+@promise("2 re-send")
 def test_promises_of_different_moments_are_each_sent_again_with_their_own(world: World) -> None:
     """A line without a time has that of its reading, whatever it travels with after a crash."""
     world.kill_in_flight(b"one\n", b"two\n")
@@ -127,6 +134,7 @@ def test_promises_of_different_moments_are_each_sent_again_with_their_own(world:
     assert [record.timestamp for record in world.brokers.records("logs")] == moments
 
 
+@promise("2 new settings")
 def test_new_settings_begin_behind_the_last_intent() -> None:
     """What was promised is sent as it was promised; what comes then, by the new expression."""
 
@@ -147,6 +155,7 @@ def test_new_settings_begin_behind_the_last_intent() -> None:
     assert (ledger["acknowledged"], ledger["rejected"], ledger["pending"]) == (6, 6, 0)
 
 
+@promise("2 partition")
 def test_partitions_added_while_running() -> None:
     """Promises keep their partition; the next intents use the new ones."""
     source = raw(partitioning="key", key="line")
@@ -191,6 +200,7 @@ def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> No
     assert sum(c.count for d in world.of(Delta) for c in d.counts) == 2
 
 
+@promise("2 over-long line")
 def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> None:
     """Whatever its length, memory holds its head only; the next line is an ordinary one."""
     size = 2 * READ_BYTES + 17
@@ -244,6 +254,7 @@ def test_an_overlong_line_is_replayed(world: World) -> None:
 # --- files ------------------------------------------------------------------------------------
 
 
+@promise("1 file id")
 def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
     """The renamed file is read to its end, and closed with its final length."""
     world.files.append(A, b"1\n")
@@ -302,6 +313,7 @@ def test_another_file_on_another_device_is_another_file(world: World) -> None:
     assert len({each["file"] for each in world.ledger()}) == 2
 
 
+@promise("1 announcement")
 def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
     """A closed id never grows; its successor names it and the position."""
     world.settings = settings(raw("logs", "/log/*"))
@@ -418,6 +430,7 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
     assert loss.from_bucket is not None
 
 
+@promise("1 file id")
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
     """copytruncate: the same inode, other bytes."""
     world.files.append(A, b"first line of the old content\n")
@@ -450,6 +463,7 @@ def test_content_replaced_in_place_is_noticed_although_the_file_grew(
     assert Certainty.LOST in {loss.certainty for loss in world.losses()}
 
 
+@promise("1 file id")
 def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> None:
     """The new id begins at the highest proven position; what may be doubled is named."""
     for index in range(5):
@@ -468,6 +482,7 @@ def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> 
     assert [(x.file, x.first, x.end) for x in uncertain] == [(new["file"], 21, 25)]
 
 
+@promise("2 set apart")
 def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
     """The log is shorter than the state remembers, and the brokers have nothing of it either."""
     world.files.append(A, b"1\n")
@@ -484,6 +499,7 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
     assert (2, 6, Certainty.LOST) in kinds
 
 
+@promise("6 unreadable")
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
     """The agent goes on with the others; nothing is sealed meanwhile."""
     world.files.append(A, b"1\n").unreadable = True
@@ -536,6 +552,7 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
     assert world.ledger()[0]["lost"] == 2
 
 
+@promise("6 topic without a source")
 def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
     """Other hosts may write to it still: nobody waits for an agent that has nothing more to say."""
     world.files.append(A, b"1\n")
@@ -604,6 +621,7 @@ def test_descriptors_stay_bounded() -> None:
 # --- accounts ---------------------------------------------------------------------------------
 
 
+@promise("2 checkpoint")
 def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: World) -> None:
     """Across kills: every record counted once, each number once, buckets chained."""
     world.start()
@@ -672,6 +690,7 @@ def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     assert min(set(sealed) - {NEVER_SEALED}) > looked_ms[0]
 
 
+@promise("1 two agents")
 def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: World) -> None:
     """A fingerprint of the few bytes of its first day would be that of another file."""
     world.files.append(A, b"first\n")
@@ -691,6 +710,7 @@ def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: Worl
     assert len(before) == 2
 
 
+@promise("1 two agents")
 @pytest.mark.parametrize("tells_births", [True, False])
 def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births: bool) -> None:
     """Its first bytes are more than were announced, and its disk has another number."""
@@ -709,6 +729,7 @@ def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births
     assert any(topic.rereadings for topic in known) is tells_births
 
 
+@promise("6 doublings")
 @pytest.mark.parametrize("tells_births", [True, False])
 @pytest.mark.parametrize("is_another", [True, False], ids=["deleted", "truncated"])
 def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
@@ -743,6 +764,7 @@ def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     assert (len(ids), reread.until_ms < begun) == (5, True)
 
 
+@promise("1 two agents")
 def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
     world: World,
 ) -> None:
@@ -764,6 +786,7 @@ def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
     assert [x.fingerprint for x in before if x.predecessor is not None] == [again.fingerprint]
 
 
+@promise("6 seal")
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
     """Nothing is sealed while bytes that lay there are on their way; the rejected topic with it."""
     world.files.append(A, b"1\n")
@@ -788,6 +811,7 @@ def test_a_quiet_agent_proves_its_life() -> None:
     assert {beat.number for beat in beats} == {beats[-1].number}
 
 
+@promise("1 announcement", "clocks announcement")
 def test_files_are_announced_again_every_day(world: World) -> None:
     """A reader of a topic that expires still learns what a file id stands for."""
     world.files.append(A, b"1\n")
@@ -882,6 +906,7 @@ def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) 
     assert world.values() == ["1", "2"]
 
 
+@promise("2 another cluster")
 def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> None:
     """A state with promises is not used against another cluster, or a topic made again."""
     world.kill_in_flight(b"1\n")
@@ -894,6 +919,7 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
         world.start()
 
 
+@promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
     """Then the agent starts: those lines are uncertain by name, later ones go to the new topic."""
     world.files.append(A, b"1\n")

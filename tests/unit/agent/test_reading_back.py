@@ -17,6 +17,7 @@ from audit.messages import Certainty, Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_press import rejected_rows
 from support.agent_world import World, datum_text, raw, settings
+from support.promises import promise
 
 A, B = "/log/a.log", "/log/b.log"
 FIRST = TopicPartition("logs", 0)
@@ -43,6 +44,7 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
     return to
 
 
+@promise("2 found or sent")
 def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -> None:
     """Another version: records that the broker has are acknowledged, the others sent once."""
     world.kill_in_flight(b"one\ntwo\n", b"three\n", arrives=FIRST)
@@ -76,6 +78,7 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
     assert State(picky.connection).intents() == []
 
 
+@promise("2 found or sent")
 def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
@@ -96,6 +99,7 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     assert sorted(picky.counted()) == [("logs", 2, 6), ("logs.rejected", 2, 6)]
 
 
+@promise("2 floor")
 def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
@@ -131,6 +135,7 @@ def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade
     assert picky.counted() == [("logs.rejected", 2, 6)]
 
 
+@promise("2 read back")
 def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
     """What was on its way at the kill arrives during the wait: it is found, not sent again."""
     world.kill_in_flight(b"one\n", survivors=5)
@@ -156,6 +161,7 @@ def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) ->
     assert world.only()["acknowledged"] == 4
 
 
+@promise("2 read back")
 def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
     """Nothing is set apart or sealed, and the partitions are named, until they are back."""
     world.kill_in_flight(b"one\n")
@@ -275,6 +281,7 @@ def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> Non
     assert (ledger["acknowledged"], ledger["lost"], ledger["pending"]) == (4, 4, 0)
 
 
+@promise("2 found or sent")
 def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: Any) -> None:
     """A divided intent survives: its parts are found, or replayed, as they were decided."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
@@ -350,6 +357,7 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     assert world.logs.begun[0][FIRST] == 0
 
 
+@promise("2 floor")
 def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
     """Its records may lie below that end; without them every partition without a floor does."""
     world.start()

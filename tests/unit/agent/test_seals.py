@@ -9,6 +9,7 @@ from agent.files.patterns import Pattern
 from agent.files.tracked import FileState
 from audit.messages import Delta, Seal
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 A = "/log/a.log"
 
@@ -32,6 +33,7 @@ def silently(world: World, turns: int = 10) -> None:
 # --- W and the look -----------------------------------------------------------------------------
 
 
+@promise("6 seal")
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +69,7 @@ def test_a_seal_names_the_moment_before_its_look(
 # --- seals and deltas ---------------------------------------------------------------------------
 
 
+@promise("6 seal")
 def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
     """Also where counts are sent rarely: the seal does not wait for them, it brings them along."""
     world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
@@ -85,6 +88,7 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 # --- doubts -------------------------------------------------------------------------------------
 
 
+@promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
     """Other bytes of the same size were written before W: the noted size is settled, as that of the
     bytes before, and nobody has sent the new ones yet."""
@@ -101,6 +105,7 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
     assert [wall for wall in sealed_until(world) if wall > written]
 
 
+@promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
     """Of a file that has ended: the start's first look notes its length, and only then the promise
     shows that other bytes lie there, which were written before W and are in no file id yet."""
@@ -126,6 +131,7 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
     assert [wall for wall in sealed_until(world) if wall > written]
 
 
+@promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
     """A seal that waits for bytes on their way is noted anew once generations are missing."""
     world = World(settings(raw("logs", A)))

@@ -7,10 +7,12 @@ import pytest
 from agent.topics import has_fallen_back
 from skidway.kafka.client import Delivery, Drained
 from skidway.kafka.types import TopicPartition
+from support.promises import promise
 
 TP, OTHER = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
+@promise("2 topic made again")
 @pytest.mark.parametrize(
     ("tp", "base", "fallen"),
     [(TP, 8, False), (TP, 7, True), (TP, 0, True), (TP, -1, False), (OTHER, 0, False)],

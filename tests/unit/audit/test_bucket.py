@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from audit import bucket
 from audit.evidence import FOREVER
+from support.promises import promise
 
 
 def test_a_bucket_holds_its_start_and_not_its_end() -> None:
@@ -33,6 +34,7 @@ def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
     assert all(start <= time < start + size_ms for start, time in zip(found, times, strict=True))
 
 
+@promise("6 bucket size")
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.integers(1_000, 10**8))
 def test_absurd_times_have_the_outermost_buckets(times: list[int], size_ms: int) -> None:
     """Any 64 bits may be a timestamp: all tiers put it into the same bucket, which the ledger can

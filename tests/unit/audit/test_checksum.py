@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audit import checksum
+from support.promises import promise
 
 Origin = tuple[int, int, int, int]
 
@@ -71,6 +72,7 @@ def test_the_sum_does_not_depend_on_order_or_grouping(
     assert -(2**63) <= whole < 2**63
 
 
+@promise("6 checksum")
 @given(st.lists(origins, min_size=2, max_size=12, unique=True))
 def test_a_loss_and_a_double_do_not_cancel(records: list[Origin]) -> None:
     """The count stays the same, the checksum does not."""

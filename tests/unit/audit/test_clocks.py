@@ -42,6 +42,7 @@ from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.fold import Fold
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.promises import promise
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
@@ -119,6 +120,7 @@ def test_clocks_that_agree_are_not_spoken_of() -> None:
     assert clock_report.sentences(found) == []
 
 
+@promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahead_ms: int) -> None:
     """Ahead or behind; nobody else is, and ours is good."""
@@ -130,6 +132,7 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
     assert said.startswith(f"The clock of the agent on app2 is 3600 s {side} the others")
 
 
+@promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
     """And a sender that is wrong besides is measured by what ours should say."""
@@ -173,6 +176,7 @@ def test_of_a_window_the_least_lag_counts() -> None:
     assert then(known, Reading(3, 40)) == Reading(3, 40)
 
 
+@promise("clocks measured")
 def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
     """Neither what waited in outboxes, nor one late batch that was under way all the time."""
     site = Site()
@@ -201,6 +205,7 @@ def test_a_late_batch_alone_is_no_slow_clock() -> None:
     assert not site.judge().wrong
 
 
+@promise("clocks measured")
 def test_what_shrinks_is_a_backlog() -> None:
     """As of a mirror that catches up: from window to window less."""
     site = Site()
@@ -224,6 +229,7 @@ def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() 
     assert site.present_ms() == site.now_ms
 
 
+@promise("clocks measured")
 def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> None:
     """And the one that was wrong and is not any more is not named."""
     site = Site()
@@ -235,6 +241,7 @@ def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> Non
     assert site.present_ms(anew) == site.now_ms
 
 
+@promise("clocks measured")
 def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
     """LogAppendTime: a record's timestamp says nothing of who sent it."""
     site = Site(is_brokers_time=True)
@@ -287,6 +294,7 @@ def test_a_command_with_a_clock_that_is_ahead_names_it_as_a_likely_cause() -> No
     assert "the clock of this host is ahead" in said
 
 
+@promise("clocks silence")
 def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
     """The collector knows that it is, so silence is judged by what it should say."""
     site = Site()
@@ -339,6 +347,7 @@ def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -
     assert {x.host: x.status for x in states}["app2"] is HostStatus.SILENT
 
 
+@promise("clocks silence")
 def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
     """Heard last when we took its message, not when its clock will be true."""
     site = Site()
@@ -348,6 +357,7 @@ def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
     assert states == {"app1": HostStatus.REPORTING, "app2": HostStatus.SILENT}
 
 
+@promise("clocks due")
 def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
     """Two clocks that are ahead alike, a host's and ours, call nothing complete too early."""
     site = Site()
@@ -369,6 +379,7 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
     assert (found.status, found.due) == (Status.OPEN, False)
 
 
+@promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
     """Records without origin wait for a counter that was heard since the bucket was due."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
@@ -384,6 +395,7 @@ def _where(taken_ms: int, sent_ms: int, offset: int = 0) -> Heard:
     return Heard(TOPIC, "id", 0, offset, sent_ms, taken_ms, is_live=True)
 
 
+@promise("6 moment of a seal")
 @pytest.mark.parametrize("is_brokers_time", [True, False])
 def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
     is_brokers_time: bool,
@@ -401,6 +413,7 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
     assert found.status is (Status.UNKNOWN if is_brokers_time else Status.COMPLETE)
 
 
+@promise("clocks between epochs")
 @pytest.mark.parametrize("is_live", [True, False])
 def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
@@ -491,6 +504,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int
 REPORT = ("report", "--tiers", "agent,broker")
 
 
+@promise("clocks due")
 def test_a_report_by_a_clock_that_is_behind_is_not_good(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:

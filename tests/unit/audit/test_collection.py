@@ -18,6 +18,7 @@ from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 OWN, MIRRORED = TopicPartition(TOPIC, 0), TopicPartition(f"dc1.{TOPIC}", 0)
@@ -102,6 +103,7 @@ def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
     assert _counted(ledger) == 3
 
 
+@promise("6 audit topic made again")
 @pytest.mark.parametrize("restarted", [True, False])
 def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarted: bool) -> None:
     """Its id says that what was read was another one, whatever the offsets look like."""

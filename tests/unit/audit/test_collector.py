@@ -15,6 +15,7 @@ from audit.roster_file import LOOK_EVERY_S
 from audit.settings import AuditSettings
 from skidway.kafka.source import Source
 from support.clock import ManualClock
+from support.promises import promise
 
 HOUR = 3_600_000
 
@@ -46,6 +47,7 @@ def _metric(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(f"skidway_audit_{name}", labels)
 
 
+@promise("clocks measured")
 def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_path: Path) -> None:
     """By name; the collector itself is well."""
     collector = Collector(tmp_path)

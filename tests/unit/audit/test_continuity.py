@@ -6,6 +6,7 @@ from audit import continuity
 from audit.continuity import Following
 from audit.counter_state import BatchId, Position
 from skidway.kafka.batch import BatchHeader
+from support.promises import promise
 
 BELOW = BatchId(base_offset=90, crc=7, leader_epoch=2)
 RESUMED = continuity.resumed(Position(100, BELOW))
@@ -35,6 +36,7 @@ def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again
     assert after.following.position.next_offset == 110
 
 
+@promise("4 readers compare")
 def test_another_batch_below_means_a_diverged_log() -> None:
     """Another CRC or another leader epoch: somebody took back what was counted."""
     for other in (_batch(90, 99, crc=8), _batch(90, 99, epoch=3), _batch(95, 99)):

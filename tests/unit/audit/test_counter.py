@@ -23,6 +23,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.promises import promise
 
 LOGS = TopicPartition("logs", 0)
 MIRROR = {
@@ -99,6 +100,7 @@ def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site)
     assert (covered.partition, covered.first, covered.end) == (0, 0, 100)
 
 
+@promise("6 numbers")
 def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
     """Each delta names the one that touched its bucket before; idle turns use no number."""
     for part in range(3):
@@ -109,6 +111,7 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
     assert [count.previous for delta in deltas for count in delta.counts] == [0, 1, 2]
 
 
+@promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
     """It names the last delta that touched the bucket, whatever was said of others since: else a
     bucket that rested for a while would seem to lack a delta."""
@@ -220,6 +223,7 @@ def _mirrored(folder: Path, named: str = "") -> Site:
     return site
 
 
+@promise("4 reason of a gap")
 @pytest.mark.parametrize(
     ("named", "reason"),
     [

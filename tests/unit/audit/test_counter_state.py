@@ -10,6 +10,7 @@ from typing import Any
 from audit.counter_state import BatchId, CounterState, Position, Progress
 from audit.messages import Count, Delta, Range, Sender, Tier
 from skidway.kafka.source import Source
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 SENDER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
@@ -58,6 +59,7 @@ def _known(state: CounterState) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+@promise("6 numbers")
 def test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends(tmp_path: Path) -> None:
     """Progress without its delta would lose records, a delta without its progress double them."""
     for at in itertools.count():

@@ -33,6 +33,7 @@ from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryCluster, MemoryProducer
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
@@ -91,6 +92,7 @@ def ask(
     return run
 
 
+@promise("6 acceptance")
 def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
     """The command says what it accepts; the report ends with 0, and tells how many."""
     assert ask("report")[0] == 1

@@ -31,6 +31,7 @@ from audit.verdict import BucketVerdict, Exemption, Place, Policy, Status
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.source import Source
 from support.fold import Fold, judge
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 SIZE, START = 60_000, 600_000
@@ -67,6 +68,7 @@ def accepted(found: list[Message], policy: Policy = POLICY) -> list[Message]:
     return [*found, *accepting.acceptances([bucket(found, policy)], SIGNED)]
 
 
+@promise("6 acceptance")
 def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
     """With name and reason, also in the sums of the report; it is never called complete."""
     lost = said(5, None, LOSS)
@@ -92,6 +94,7 @@ def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
     assert document["buckets"][0]["acceptances"][0]["person"] == "ada"
 
 
+@promise("6 acceptance")
 def test_what_comes_later_is_not_covered() -> None:
     """Another loss in the same bucket, and a tier that is short by then."""
     seen = said(5, None, LOSS)
@@ -168,6 +171,7 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
     assert later.is_overdue
 
 
+@promise("6 acceptance")
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     """More that come into the bucket for the same reason are in doubt anew."""
     new = replace(AGENT, epoch=2)
@@ -206,6 +210,7 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
     assert bucket(accepted(gone, impatient), impatient).word == "unknown, accepted"
 
 
+@promise("6 telling a loss")
 def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
     """What is known to be lost is not too young to say, and status 0 would hide it."""
     lost = standing([bucket(said(5, None, LOSS), now=NOW - SIZE - 1)])
@@ -216,6 +221,7 @@ def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
     assert "too young to say" in report.sentence(young)
 
 
+@promise("6 retired place")
 @pytest.mark.parametrize(
     "texts",
     [
@@ -233,6 +239,7 @@ def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ..
     assert found.count(Tier.HDFS) == 5
 
 
+@promise("6 retired place")
 @pytest.mark.parametrize(
     "texts",
     [
@@ -251,6 +258,7 @@ def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
     assert found.status is Status.INCOMPLETE
 
 
+@promise("6 retired place")
 def test_what_a_retired_place_has_counted_is_compared_as_ever() -> None:
     """Buckets that were complete by it stay so, without a remark."""
     found = bucket(said(5), replace(POLICY, retired_places=("hdfs /old",)))
@@ -268,6 +276,7 @@ def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> 
     assert found.status is Status.INCOMPLETE
 
 
+@promise("6 retired place")
 @pytest.mark.parametrize(
     "texts", [("cluster dc1",), ("broker", "hdfs"), ("broker dc1", "hdfs /old")]
 )
@@ -281,6 +290,7 @@ def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -
     assert never.status is not Status.COMPLETE
 
 
+@promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
     """Where the retired one has not all of it; a retired cluster or tier ends that."""
     other = replace(LOGS, topic="other")
@@ -359,6 +369,7 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
 )  # fmt: skip
 
 
+@promise("6 acceptance")
 @given(st.lists(decisions, max_size=6).flatmap(lambda x: st.tuples(st.just(x), st.permutations(x))))
 def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
@@ -372,6 +383,7 @@ def test_order_and_repetition_of_decisions_do_not_matter(
     assert ledger.evidence() == Fold(everything).evidence()
 
 
+@promise("6 acceptance")
 def test_a_collector_that_begins_anew_knows_what_was_decided() -> None:
     """The topic has it: who, when, why, and what of which bucket."""
     everything = accepted(said(5, None, LOSS))

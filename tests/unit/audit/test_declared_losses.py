@@ -23,6 +23,7 @@ from audit.roster import Entry, Roster
 from audit.verdict import BucketVerdict, Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold, judge
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 SIZE = 60_000
@@ -64,6 +65,7 @@ def _two_hosts() -> list[Message]:
     ]
 
 
+@promise("6 losses")
 @pytest.mark.parametrize(
     "roster",
     [
@@ -81,6 +83,7 @@ def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
     assert any("it vanished" in reason for reason in found.reasons)
 
 
+@promise("6 losses")
 @pytest.mark.parametrize("end", [50, None])
 def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(end: int | None) -> None:
     """A log of yesterday is read today, and a record of it is refused for good: nobody knows its

@@ -33,6 +33,7 @@ from audit.reconcile import verdicts
 from audit.verdict import AgentVerdict, Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold, judge
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 SIZE = 60_000
@@ -87,6 +88,7 @@ def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
     return next(x for x in whole.agents if x.agent == int(sender.producer))
 
 
+@promise("1 two agents")
 def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
     """A deleted state begins again under a new id, and reads every file from its beginning."""
     found = part([*OF_FIRST, *OF_SECOND], SECOND, NEW)
@@ -96,6 +98,7 @@ def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
     )
 
 
+@promise("1 two agents")
 def test_a_predecessor_hides_no_file() -> None:
     """It is an id of the same agent: of what lay there before a truncation, or was deleted."""
     said = [replace(x, predecessor=1) if isinstance(x, Announcement) else x for x in OF_FIRST]
@@ -104,6 +107,7 @@ def test_a_predecessor_hides_no_file() -> None:
     assert part([*OF_FIRST, continued, *OF_SECOND[1:]], SECOND, NEW).status is Status.UNKNOWN
 
 
+@promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
     """That seal vouches that all is delivered that the old agent can have read."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
@@ -123,6 +127,7 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
     assert part(said, SECOND, LATER).reasons[0].startswith(WORDS)
 
 
+@promise("6 doublings")
 @pytest.mark.parametrize(
     "change",
     [
@@ -151,6 +156,7 @@ def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
         assert part(said, SECOND, LATER).status is status
 
 
+@promise("6 doublings")
 def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
     """Then the old agent's later counts are in doubt, until a seal behind the other's last word."""
     back = [*counted(FIRST, 3, LATER), seal(FIRST, 4, LATER + SIZE)]
@@ -259,6 +265,7 @@ GROWN: dict[str, int | str | bytes] = {"fingerprint": b"more", "fingerprint_leng
 RENUMBERED: dict[str, int | str | bytes] = {"device": 2}
 
 
+@promise("1 two agents")
 @pytest.mark.parametrize(
     "others",
     [GROWN, RENUMBERED, {"fingerprint": b"", "fingerprint_length": 0}, GROWN | RENUMBERED],
@@ -272,11 +279,13 @@ def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | byt
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
 
+@promise("1 two agents")
 def test_another_birth_is_another_file() -> None:
     """The next log has the inode, and begins like the one before: nothing of it was read before."""
     assert part([*born(OF_FIRST, 5), *born(OF_SECOND, 6)], SECOND, NEW).status is Status.COMPLETE
 
 
+@promise("1 two agents")
 @pytest.mark.parametrize("births", [(None, None), (5, None), (None, 6)])
 def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]) -> None:
     """A file system that does not tell them, or an agent of the version before: the same device,
@@ -297,6 +306,7 @@ def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
         assert part([*untold, again], SECOND, NEW).status is status
 
 
+@promise("1 two agents")
 def test_machines_made_from_one_image_do_not_share_its_files() -> None:
     """Inode, birth and bytes are the same on each, and their agents run at once for years."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, host="web2")]
@@ -321,6 +331,7 @@ def test_a_store_of_the_version_before_goes_on_without_births(tmp_path: Path) ->
 TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predecessor_position": 50}
 
 
+@promise("6 doublings")
 @pytest.mark.parametrize("born_ns", [None, 5])
 @pytest.mark.parametrize(
     ("others", "status"),
@@ -344,6 +355,7 @@ def test_content_behind_what_was_seen_later_is_newer(
     assert part(born(said, born_ns), SECOND, LATER).status is status
 
 
+@promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
     """The old state is brought back, the file is truncated, the old agent reads what comes, and it
     is moved away; then the new agent seals, and finds it again."""

@@ -22,6 +22,7 @@ from audit.roster import Entry, Roster
 from audit.verdict import Policy
 from skidway.kafka.source import Source
 from support.fold import Fold
+from support.promises import promise
 
 NGINX = Source("dc1", "c1", "nginx", "n1")
 AUTH = Source("dc1", "c1", "auth", "a1")
@@ -148,6 +149,7 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
     assert agents(found) == [9]
 
 
+@promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
     """Else a clock that was ahead for longer than the silence would hide who began later."""
     anew = replace(APP1, producer="9")

@@ -43,6 +43,7 @@ from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.fold import Fold, judge
+from support.promises import promise
 from support.randomness import share_of
 
 LOGS = Source("dc1", "cid", "logs", "tid")
@@ -104,6 +105,7 @@ def _encoded(chosen: list[Message]) -> list[bytes]:
     return [messages.encode(message) for message in chosen]
 
 
+@promise("6 lateness")
 @settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14), st.randoms())
 def test_the_ledger_and_the_fold_give_the_same_verdicts(
@@ -368,6 +370,7 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
     assert (numbers.first, numbers.last, numbers.missing) == (1, 1999, None)
 
 
+@promise("clocks host")
 def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
     """A clock that was years ahead at one start keeps no name, in whatever order messages come."""
     before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))

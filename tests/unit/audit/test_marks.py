@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from audit import marks
 from audit.marks import FileKey, SliceEnds, Walked
+from support.promises import promise
 
 Record = tuple[int, int, int, int]
 
@@ -41,6 +42,7 @@ def _kinds(walked: Walked) -> str:
     return "".join("krs"[flag.index(True)] for flag in (tuple(map(bool, x)) for x in flags))
 
 
+@promise("5 marks")
 @given(records, known_marks)
 def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) -> None:
     """Each record is exactly one of new, repeat and straddle, and the marks end up alike."""

@@ -31,6 +31,7 @@ from audit.roster import Entry, Roster
 from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.fold import Fold
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 MINUTE, HOUR = 60_000, 3_600_000
@@ -78,6 +79,7 @@ def newest(evidence: Evidence) -> list[int]:
     return newest_agents(evidence, [1, 2], SILENCE, NOW)
 
 
+@promise("clocks newest agent")
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
     """However far ahead the host's clock was when it died; also when the new one is silent."""
@@ -96,6 +98,7 @@ def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahe
         assert newest(folded([*first, beat(NEW, NOW - 2 * SILENCE), back])) == [1]
 
 
+@promise("6 expected hosts")
 @pytest.mark.parametrize("names", ["ABAB", "AABB A B", "BABA", "ABBABA"])
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_two_machines_that_are_called_alike_are_both_waited_for(
@@ -128,6 +131,7 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
         assert ledger_of(said, size).evidence().overlaps == folded(said).overlaps == found
 
 
+@promise("6 expected hosts")
 def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
     """It was heard behind the newer one's first message; the verdict and the page name both."""
     bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
@@ -159,6 +163,7 @@ def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> 
     assert (state.namesakes, state.is_missed) == ((), False)
 
 
+@promise("clocks newest agent")
 def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
     """A topic with several partitions, or one that was made again: until one is silent."""
     said = [beat(OLD, NOW - MINUTE, HOUR), beat(NEW, NOW - 10)]
@@ -167,6 +172,7 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
     assert newest(folded(said, {"1": 0, "2": 1})) == [2]
 
 
+@promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
     """By the next one's clock; one that was set back before says nothing of it."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
@@ -190,6 +196,7 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
     ]
 
 
+@promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
     """The seals of the one before, of a clock that was ahead, prove nothing of what it had."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
@@ -202,6 +209,7 @@ def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
     assert state.is_missed
 
 
+@promise("6 moment of a seal", "clocks seal")
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_seal_vouches_for_nothing_that_came_after_it_was_taken(is_stored: bool) -> None:
     """The clock was an hour ahead when the agent died; lines of that hour nobody has read."""

@@ -21,6 +21,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, MemoryProducer
+from support.promises import promise
 
 PARTITION = TopicPartition(TOPIC, 0)
 
@@ -135,6 +136,7 @@ def test_without_a_topic_there_is_no_newest_message() -> None:
     assert _newest(MemoryCluster(), "me") is None
 
 
+@promise("1 restored state")
 @pytest.mark.parametrize(("epoch", "number"), [(1, 4), (0, 9)])
 def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> None:
     """A restored copy must not use numbers again."""

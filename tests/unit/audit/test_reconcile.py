@@ -28,6 +28,7 @@ from audit.roster import Entry, Roster
 from audit.verdict import BucketVerdict, Exemption, Policy, Status
 from skidway.kafka.source import Source
 from support.fold import judge
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
@@ -93,6 +94,7 @@ UNMIRRORED = [*good()[:2], good()[4]]
 """The good bucket of a topic that nobody mirrors, and so nobody loads."""
 
 
+@promise("6 missing tier")
 @pytest.mark.parametrize("topics", [("dc1.logs",), ("dc1\\..+",), ("dc9.logs", "dc1\\.l.*")])
 def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[str, ...]) -> None:
     """The exemptions say so, by name or pattern; with one of the tiers alone exempted the other is
@@ -116,6 +118,7 @@ def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
     )
 
 
+@promise("6 missing tier")
 @pytest.mark.parametrize("topics", ["dc2.logs", "dc1.log", "logs", "dc1.logs.+", "dc2\\..+"])
 def test_other_topics_are_not_exempt(topics: str) -> None:
     """Names and patterns are of whole names, with the cluster: what is not named must be in every
@@ -279,6 +282,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@promise("6 expected hosts")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
     """And says why, in words."""
@@ -288,6 +292,7 @@ def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
     assert any(case.reason in reason for reason in found.reasons), found.reasons
 
 
+@promise("6 repeats and rejects")
 def test_repeats_are_shown_and_are_no_fault() -> None:
     """A re-sent batch is dropped by marks, not a sign of loss."""
     messages = good()
@@ -297,6 +302,7 @@ def test_repeats_are_shown_and_are_no_fault() -> None:
     assert sum(x.repeats for x in found.places().values() if x) == 3
 
 
+@promise("6 repeats and rejects")
 def test_the_loaders_rejects_count_as_arrived() -> None:
     """hdfs rows + rejects: a line that no row could hold is set apart, not lost."""
     messages = good()
@@ -357,6 +363,7 @@ def test_a_last_word_that_was_taken_back_is_none() -> None:
     assert verdict(messages, retired).status is Status.OPEN
 
 
+@promise("6 last word")
 def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
     """It may have been written to since: only who is retired, or has a newer agent, is gone."""
     messages = [*good()[:4], last_word(AGENT, 2, 1)]
@@ -369,6 +376,7 @@ def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
     assert verdict([*messages, newer], POLICY).status is Status.OPEN
 
 
+@promise("6 expected hosts")
 def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
     """The host's clock was set back when the state was lost: the new agent reads old lines again,
     and until it has sealed nobody knows where these count. One that is silent is waited for no
@@ -441,6 +449,7 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
     assert {x.status for x in judge(lost, POLICY, NOW)} == {Status.LOST}
 
 
+@promise("1 topic made again")
 def test_a_topic_made_again_is_another_topic() -> None:
     """Counts of the two never add up to each other."""
     again = replace(LOGS, topic_id="other")
@@ -458,6 +467,7 @@ def of(source: Source, messages: list[Message], policy: Policy = POLICY) -> Buck
     return found
 
 
+@promise("6 seal of a topic made again")
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
     """Young buckets of the old id become complete; what it lacks is incomplete, and lines that came
     behind the newest seal leave it open."""
@@ -486,6 +496,7 @@ def made_again(*more: Message) -> list[Message]:
     ]
 
 
+@promise("6 expected hosts")
 @pytest.mark.parametrize(
     "expected", [Roster(), Roster([Entry("web1"), Entry("web2")]), roster("web1", "web2")]
 )
@@ -502,6 +513,7 @@ def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) 
     assert of(AGAIN, made_again(), gone).status is Status.COMPLETE
 
 
+@promise("6 seal of a topic made again")
 def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
     """Once its agent has spoken of that, which it has not sealed."""
     gone = replace(POLICY, roster=Roster([Entry("web1"), Entry("web2", retired=True)]))
@@ -519,6 +531,7 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
     assert any(x.startswith("web2 (retired): the agent has sealed up to") for x in found.reasons)
 
 
+@promise("6 epochs")
 def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
     """It counted everything again; the old sums are not added to the new ones."""
     new = replace(HDFS, epoch=2)
@@ -527,6 +540,7 @@ def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
     assert behind.status is Status.INCOMPLETE
 
 
+@promise("6 epochs")
 def test_an_agents_new_epoch_adds() -> None:
     """What the old epoch counted stays; a bucket sealed by the old one stays complete."""
     new = replace(AGENT, epoch=2)
@@ -537,6 +551,7 @@ def test_an_agents_new_epoch_adds() -> None:
     assert (found.status is Status.COMPLETE, found.count(Tier.AGENT)) == (False, 6)
 
 
+@promise("6 epochs")
 def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt() -> None:
     """Its state may have been an older copy, which reads again what the newer one had sent: every
     tier counts such lines twice, whatever event times they have and whatever was sealed before."""
@@ -554,6 +569,7 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
     assert verdict([*behind, seal(new, 3, later, 2)]).status is Status.COMPLETE
 
 
+@promise("6 epochs")
 def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
     """An epoch in which an agent died before it could seal is none that is waited for for ever."""
     second, third = replace(AGENT, epoch=2), replace(AGENT, epoch=3)
@@ -570,6 +586,7 @@ def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
     assert verdict([*copy, delta(replace(BROKER, epoch=2), 1, count())]).status is Status.COMPLETE
 
 
+@promise("6 epochs")
 def test_an_epoch_that_is_used_again_is_never_passed_over() -> None:
     """An output's counts are replaced by those of a higher one, and may be all there is now."""
     higher = replace(HDFS, epoch=2)
@@ -580,6 +597,7 @@ def test_an_epoch_that_is_used_again_is_never_passed_over() -> None:
     assert any("used epoch 1 again, which epoch 2 replaces" in each for each in found.reasons)
 
 
+@promise("6 without origin")
 def test_without_a_counter_nothing_without_origin_is_complete() -> None:
     """What a loader has of them is all that anybody knows of."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
@@ -611,6 +629,7 @@ def _from_the_broker_on() -> list[Message]:
     return [*counted, Heartbeat(BROKER, 1, DUE)]
 
 
+@promise("6 without origin")
 def test_records_without_origin_are_audited_from_the_broker_on() -> None:
     """No agent stands for them, and the verdict says so."""
     found = verdict(_from_the_broker_on())
@@ -643,6 +662,7 @@ def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
     assert verdict(messages).status is Status.UNKNOWN
 
 
+@promise("6 losses")
 def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
     """A range of event times says which buckets may miss lines: none before it, none behind."""
     for there in (START - 2 * SIZE, START + 2 * SIZE):
@@ -660,6 +680,7 @@ def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> No
     assert verdict(messages).status is Status.LOST
 
 
+@promise("6 lateness")
 @pytest.mark.parametrize("begin", [None, DUE + 1], ids=["not known", "the last seal's"])
 @pytest.mark.parametrize(
     ("agents", "ours", "expected"),
@@ -685,6 +706,7 @@ def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
     assert verdict(messages, policy).status is expected
 
 
+@promise("6 lateness")
 @pytest.mark.parametrize(
     ("agents", "ours", "expected"),
     [
@@ -715,6 +737,7 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
         assert verdict(late, policy).status is expected
 
 
+@promise("6 losses")
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
     """What lay in files when the last seal was made is proven; no lost line is older than that."""
     loss = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
@@ -753,6 +776,7 @@ def test_an_unknown_agent_in_the_broker_is_never_complete() -> None:
     assert verdict(messages).status in (Status.INCOMPLETE, Status.UNKNOWN)
 
 
+@promise("6 telling a loss")
 def test_a_loss_is_told_by_its_host_and_path() -> None:
     """Where the file was found first; the id stands beside it, for the host's own ledger."""
     found_at = Announcement(START, 7, 3, "web1", "/log/a.log", 1, 1, b"f", 4, LOGS)

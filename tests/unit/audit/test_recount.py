@@ -35,6 +35,7 @@ from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source
 from support.fold import Fold
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 TOPIC = "dc1.logs"
@@ -149,6 +150,7 @@ def output(tmp_path: Path) -> Output:
     return Output(tmp_path)
 
 
+@promise("6 two ways")
 def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
     """Rows and rejects together, over several loads."""
     output.load(0, 100)
@@ -188,6 +190,7 @@ def test_a_row_too_few_or_too_many_is_found(
     assert {x["tier"] for x in topic["differences"]} == {"agent", "hdfs"}
 
 
+@promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
     """What agents have counted since the load is for the report to judge; where hdfs has counted
     more than there are rows, or agents have counted fewer, the recount names it."""
@@ -227,6 +230,7 @@ def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
     )
 
 
+@promise("6 recount")
 def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
     """Rows whose origins are untouched and whose text is another one are other rows."""
     path = output.load(0, 10)
@@ -272,6 +276,7 @@ def test_every_column_is_read(output: Output) -> None:
     assert the_fault(output.recount()).kind is Kind.UNREADABLE
 
 
+@promise("6 recount")
 def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
     """Of whichever load it is; the rest is still recounted."""
     gone, broken = output.load(0, 10), output.load(10, 10)
@@ -287,6 +292,7 @@ def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
     assert f"{gone} is gone, with 10 rows of load 1 (hour" in found.faults.kept[0].sentence
 
 
+@promise("6 recount")
 def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
     """Who reads the directory takes its rows, though nobody committed them."""
     output.load(0, 10)
@@ -329,6 +335,7 @@ def test_the_command_says_it_by_status_line_and_document(
     assert main([*command, "--topic", "other"]) == 2
 
 
+@promise("6 recount")
 @pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
 def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folder: str) -> None:
     """In its own hour or in another one: its rows stand there twice."""
@@ -485,6 +492,7 @@ class Moving(LocalOutput):
         return super().open(path)
 
 
+@promise("6 recount")
 def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
     """Its manifest came behind the look at the manifests, and its files before the listing."""
     output.load(0, 10)
@@ -509,6 +517,7 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
     assert {x.bucket[0] for x in differences} == {3 * HOUR_MS + 5 * MINUTE}
 
 
+@promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
     """Not in its place at the first look, not where it was staged at the second: at the third it
     is in its place."""

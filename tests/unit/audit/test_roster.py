@@ -13,6 +13,7 @@ from audit.settings import AuditSettings
 from skidway import settings
 from skidway.errors import ConfigurationRefused
 from support.clock import ManualClock
+from support.promises import promise
 
 GOOD = """\
 hosts:
@@ -106,6 +107,7 @@ def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
     assert loaded.roster == {"nginx": "app1"}
 
 
+@promise("6 expected hosts")
 @pytest.mark.parametrize("entries", [(), (Entry("app7", "dc1", retired=True),)])
 def test_a_roster_without_a_host_that_must_report_says_nothing(entries: tuple[Entry, ...]) -> None:
     """Then every agent ever heard of is expected: an emptied file makes no verdict better."""

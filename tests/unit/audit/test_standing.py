@@ -28,6 +28,7 @@ from audit.verdict import Policy, Status
 from skidway.kafka.source import Source
 from support.clock import ManualClock
 from support.fold import Fold
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 OTHER = Source("dc1", "cid", "other", "oid")
@@ -183,6 +184,7 @@ def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
     assert (topic["topic"], topic["uncounted_offsets"]) == ("other", 110)
 
 
+@promise("6 losses")
 def test_a_loss_is_listed_where_no_line_arrived() -> None:
     """Its bucket has no counts, and all others are complete: that is no reason to say "all"."""
     ledger = Ledger()

@@ -29,6 +29,7 @@ from audit.verdict import Policy, Status
 from schemas import single_object
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
+from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 AGENT = Sender(Tier.AGENT, "dc1", "7", "h1", 1)
@@ -83,6 +84,7 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "audit.db"
 
 
+@promise("6 newer version")
 @pytest.mark.parametrize("said", SAID_LATER, ids=["a loss", "a file", "a seal"])
 def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Message) -> None:
     """It may be a loss of that very bucket. The schema is told by its fingerprint, in the verdict
@@ -103,6 +105,7 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
     ledger.close()
 
 
+@promise("6 newer version")
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

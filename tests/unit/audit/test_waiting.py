@@ -33,6 +33,7 @@ from audit.waiting import Proof, proofs
 from skidway.errors import UsageError
 from skidway.kafka.source import Source
 from support.fold import Fold
+from support.promises import promise
 from support.randomness import share_of
 
 SIZE = 60_000
@@ -178,6 +179,7 @@ CASES = [
 ]  # fmt: skip
 
 
+@promise("6 gate", "clocks gate")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_missing_is_said(case: Case) -> None:
     """One host, and each thing that keeps it from being proven."""
@@ -243,6 +245,7 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
     assert reasons([*messages, delta(mirror, 1, count())], policy) == ""
 
 
+@promise("6 gate")
 def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
     """A dead agent whose clock was ahead seals nothing for the one that began after it, when the
     clock was set back and the state was lost."""

@@ -14,6 +14,7 @@ from skidway.errors import Unreachable
 from skidway.kafka.types import TopicPartition
 from support.batches import NOW_MS, append, batch, flush, open_in
 from support.clock import ManualClock
+from support.promises import promise
 
 HOUR = 3_600_000
 LOGS = TopicPartition("logs", 0)
@@ -115,6 +116,7 @@ def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path)
     assert world.log.log_start_offset == 0
 
 
+@promise("4 readers")
 def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
     """Nothing goes that somebody may need."""
     world = World(tmp_path, HELD)
@@ -128,6 +130,7 @@ def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
     assert world.look(away) == 3, "and no farther"
 
 
+@promise("4 readers")
 def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
     """A group that is too slow loses records, and that is known."""
     world = World(tmp_path, LogConfig(

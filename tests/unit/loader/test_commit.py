@@ -12,6 +12,7 @@ from loader.manifest import ROWS, DataFile, Manifest, PartitionRange
 from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from support.memory_store import MemoryStore
+from support.promises import promise
 
 TOPIC = "logs"
 MINE, OTHER = "a" * 32, "b" * 32
@@ -74,6 +75,7 @@ def test_a_staged_file_of_another_length_is_never_committed() -> None:
     assert store.read(mine.path) is None
 
 
+@promise("5 staging")
 def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
     """A manifest that outlives a power loss names files that do, too: the staging directory is
     synced behind the last look at its files and before the manifest is created."""
@@ -91,6 +93,7 @@ def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
     assert looked[0] < synced < created
 
 
+@promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
     """A start costs the same however many loads there are; a file of an older one that somebody
     deleted is named by the recount."""

@@ -27,6 +27,7 @@ from support.fold import Fold
 from support.loading import SOURCE, START_MS
 from support.memory_kafka import MemoryClient, MemoryFetcher
 from support.memory_loading import AGENT, DATA, LENGTH, PRODUCER, MemoryLoading
+from support.promises import promise
 
 HOUR_MS = 3_600_000
 FROM_A_CLOCK = 1_767_225_600_000
@@ -74,6 +75,7 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
     assert epochs(loading) == [1, 1]
 
 
+@promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
     """900 rows are loaded, the output is removed, 300 records are deleted at the broker, and all is
     loaded again by a clock an hour back: the 600 rows are what counts, and so are later ones."""
@@ -92,6 +94,7 @@ def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryL
     assert epochs(loading) == [1, 2, 2]
 
 
+@promise("6 epoch of an output")
 @pytest.mark.parametrize("epoch", [4, FROM_A_CLOCK])
 def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int) -> None:
     """Whatever made the epochs of before; those of other outputs and tiers do not count."""
@@ -111,6 +114,7 @@ def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -
     assert epochs(loading) == [6, 7]
 
 
+@promise("6 epoch of an output")
 def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
     loading: MemoryLoading,
 ) -> None:
@@ -157,6 +161,7 @@ def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoadin
     assert feed.next_epoch(PRODUCER) == 7
 
 
+@promise("6 epoch of an output")
 def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading) -> None:
     """Both chose the same epoch; the one that lost the race goes on in the winner's."""
     loading.say(said_by(4))
@@ -170,6 +175,7 @@ def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading
     assert list(said) == [(4, 1), (5, 1), (5, 2)]
 
 
+@promise("6 epoch of an output")
 def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> None:
     """It was removed and begun anew since it was copied: what it would count is replaced, so it is
     not continued."""
@@ -187,6 +193,7 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
     assert outcome.loads == []
 
 
+@promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
     """An audit topic made again has lost what was heard of an output. The collector has not: it
     calls nothing complete of which it does not know which count holds."""

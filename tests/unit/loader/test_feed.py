@@ -15,6 +15,7 @@ from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.promises import promise
 
 SOURCE = Source("dc1", "c", "logs", "1" * 32)
 
@@ -71,6 +72,7 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
     cluster.log(TopicPartition(TOPIC, 0)).append(batch)
 
 
+@promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
     """Its id is part of the position: no announcement is skipped for the offsets of the old one."""
     cluster, clock = MemoryCluster(), ManualClock()

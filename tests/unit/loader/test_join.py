@@ -7,6 +7,7 @@ from loader.join import run_all
 from loader.plan import Planned, Slice
 from support.loading import Record, Runner, gap, job, log
 from support.memory_store import MemoryStore
+from support.promises import promise
 
 
 def runner(records: list[Record], **changes: object) -> Runner:
@@ -67,6 +68,7 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
     assert sum(each.repeats for each in result.results) == 2
 
 
+@promise("5 slices")
 def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
     """A range that goes on in its second run meets files of which the first one knew nothing: it
     runs again, until it was walked with the marks of all that it has."""

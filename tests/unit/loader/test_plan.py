@@ -15,6 +15,7 @@ from skidway.errors import ConfigurationRefused, StateRefused
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.source import Source
 from support.loading import WHOLE
+from support.promises import promise
 
 BELOW = BatchMark(95, 99, 7, 2)
 AT_100 = PartitionRange(0, 50, 100, below=BELOW)
@@ -33,6 +34,7 @@ def test_a_partition_goes_on_where_the_last_load_ended() -> None:
     assert (planned.position, planned.first, planned.end, planned.below) == (100, 100, 150, BELOW)
 
 
+@promise("5 gaps")
 def test_expired_offsets_stop_the_partition() -> None:
     """What retention took before it was loaded is never passed over silently."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [])
@@ -181,6 +183,7 @@ def test_named_gaps_come_from_all_who_name() -> None:
     assert found == (Gap(200, 210, "a"), Gap(300, 301, "b"), Gap(1, 2, "c"))
 
 
+@promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
     """A mirror keeps a bounded list, and an operator's setting may be gone: what was named before
     anything there was loaded is in the manifest, whoever still says it."""
@@ -212,6 +215,7 @@ def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
     assert "no leader" in found[1].refused
 
 
+@promise("6 bucket size")
 def test_a_changed_bucket_size_is_refused() -> None:
     """Buckets of two sizes are never complete; a first load and the same size are good."""
     counted = replace(WHOLE, audit={**WHOLE.audit, "bucket_ms": 60_000})

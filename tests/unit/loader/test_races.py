@@ -8,6 +8,7 @@ from loader.run import Report
 from loader.topic_load import LostRace, Outcome
 from loader.topic_run import RACES_MAX
 from support.memory_loading import MemoryLoading
+from support.promises import promise
 
 LINES = 700
 STEP = LINES // RACES_MAX
@@ -27,6 +28,7 @@ def raced(loading: MemoryLoading, step: int) -> Outcome:
     return loading.run_beside(lambda: loading.run(until=next(ends)))
 
 
+@promise("5 race")
 def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) -> None:
     """The other one has loaded what there was at this run's start: status 0, and a sentence."""
     outcome = raced(loading, STEP)
@@ -36,6 +38,7 @@ def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) 
     assert "logs: another loader was faster and has loaded what was left" in note
 
 
+@promise("5 race")
 def test_who_loses_every_race_with_work_left_fails(loading: MemoryLoading) -> None:
     """It has tried as often as it may; the next run goes on."""
     outcome = raced(loading, 10)

@@ -19,6 +19,7 @@ from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partitio
 from skidway.kafka.errors import BadValue, BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.memory_store import MemoryStore
+from support.promises import promise
 
 MIRROR = {
     "mirror.source.cluster": "dc1", "mirror.source.topic": "logs",
@@ -114,6 +115,7 @@ def test_the_gravest_problem_is_the_status() -> None:
     assert Report([Outcome("a")]).exit_code == 0
 
 
+@promise("5 silent leader")
 def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> None:
     """Metadata still names a leader that is dead: what the others have can be loaded."""
     (logs,) = look(settings(), TwoLeaders(1), MemoryStore()).topics  # type: ignore[arg-type]
@@ -123,6 +125,7 @@ def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> N
         look(settings(), TwoLeaders(0, 1), MemoryStore())  # type: ignore[arg-type]
 
 
+@promise("5 gaps")
 def test_the_mirror_itself_names_the_gaps_that_may_be_passed() -> None:
     """They come from its topic config and from nowhere else."""
     (logs,) = look(settings(), TwoLeaders(), MemoryStore()).topics  # type: ignore[arg-type]

@@ -33,6 +33,7 @@ from support.loading import (
     rows_of,
 )
 from support.memory_store import MemoryStore
+from support.promises import promise
 
 
 def run(
@@ -208,6 +209,7 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
     assert len(rows_of(store, result)) == 3
 
 
+@promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
     """Nothing is passed over between two slices: what is missing before the end of one has to be
     named, too, where the next batch lies behind it."""
@@ -253,6 +255,7 @@ def test_a_damaged_batch_ends_the_range_by_name() -> None:
     assert len(rows_of(store, result)) == 3
 
 
+@promise("4 compacted batch")
 def test_a_compacted_batch_ends_the_range_by_name() -> None:
     """Data topics are never compacted: a batch that lacks records is not taken for one that had no
     more of them; what is before it is loaded."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from loader.waiting import WaitingNotes
 from support.memory_store import MemoryStore
+from support.promises import promise
 
 KEY = ((1 << 63) - 1, 5)
 
 
+@promise("clocks wait")
 def test_the_wait_begins_once() -> None:
     """Loads that meet the file again do not begin the wait anew."""
     notes = WaitingNotes(MemoryStore(), "logs")

@@ -6,6 +6,7 @@ from agent.files.news import SetApart
 from agent.state.database import State
 from audit.messages import Certainty
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 A = "/log/a.log"
 
@@ -15,6 +16,7 @@ def world() -> World:
     return World(settings(raw()))
 
 
+@promise("6 losses")
 def test_a_range_is_declared_once(world: World) -> None:
     """Also when it is found again; another certainty is another declaration."""
     world.files.append(A, b"1\n2\n")
@@ -30,6 +32,7 @@ def test_a_range_is_declared_once(world: World) -> None:
     ]  # fmt: skip
 
 
+@promise("6 losses")
 def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> None:
     """Killed after the loss was written and before the position passed it, as often as you like."""
     world.files.append(A, b"1\n")
@@ -55,6 +58,7 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
     assert [(x.first, x.end) for x in mine if x.end is not None] == [(2, 4)]
 
 
+@promise("clocks reach of a loss")
 def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
     """It may have a time of before: the loss reaches to the bucket of what the clock said then."""
     world = World(settings(raw(), max_open_files=1))

@@ -6,10 +6,12 @@ from agent.delivery.press import AHEAD_MS_MAX
 from audit import bucket
 from audit.messages import Announcement, Bounds, Seal
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 A = "/log/a.log"
 
 
+@promise("6 lateness")
 def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
     """Its lateness as it is set now, and how far ahead it believes a line's own time."""
     world = World(settings(raw(), lateness_ms=5_000))
@@ -20,6 +22,7 @@ def test_each_message_says_what_the_agent_takes_event_times_to_be() -> None:
     assert set(said) == {Bounds(5_000, AHEAD_MS_MAX)}
 
 
+@promise("6 lateness")
 def test_a_loss_begins_with_the_bucket_of_the_last_seal() -> None:
     """No lateness is taken off before it is said: how much, the audit decides with its own."""
     world = World(settings(raw()))

@@ -12,6 +12,7 @@ from agent.state.database import State, create_tables
 from audit.counts import BucketKey, Counts, Sums
 from audit.messages import Delta, Sender, Tier, decode
 from skidway.kafka.source import Source
+from support.promises import promise
 
 SOURCE = Source("dc1", "cluster", "logs", "00" * 16)
 KEY: BucketKey = (SOURCE, 7, 60_000)
@@ -60,6 +61,7 @@ def test_behind_the_transaction_the_database_is_asked() -> None:
     assert [delta.counts[0].previous for delta in deltas_of(mail)] == [9, 9]
 
 
+@promise("2 checkpoint")
 def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
     """Killed before a delta is cut: of each bucket the whole sum is there, of all checkpoints."""
     connection = sqlite3.connect(":memory:", isolation_level=None)

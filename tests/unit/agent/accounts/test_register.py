@@ -6,6 +6,7 @@ from agent.files.tracked import FileState
 from agent.state.database import State
 from audit.messages import Announcement, decode
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 A = "/log/a.log"
 
@@ -43,6 +44,7 @@ def ended(world: World) -> None:
     assert tracked.flights
 
 
+@promise("1 announcement")
 def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> None:
     """Not when it was read to its end: the closure says that nothing of it comes any more."""
     ended(world)
@@ -50,6 +52,7 @@ def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> Non
     assert closures(world) == [8]
 
 
+@promise("2 checkpoint")
 def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
     world: World,
 ) -> None:
@@ -66,6 +69,7 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
     assert closures(world) == [8]
 
 
+@promise("1 announcement")
 def test_a_file_is_not_closed_before_its_promises_are_kept_after_a_start(world: World) -> None:
     """It has ended and nothing is on its way, because it cannot be opened right now."""
     ended(world)

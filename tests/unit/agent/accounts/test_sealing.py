@@ -2,6 +2,7 @@ from agent.accounts import sealing
 from agent.files.host import FileKey
 from agent.files.tracked import Birth, Checkpoint, FileState, TrackedFile
 from agent.identity import Fingerprint, Guard
+from support.promises import promise
 
 
 def tracked(file: int, position: int, size: int, **others: object) -> TrackedFile:
@@ -17,6 +18,7 @@ def noted(*files: TrackedFile, limit: int | None = None) -> sealing.Noted:
     return sealing.note("t", 1000, 5, 0, [(each, limit) for each in files])
 
 
+@promise("6 seal")
 def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
     """Also for what is still on its way of a file that has ended; not for later bytes."""
     growing = tracked(1, 10, 20)

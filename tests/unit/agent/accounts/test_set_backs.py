@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.accounts.set_backs import SetBacks
+from support.promises import promise
 
 TOPICS = ["logs", "auth"]
 
@@ -19,6 +20,7 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
     assert found.greatest("logs", 30) == 30
 
 
+@promise("clocks reach of a loss")
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
     """A line that nobody has read may be of then; a seal of before vouches for none of these."""
     found = SetBacks()

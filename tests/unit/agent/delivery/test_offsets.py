@@ -4,11 +4,13 @@ from agent.state.database import State
 from audit.messages import Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 A = "/log/a.log"
 FIRST, REJECTED = TopicPartition("logs", 0), TopicPartition("logs.rejected", 0)
 
 
+@promise("2 checkpoint")
 def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
     """It is there with the position that it belongs to, of the data and of the rejected topic."""
     world = World(settings(raw()))

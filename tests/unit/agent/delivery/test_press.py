@@ -13,6 +13,7 @@ from schemas.single_object import schema_text
 from skidway.errors import ConfigurationRefused
 from support.agent_press import AGENT, READ_MS, press, reading, recipe, records, regex, rejected
 from support.agent_world import datum_text, records_of
+from support.promises import promise
 
 
 def test_a_record_says_which_bytes_it_came_from() -> None:
@@ -25,6 +26,7 @@ def test_a_record_says_which_bytes_it_came_from() -> None:
     assert found[0].value[:5] == b"\0\0\0\0\1"
 
 
+@promise("2 re-send", "clocks reading")
 def test_pressing_again_gives_the_same_bytes() -> None:
     """Batches are a pure function of intent, recipe and bytes."""
     made = recipe(**regex(r"(?P<a>\S+) (?P<b>.*)", key="a"), partitions=3)
@@ -52,6 +54,7 @@ def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
         assert outcome.rejected_bytes == each.outcomes[0].rejected_bytes
 
 
+@promise("2 partition")
 def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
     """Also where files that are pressed together belong to several."""
     made = recipe(partitions=8)
@@ -97,6 +100,7 @@ def test_counts_are_those_of_the_records() -> None:
     assert found[60_000].checksum == checksum.total(checksum.record_hash(*columns))
 
 
+@promise("4 times ahead", "clocks reading")
 def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
     """More than an hour ahead, or before 1970: the record gets the moment of reading."""
     source = regex(

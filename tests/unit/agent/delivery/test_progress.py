@@ -11,6 +11,7 @@ from agent.delivery.progress import Progress
 from agent.state.changes import Changes
 from audit.counts import Counts
 from skidway.kafka.types import TopicPartition
+from support.promises import promise
 
 P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
@@ -41,6 +42,7 @@ def progress(**others: Any) -> Progress:
     return Progress({}, others.get("floors", {}), others.get("before", ()), lambda topic: topic)
 
 
+@promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
     """Intent 1 waits for partition Q: the floor of P is what lay below it, not the last offset."""
     files, made = Files(1, 2), progress(floors={P: 10})
@@ -70,6 +72,7 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
     assert made.floors == {P: 10}
 
 
+@promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
     """Intents 1 and 2 arrived at 4 and 5; then the producer's id was lost, and 1 is acknowledged
     at 6: the first copy of 2 is not below the floor."""
@@ -82,6 +85,7 @@ def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
     assert made.floors == {P: 4}
 
 
+@promise("2 floor")
 def test_floors_stand_still_while_old_intents_wait() -> None:
     """Where records of before the start lie, this process was not told."""
     files, made = Files(2), progress(before=[1], floors={P: 5})
@@ -99,6 +103,7 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
     assert made.floors == {P: 21}
 
 
+@promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
     """Intents 1 and 3 wait; 3 was sent when 2 was acknowledged already, and 1 before that."""
     files, made = Files(1, 3), progress()

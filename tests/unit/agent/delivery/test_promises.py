@@ -7,6 +7,7 @@ from agent.state.database import State
 from audit.messages import Certainty
 from support.agent_press import rejected_rows
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 A = "/log/a.log"
 SIZE = READ_BYTES + 500_000
@@ -25,6 +26,7 @@ def world() -> World:
     return world
 
 
+@promise("2 set apart")
 @pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
     """One byte of another kind, in its head or behind it: no broker has the line, so it is lost by
@@ -41,6 +43,7 @@ def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: i
     assert old not in [record.file for record in world.brokers.records("logs")]
 
 
+@promise("2 over-long line")
 def test_an_overlong_line_with_the_same_bytes_is_sent_again(world: World) -> None:
     """Under the old origin, once, and nothing is uncertain."""
     (old,) = (intent.file for intent in State(world.connection).intents())

@@ -13,6 +13,7 @@ from agent.delivery.recipe import PRESS_VERSION, at_present, program_of
 from agent.framing import FRAMING_VERSION
 from agent.settings import ParserSettings, TimestampSettings
 from support.agent_press import press, reading, recipe, records, regex
+from support.promises import promise
 
 KNOWN = "9cddd403b67c3675cf0afc6c6ccaa2e249f2e82faef56da6755982a8dfb3b532"
 """Of the records of known lines; another one needs another PRESS_VERSION (or FRAMING_VERSION)."""
@@ -42,11 +43,13 @@ def digest() -> str:
     return found.hexdigest()
 
 
+@promise("2 another program")
 def test_known_lines_become_known_records() -> None:
     """A change of what is made of a line shows here, and has to raise the number beside it."""
     assert (FRAMING_VERSION, PRESS_VERSION, digest()) == (1, 1, KNOWN)
 
 
+@promise("2 another program")
 def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python for JSON, pyarrow for expressions and JSON, the rules of a zone: only where used."""
     assert program_of("raw", None) == recipes.program_version()

@@ -14,6 +14,7 @@ from audit.messages import Certainty, Seal
 from skidway.kafka.types import TopicPartition
 from support.agent_press import AGENT, rejected_rows
 from support.agent_world import Record, World, raw, settings
+from support.promises import promise
 
 A = "/log/a.log"
 FIRST = TopicPartition("logs", 0)
@@ -39,6 +40,7 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
     return [(loss.first, loss.end, loss.certainty) for loss in world.losses()]
 
 
+@promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
     """Its answer was lost, the retry is refused: the line counts once, and nothing is set apart."""
     world.producer.arrive(FIRST)
@@ -67,6 +69,7 @@ def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -
     assert (world.only()["acknowledged"], world.losses()) == (14, [])
 
 
+@promise("2 refused record")
 def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
     """The same retry, of a batch that never arrived: nothing is said, passed or sealed until
     nothing can arrive any more; the lines behind it do not wait."""
@@ -146,6 +149,7 @@ def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> N
     assert (world.only()["acknowledged"], world.losses()) == (14, [])
 
 
+@promise("2 refused record")
 def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> None:
     """Sent again from its promise and refused at once: the attempt of before is found."""
     world.producer.arrive(FIRST)
@@ -188,6 +192,7 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
     assert world.only()["acknowledged"] == 10
 
 
+@promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
     """Of the same intent, to another topic, which had none of it: only the refused line is lost."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 
 from agent.delivery import routing
+from support.promises import promise
 
 
+@promise("2 partition")
 def test_a_file_stays_in_its_partition() -> None:
     """The partition of a file id never changes; golden, because intents depend on it."""
     assert [routing.of_file(file, 5) for file in (1, 2, 3, 2**63 - 1)] == GOLDEN_FILES

@@ -11,6 +11,7 @@ from agent.delivery.read_back import Found, Rows
 from agent.delivery.search import Search
 from audit.messages import Certainty
 from skidway.kafka.types import TopicPartition
+from support.promises import promise
 
 TP = TopicPartition("logs", 0)
 AGENT, FILE = 7, 5
@@ -47,6 +48,7 @@ class Logs:
         pass
 
 
+@promise("2 read back")
 def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> None:
     """A batch that was under way lies behind the watermark that was told at first: it is found."""
     logs = Logs()

@@ -12,6 +12,7 @@ from agent.files.plain_sizes import not_yet
 from agent.identity import FINGERPRINT_BYTES
 from audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import DAMAGED_BYTES, MemoryHandle, World, raw, settings
+from support.promises import promise
 
 APP = "/log/app.log"
 LONG = b"x" * FINGERPRINT_BYTES + b"\n"
@@ -30,6 +31,7 @@ def made(pattern: str = APP, first: bytes = b"seen\n", **others: int) -> World:
     return world
 
 
+@promise("1 compression")
 @pytest.mark.parametrize("pattern", [APP, "/log/app.log*"])
 @pytest.mark.parametrize("keeps_time", [True, False])
 @pytest.mark.parametrize("is_down", [True, False])
@@ -145,6 +147,7 @@ def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
     assert world.agent.tracker.unreadable == {}
 
 
+@promise("1 compression")
 def test_promises_are_kept_from_the_compressed_file() -> None:
     """Bytes that were on their way when the agent died are sent again, though the file is gone."""
     world = made(first=LONG)
@@ -231,6 +234,7 @@ def measuring(world: World) -> Iterator[None]:
     world.files.open = open_  # type: ignore[method-assign]
 
 
+@promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
     """Longer than late batches are waited for, and over many looks: nothing is lost by that."""
     world = made(first=LONG)
@@ -248,6 +252,7 @@ def test_promises_wait_for_a_file_that_is_being_measured() -> None:
     assert losses(world) == []
 
 
+@promise("1 compression")
 @pytest.mark.parametrize("is_renamed", [False, True])
 def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     is_renamed: bool,

@@ -9,6 +9,7 @@ from agent.files.operating_system import OperatingSystem
 from agent.files.patterns import Pattern
 from agent.files.tracked import Birth, Checkpoint, TrackedFile
 from agent.identity import Fingerprint, Guard
+from support.promises import promise
 
 HOST = OperatingSystem()
 
@@ -45,6 +46,7 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     assert HOST.scan([Pattern(f"{tmp_path}/*")]).found == []
 
 
+@promise("1 links")
 def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
     """Nobody knows what it should lead to, so it holds the seal; what went away does not."""
     (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")

@@ -6,6 +6,7 @@ import pytest
 
 from audit.messages import Announcement, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 LINK, TARGET = "/containers/web.log", "/pods/0.log"
 
@@ -37,6 +38,7 @@ def rotations(world: World) -> list[str]:
     return [rotate(world, f"07000{number}", f"line {number}") for number in range(3)]
 
 
+@promise("1 links")
 def test_generations_beside_the_target_are_read(world: World) -> None:
     """Three rotations between two looks: each line once, nothing declared."""
     lines = rotations(world)
@@ -84,6 +86,7 @@ def test_a_link_that_went_leaves_its_file_to_be_read(world: World) -> None:
     assert losses(world) == []
 
 
+@promise("1 links")
 def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
     """Nobody knows what it should lead to."""
     world.files.link("/containers/dead.log", "/pods/nowhere.log")
@@ -121,6 +124,7 @@ def test_a_link_and_its_target_are_one_file() -> None:
 # --- links that lead elsewhere ------------------------------------------------------------------
 
 
+@promise("1 link leads elsewhere")
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize(
     "place", ["/log/2026-11-{}/app.log", "/log/2026/{}/x/app.log", "/log/{}.log", "/log/r{}/a.log"]
@@ -204,6 +208,7 @@ def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
     assert losses(made) == []
 
 
+@promise("1 link leads elsewhere")
 def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> None:
     """A deploy has more logs than the one that the link leads to; no pattern means them."""
     made = World(settings(raw("logs", "/log/latest.log")))
@@ -220,6 +225,7 @@ def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> Non
     assert losses(made) == []
 
 
+@promise("1 link leads elsewhere")
 def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -> None:
     """Nobody knows where the logs in between would be."""
     world.files.append("/data/other/tree/web.log", b"next\n")
@@ -230,6 +236,7 @@ def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -
     assert "the link leads elsewhere" in loss.reason
 
 
+@promise("1 link leads elsewhere")
 def test_containers_that_are_started_again_between_two_looks(world: World) -> None:
     """kubelet's 0.log, 1.log, ...: each rotated, compressed, and the link led on to the next."""
     for number in range(1, 4):

@@ -7,6 +7,7 @@ import pytest
 from agent.files.mounts import MOUNT_WAIT_S, UNMOUNTED
 from audit.messages import Delta, Loss, Seal
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 APP, READ = "/log/app.log", "/log/read.log"
 
@@ -53,6 +54,7 @@ def go_on(world: World) -> None:
     world.clock.advance(60)
 
 
+@promise("6 unreadable")
 @pytest.mark.parametrize("is_renumbered", [False, True])
 def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
     world: World, is_renumbered: bool
@@ -88,6 +90,7 @@ def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
     assert world.agent.tracker.unreadable == {}
 
 
+@promise("6 unreadable")
 @pytest.mark.parametrize("is_running", [False, True])
 def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_running: bool) -> None:
     """Files at rest that are away for hours have lost nothing, and are not read for a second
@@ -122,6 +125,7 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
     assert world.agent.tracker.unreadable == {}
 
 
+@promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
     """Names can be listed, and no file can be looked at: what is listed then is no history."""
     world.files.may_search = False

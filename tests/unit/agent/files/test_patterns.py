@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent.files.patterns import DEPTH_MAX, Pattern
+from support.promises import promise
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,7 @@ def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
     assert [path for path, _ in unreadable] == [f"{tmp_path}/loop"]
 
 
+@promise("6 unreadable")
 @pytest.mark.parametrize("pattern", ["closed/app.log", "*/app.log", "**/app.log", "closed/**"])
 def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, pattern: str) -> None:
     """Not even whether there is a file of that name; whether a wildcard leads there or not."""

@@ -9,6 +9,7 @@ from agent.identity import FINGERPRINT_BYTES
 from agent.state.database import State
 from audit.messages import Announcement, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 APP = "/log/app.log"
 
@@ -316,6 +317,7 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
     assert sorted(world.values()) == ["second", "seen", "third"]
 
 
+@promise("1 generations")
 @pytest.mark.parametrize("is_missed", [False, True])
 def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again(
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
@@ -417,6 +419,7 @@ def test_names_that_change_while_they_are_read_say_nothing(
     assert len(world.of(Seal)) > seals
 
 
+@promise("1 generations")
 def test_a_rotation_that_takes_many_looks_is_waited_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -449,6 +452,7 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
     assert len(world.of(Seal)) > seals
 
 
+@promise("1 generations")
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -651,6 +655,7 @@ def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
     assert [loss.end for loss in losses(world)] == [None]
 
 
+@promise("clocks generations")
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
     """A generation may seem older than the look before it."""
     world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)

@@ -10,6 +10,7 @@ from agent.framing import READ_BYTES
 from agent.identity import FINGERPRINT_BYTES
 from audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 HERE, THERE, ELSEWHERE = FileKey(1, 7), FileKey(1, 8), FileKey(2, 7)
 RUN, RUN2 = "/log/run.log", "/log/run2.log"  # a name that may be one of rotation
@@ -18,6 +19,7 @@ JOB = b"Starting job\ndone\n"
 EVIDENCE = Evidence((HERE, HERE), (None, None), False, False, True, True)
 
 
+@promise("1 same file")
 @pytest.mark.parametrize(
     ("evidence", "answer"),
     [
@@ -70,6 +72,7 @@ def take_inode(world: World, path: str, data: bytes) -> None:
     world.files.append(path, data)
 
 
+@promise("1 same file")
 @pytest.mark.parametrize("path", [RUN, RUN2])
 def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
     """Logs without times begin alike: the next run's is read from its start, under either name."""
@@ -85,6 +88,7 @@ def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
     assert max(s.sealed_until for x in world.of(Seal) for s in x.topics) > 0
 
 
+@promise("1 same file")
 def test_an_inode_taken_again_where_no_birth_is_known() -> None:
     """Another name, the same bytes: it is read from its start, and what may be double is said."""
     world = made(knows_births=False)
@@ -112,6 +116,7 @@ def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
     assert sorted(world.values()) == sorted(["x", "y", *["Starting job", "done"] * 2, "done again"])
 
 
+@promise("1 same file")
 def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> None:
     """Where no birth is known, that it lost its last name says it: the next file of this inode is
     read from its first byte, though it lies there and begins alike."""
@@ -126,6 +131,7 @@ def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> Non
     assert world.values() == [*lines, *lines, "done again"]
 
 
+@promise("1 same file")
 def test_an_inode_taken_again_by_a_file_of_the_same_size_and_time() -> None:
     """As when a log is replaced by one that was copied with its times: its birth tells it."""
     world = World(settings(raw(), max_open_files=1))
@@ -174,6 +180,7 @@ def at_rest(still_s: float, **others: int) -> World:
     return world
 
 
+@promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
     """It stood still at its acknowledged end for longer than anybody looked away."""
     world = at_rest(600)
@@ -191,6 +198,7 @@ def test_deleting_what_was_written_just_now_is_a_loss() -> None:
     assert [loss.end for loss in losses(world)] == [None]
 
 
+@promise("clocks rest")
 @pytest.mark.parametrize("hours", [1, -1])
 def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
     """It was written just now, however long ago the clock says."""
@@ -202,6 +210,7 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
     assert [loss.end for loss in losses(world)] == [None]
 
 
+@promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
     """At rest for ten minutes says much about one minute without an agent, and little about an
@@ -215,6 +224,7 @@ def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
     assert len(losses(world)) == count
 
 
+@promise("1 deleted at rest")
 def test_one_look_declares_one_loss() -> None:
     """Whatever the number of files that went: their loss names one, and says how many."""
     world = World(settings(raw(), max_open_files=1))
@@ -254,6 +264,7 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
     assert loss.reason == "it was cut to 6 bytes, 10 were there"
 
 
+@promise("1 file id")
 def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -> None:
     """What lies behind the position is shorter while it is read, and longer again at the look."""
     world = World(settings(raw(), reconcile_interval_ms=3_600_000))
@@ -274,6 +285,7 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
     assert (loss.first, loss.end) == (4, None)
 
 
+@promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
     """What was proven of the bytes before the cut says nothing of those that came in their place:
     a second cut behind them is proven by what was read of the second id."""
@@ -406,6 +418,7 @@ def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
     assert loss.reason.endswith("the same bytes may have been written again")
 
 
+@promise("1 same file")
 def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
     """It is held open, and cut and written between two looks: with the same bytes before the
     position, and more."""

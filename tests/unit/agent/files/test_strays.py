@@ -6,6 +6,7 @@ import pytest
 
 from audit.messages import Certainty, Delta, Loss, Seal
 from support.agent_world import World, raw, settings
+from support.promises import promise
 
 APP = "/log/app.log"
 NEIGHBOURS = ["app-errors.log", "app.log.trace", "other"]
@@ -35,6 +36,7 @@ def rotate(world: World, *paths: str) -> list[str]:
     return lines
 
 
+@promise("1 generations")
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize(
     "names",
@@ -159,6 +161,7 @@ def test_a_neighbour_that_is_made_with_the_log_is_another_log(
     assert losses(made) == []
 
 
+@promise("1 copies")
 def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
     """Found by an event, copied and truncated before the first whole look: no line twice."""
     made = World(settings(raw("logs", APP)))
@@ -205,6 +208,7 @@ def test_a_short_copy_where_no_birth_is_known() -> None:
     assert [x.certainty for x in losses(made) if x.end is not None] == [Certainty.UNCERTAIN]
 
 
+@promise("1 copies")
 def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
     """copytruncate between two looks: the unread rest is read from the copy, and nothing twice."""
     world.files.append(APP, b"unread\n")
@@ -215,6 +219,7 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
     assert sorted(world.values()) == ["after", "seen", "unread"]
 
 
+@promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
     """An event tells of the copy first: what was read of the original says where the copy's unread
     bytes begin, so no line is read twice, and none is in doubt."""
@@ -231,6 +236,7 @@ def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> Non
     assert Certainty.UNCERTAIN not in {loss.certainty for loss in losses(made)}
 
 
+@promise("1 copies")
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
     """The copy was left alone and deleted; the kernel gives its inode to the next log, which is
@@ -269,6 +275,7 @@ def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
     assert losses(world) == []
 
 
+@promise("1 not opened")
 @pytest.mark.parametrize("is_rotated", [False, True])
 @pytest.mark.parametrize("is_down", [False, True])
 def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_down: bool) -> None:
@@ -291,6 +298,7 @@ def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_d
     assert loss.reason.endswith("it went away before it could be read")
 
 
+@promise("1 not opened")
 def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
     """The file is still there, and some of what lay in it when it was found is not."""
     made = World(settings(raw("logs", APP)))

@@ -17,6 +17,7 @@ from schemas.single_object import schema_text
 from skidway.errors import ConfigurationRefused
 from support.agent_press import press, reading, recipe, records, regex, rejected
 from support.agent_world import pa_binary
+from support.promises import promise
 
 BROKEN = b"caf\xe9 \xf0\x9f\x98"
 MENDED = "caf\ufffd \ufffd"
@@ -78,6 +79,7 @@ def test_a_json_parser_reads_the_replaced_line() -> None:
     assert [r["reason"] for r in rejected(press(made, reading(data)))] == ["not-json"]
 
 
+@promise("2 encoding")
 def test_without_the_setting_the_line_is_rejected_whole() -> None:
     """The default: not a byte is changed, and the schema has no mark."""
     pressed = press(recipe(), reading(BROKEN + b"\n"))
@@ -86,6 +88,7 @@ def test_without_the_setting_the_line_is_rejected_whole() -> None:
     assert [f["name"] for f in json.loads(recipe().schema.text)["fields"]] == ["line"]
 
 
+@promise("2 encoding")
 def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
     """Pressed again by the recipe as the state keeps it, and beside other lines: the same bytes."""
     made = recipe(on_error="replace", partitions=3, partitioning="key", key="line")

@@ -19,6 +19,7 @@ from skidway.errors import StateRefused
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from support.agent_press import recipe
+from support.promises import promise
 
 SOURCE = Source("main", "c", "logs", "id")
 
@@ -81,6 +82,7 @@ def test_what_is_committed_is_there_after_a_start(tmp_path: Path) -> None:
     state.close()
 
 
+@promise("2 checkpoint")
 def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
     """What fails in the middle leaves nothing, and can be tried again as it is."""
     state = open_state(tmp_path)
@@ -137,6 +139,7 @@ def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
         open_state(tmp_path)
 
 
+@promise("2 corrupt state")
 def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path) -> None:
     """A page somewhere in the middle: SQLite looks through all of them before any is used."""
     state, changes = open_state(tmp_path), Changes()
@@ -150,6 +153,7 @@ def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path)
         open_state(tmp_path)
 
 
+@promise("2 corrupt state")
 @pytest.mark.parametrize("column", ["position", "prefix_crc", "announced", "marks"])
 def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
     """A position that is not the one that was written would skip or double lines."""
@@ -202,6 +206,7 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path) -> None:
     state.close()
 
 
+@promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On another machine it is refused until somebody adopts it, in a new epoch, whose numbers
     begin with 1 and whose chains begin with 0, and which has no last word to take back."""
@@ -271,6 +276,7 @@ def test_the_ledger_is_read_beside_a_running_agent(tmp_path: Path) -> None:
     assert isinstance(State, type)
 
 
+@promise("6 telling a loss")
 def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -> None:
     """By file id, path and range; where nobody saw the end, the bytes are more than the sum."""
     state = open_state(tmp_path)
@@ -312,6 +318,7 @@ def test_floors_go_with_the_offsets_of_a_topic_made_again(tmp_path: Path) -> Non
     assert state.floors() == []
 
 
+@promise("1 not opened")
 def test_files_that_could_not_be_opened_are_kept(tmp_path: Path) -> None:
     """All of them are written anew, whatever bytes their paths have."""
     state = open_state(tmp_path)

@@ -9,10 +9,12 @@ import pytest
 from agent.state import database
 from agent.state.changes import Changes
 from agent.state.database import open_state
+from support.promises import promise
 
 FULL = 2
 
 
+@promise("2 intent")
 def test_a_transaction_is_on_the_disk_when_it_is_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

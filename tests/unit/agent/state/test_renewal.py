@@ -19,6 +19,7 @@ from agent.state.renewal import renew
 from audit.counts import Sums
 from audit.publisher import Newest
 from skidway.kafka.source import Source
+from support.promises import promise
 
 LOGS = Source("main", "cid", "logs", "tid")
 
@@ -58,6 +59,7 @@ def state(tmp_path: Path) -> Iterator[State]:
     state.close()
 
 
+@promise("1 adopted copy")
 def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(state: State) -> None:
     """Lines of other bytes are no repeats of those, and what it counted is not counted again."""
     renew(state, Newest(1, 18, 0))

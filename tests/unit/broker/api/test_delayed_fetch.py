@@ -13,6 +13,7 @@ from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 from support.batches import PARTITION, batch, open_in, put
 from support.hosting import World
+from support.promises import promise
 
 OTHER = TopicPartition("other", 0)
 BATCH_BYTES = len(batch())
@@ -88,6 +89,7 @@ def test_what_comes_to_several_partitions_adds_up(broker: Broker) -> None:
     assert broker.exchange.answers == 1
 
 
+@promise("4 watermark")
 def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
     """Written is not enough: a fetch gives what lies below the watermark, also when it expires."""
     delayed = broker.parked(BATCH_BYTES, PARTITION)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from broker.coordination.producer_ids import Block, ProducerIds
 from skidway.errors import SkidwayError, Unreachable
+from support.promises import promise
 
 
 class Blocks:
@@ -16,6 +17,7 @@ class Blocks:
         self.asked.append(taken)
 
 
+@promise("3 producer ids")
 def test_ids_come_from_the_block_in_order_and_once() -> None:
     """One block serves until it is used up, then the next; no id twice."""
     blocks, given = Blocks(), []

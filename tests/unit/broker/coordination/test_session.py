@@ -16,6 +16,7 @@ from broker.topics.catalog import BrokerAddress, Catalog
 from skidway.coordination import State, Versioned
 from skidway.errors import SkidwayError, StateRefused
 from support.clock import ManualClock
+from support.promises import promise
 
 
 def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
@@ -142,6 +143,7 @@ def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> N
     assert tree.nodes == before
 
 
+@promise("3 producer ids")
 def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
     """No id is given out twice: neither one of an earlier block, nor one that stands in our logs
     though ZooKeeper, restored from an older state, knows nothing of it."""

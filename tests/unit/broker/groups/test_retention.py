@@ -16,6 +16,7 @@ from broker.groups.retention import Fate, Holds, OffsetRetention, Verdict, decid
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
+from support.promises import promise
 
 LOGS, MORE = TopicPartition("logs", 0), TopicPartition("logs", 1)
 OLD = {LOGS: Committed(1, time_ms=100)}
@@ -38,6 +39,7 @@ def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
     assert fate(EMPTY, 1200, offsets={MORE: Committed(2, time_ms=900)}).fate is Fate.KEPT
 
 
+@promise("4 readers")
 def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
     """A group of retention.hold that has not committed for a while still holds, up to the cap:
     its offset of that topic outlives offsets.retention.minutes; without a cap it never goes."""

@@ -14,6 +14,7 @@ from broker.log.producer_state import OutOfOrderSequence
 from broker.log.segment import Segment
 from skidway.kafka.batch import read_header
 from support.batches import NOW_MS, append, batch, contents, flush, open_in, put, sized, stored
+from support.promises import promise
 
 
 def test_offsets_go_on_from_batch_to_batch(tmp_path: Path) -> None:
@@ -184,6 +185,7 @@ def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
     assert stored(tmp_path) == [(0, 2), (2, 1)]
 
 
+@promise("4 duplicate")
 def test_other_bytes_under_a_used_sequence_are_refused(tmp_path: Path) -> None:
     """A sequence that was used is a duplicate only with the same CRC."""
     log = open_in(tmp_path)

@@ -17,6 +17,7 @@ from broker.log.producer_state import (
 )
 from skidway.kafka.batch import SEQUENCE_END, BatchHeader, read_header
 from support.batches import append, batch, flush, open_in
+from support.promises import promise
 
 
 def header(
@@ -87,6 +88,7 @@ def test_epochs_only_rise() -> None:
         state.check(header(1, epoch=3))
 
 
+@promise("4 append time")
 def test_producers_are_forgotten_by_append_time() -> None:
     """Only the moment of the last append counts; the highest id is never forgotten."""
     state = ProducerState()

@@ -11,6 +11,7 @@ from broker.log.retention import Expired, SegmentAge, expired
 from skidway.kafka.types import TopicPartition
 from support.batches import NOW_MS, append, batch, flush, open_in
 from support.clock import ManualClock
+from support.promises import promise
 
 HOUR = 3_600_000
 
@@ -94,6 +95,7 @@ class AtOnce:
         done(outcome)  # type: ignore[operator]
 
 
+@promise("4 append time")
 def test_expired_segments_leave_the_log_by_append_time(tmp_path: Path) -> None:
     """Event times of ten years ago delete nothing; append times of old do, after any restart."""
     partition = TopicPartition("logs", 0)

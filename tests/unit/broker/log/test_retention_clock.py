@@ -8,6 +8,7 @@ from broker.log.log_manager import LogManager
 from broker.log.retention_clock import RetentionClock
 from support.batches import PARTITION, append, batch, flush, open_in
 from support.clock import ManualClock
+from support.promises import promise
 
 DAY_S = 86_400
 DAY_MS = DAY_S * 1000
@@ -54,6 +55,7 @@ class Worker:
         done(outcome)
 
 
+@promise("4 append time", "clocks broker")
 def test_a_clock_set_ahead_deletes_and_forgets_nothing(tmp_path: Path) -> None:
     """A year ahead for an hour: segments are there, and a retry is still known as one."""
     clock = ManualClock()

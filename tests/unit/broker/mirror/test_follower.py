@@ -13,6 +13,7 @@ from broker.mirror.follower import (
     Unverifiable,
 )
 from skidway.kafka.batch import BatchHeader
+from support.promises import promise
 
 
 def header(base: int, count: int, *, epoch: int = 1, crc: int = 7) -> BatchHeader:
@@ -31,6 +32,7 @@ def test_an_empty_mirror_begins_at_offset_0_and_follows() -> None:
     assert follower.phase is Phase.FOLLOWING
 
 
+@promise("4 batch below")
 def test_the_batch_below_is_compared_and_not_copied_again() -> None:
     """After an interruption the batch just below our end is read again, and only compared."""
     below = header(5, 5, crc=9)
@@ -47,6 +49,7 @@ def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
     assert follower.phase is Phase.FOLLOWING
 
 
+@promise("4 batch below")
 def test_another_crc_below_stops_the_partition() -> None:
     """A diverged source is never followed: the partition stops and says how they differ."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
@@ -62,6 +65,7 @@ def test_another_epoch_below_stops_the_partition() -> None:
     assert isinstance(follower.fetched([header(5, 5, epoch=2)]), Stop)
 
 
+@promise("4 gap")
 def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> None:
     """A source that begins above our end is looked at there; the gap is written down first."""
     follower = Follower(10, Below.of(header(5, 5)))

@@ -19,6 +19,7 @@ from skidway.kafka.errors import ErrorCode
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 from support.mirror_world import MirrorWorld
+from support.promises import promise
 
 LOGS = TopicPartition("logs", 0)
 HERE = TopicPartition("dc1.logs", 0)
@@ -75,6 +76,7 @@ def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) ->
     assert world.status["lag"] == 0
 
 
+@promise("6 audit topic")
 def test_the_audit_topic_is_mirrored_whatever_the_patterns_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

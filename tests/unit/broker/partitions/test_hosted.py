@@ -13,6 +13,7 @@ from broker.partitions.flush_policy import Flushing, must_flush
 from skidway.kafka.types import TopicPartition
 from support.batches import PARTITION
 from support.hosting import World
+from support.promises import promise
 
 
 class Waiting:
@@ -32,6 +33,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
+@promise("4 watermark")
 def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
     """Written is not enough; what was written when the flush began is."""
     world.produce(b"a")
@@ -62,6 +64,7 @@ def test_many_records_do_not_wait(tmp_path: Path) -> None:
     assert len(world.worker.waiting) == 1
 
 
+@promise("4 flush")
 def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
     """A parked request begins the flush in the turn of the write, and hears of its end."""
     waiting = Waiting()
@@ -77,6 +80,7 @@ def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
     assert world.replica.offset == 2
 
 
+@promise("4 failed fsync")
 def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
     """Whatever the error, also one that passes elsewhere: no second try over the same pages."""
     waiting = Waiting()
@@ -170,6 +174,7 @@ def test_a_stop_waits_for_the_last_flush(world: World) -> None:
     assert idle == [1]
 
 
+@promise("4 watermark")
 def test_the_watermark_is_the_least_of_the_replicas(world: World) -> None:
     """A follower holds it back, and it never goes back itself."""
     world.replica.followers[2] = LogPosition(0, 0, 0)
@@ -185,6 +190,7 @@ def test_the_watermark_is_the_least_of_the_replicas(world: World) -> None:
     assert world.replica.offset == 1
 
 
+@promise("4 flush")
 @pytest.mark.parametrize(
     ("unflushed", "running", "awaited", "waited_ms", "expected"),
     [

@@ -21,6 +21,7 @@ from skidway.kafka.client.outbox import (
     Outbox,
 )
 from skidway.kafka.types import TopicPartition
+from support.promises import promise
 
 TP = TopicPartition("t", 0)
 A, B = Address("a", 1), Address("b", 1)
@@ -175,6 +176,7 @@ def test_an_hour_idle_is_like_the_beginning() -> None:
         assert [entry.token for entry in driver.send()] == [1]
 
 
+@promise("3 order")
 def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
     """The monotonic clock stood still; event times ahead of their arrival do not make it less."""
     driver = Driver()
@@ -199,6 +201,7 @@ def test_another_leader_is_like_the_beginning() -> None:
     assert driver.send() == [two]
 
 
+@promise("3 order")
 def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None:
     """No answer is missing and no connection was lost, but the new leader may not know us."""
     driver = Driver()

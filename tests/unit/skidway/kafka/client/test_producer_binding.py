@@ -14,6 +14,7 @@ from skidway.kafka.client.session import Channel
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
+from support.promises import promise
 
 TP = TopicPartition("logs", 0)
 FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
@@ -62,6 +63,7 @@ def test_batches_go_to_the_topic_that_they_are_for() -> None:
         assert (session.produced, producer.made_again) == (1, frozenset())
 
 
+@promise("2 topic made again")
 def test_a_topic_made_again_takes_nothing_that_was_for_the_one_before() -> None:
     """It is named, and what is on its way waits for whoever decides."""
     producer, _, session = producing(SECOND, FIRST.hex)

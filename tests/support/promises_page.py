@@ -1,0 +1,86 @@
+"""docs/promises.md, made from the list of promises and from the tests that are marked with them.
+
+python -m support.promises_page            writes it
+python -m support.promises_page --check    1 if it is not up to date
+
+The tests are read, not imported: it takes a second or two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from support.promises import PROMISES, SECTIONS
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "promises.md"
+
+HEAD = """\
+# What is promised, and the tests that keep it
+
+Made by `make docs-promises` from `tests/support/promises.py` and from the marks `@promise` in the
+tests; do not edit. Each rule of [delivery.md](delivery.md) is here by its section, under the name
+that the marks say, with the tests that fail when it is broken. At least one of them notices a
+mutant, which is the rule broken by hand ([testing.md](testing.md#mutants)).
+"""
+
+
+def kept() -> dict[str, list[str]]:
+    """The tests that are marked with each promise, as pytest names them, sorted; whether there is
+    such a promise or not."""
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        text = path.read_text()
+        if "@promise(" in text:
+            for test, name in _marks(ast.parse(text)):
+                found.setdefault(name, []).append(f"{path.relative_to(ROOT)}::{test}")
+    return found
+
+
+def page() -> str:
+    """The whole page. Raises LookupError if a promise has no test."""
+    tests = kept()
+    return "\n".join([HEAD, *(line for section in SECTIONS for line in _table(section, tests))])
+
+
+def main(arguments: list[str]) -> int:
+    """Writes the page, or says that it is old."""
+    parser = argparse.ArgumentParser(prog="python -m support.promises_page", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")
+    args = parser.parse_args(arguments)
+    made = page()
+    if args.check:
+        return int(PAGE.read_text() != made)
+    PAGE.write_text(made)
+    return 0
+
+
+def _marks(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """(function, name of a promise) of each mark of a module."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            for mark in function.decorator_list:
+                if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "promise":
+                    yield from ((function.name, ast.literal_eval(each)) for each in mark.args)
+
+
+def _table(section: str, tests: dict[str, list[str]]) -> Iterator[str]:
+    number = f"{section}. " if section.isdigit() else ""
+    yield from (
+        f"## {number}{SECTIONS[section]}",
+        "",
+        "| name | promise | kept by |",
+        "|---|---|---|",
+    )
+    for name, words in PROMISES.items():
+        if name.partition(" ")[0] == section:
+            yield f"| {name} | {words} | {', '.join(f'`{test}`' for test in tests[name])} |"
+    yield ""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
