@@ -11,6 +11,7 @@ from audit.messages import (
     Certainty,
     Count,
     Delta,
+    Heartbeat,
     Loss,
     Message,
     Range,
@@ -81,21 +82,62 @@ def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
     assert any("it vanished" in reason for reason in found.reasons)
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("end", [50, None])
-def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(end: int | None) -> None:
+def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
+    end: int | None, together: bool
+) -> None:
     """A log of yesterday is read today, and a record of it is refused for good: nobody knows its
     time, and its neighbours were of yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [
         _seal(1, 1, START),
-        Delta(_agent(1), 2, START + 5, counts=counts),
+        Delta(_agent(1), 2, START + 5, counts=counts, losses=(lost,) if together else ()),
         Delta(BROKER, 1, START + 5, (Range(LOGS, 0, 0, 10),), counts),
-        Delta(_agent(1), 3, START + 5, losses=(lost,)),
+        Delta(_agent(1), 3, START + 5, losses=() if together else (lost,)),
         _seal(1, 4, NOW),
     ]
     assert _judged(said, POLICY, OLD).status is Status.LOST
     assert _judged(said, POLICY, START).status is Status.LOST
+
+
+@pytest.mark.parametrize("loser", [1, 2])
+def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(loser: int) -> None:
+    """What others counted meanwhile in an old bucket says nothing of the lost lines' times."""
+    lost = Loss(LOGS, loser, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said: list[Message] = [
+        Delta(_agent(1), 1, START, counts=(_count(1, OLD),)),
+        _seal(1, 2, START),
+        _seal(2, 1, START),
+        Delta(_agent(2), 2, START + 5),
+        Delta(_agent(loser), 3, START + 5, losses=(lost,)),
+        *(Delta(BROKER, n, START + 5, (Range(LOGS, 0, 0, 5),)) for n in (1, 2)),
+        Delta(BROKER, 3, START + 5, (Range(LOGS, 0, 5, 10),), (_count(1, OLD),)),
+        _seal(1, 4 if loser == 1 else 3, NOW),
+        _seal(2, 4 if loser == 2 else 3, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.COMPLETE
+
+
+def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
+    """Also where the agent's epoch before had touched the bucket long ago."""
+    new = replace(_agent(1), epoch=2)
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said: list[Message] = [
+        Delta(_agent(1), 1, OLD, counts=(_count(1, OLD),)),
+        _seal(1, 2, START),
+        replace(_seal(1, 1, START), sender=new),
+        Delta(new, 2, START + 5, counts=(_count(1, OLD),), losses=(lost,)),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.LOST
+
+
+def test_where_agents_are_not_asked_their_losses_are_not() -> None:
+    """What they say is no tier of such an audit, which begins with the broker."""
+    policy = replace(POLICY, tiers=(Tier.BROKER,))
+    said = [*_two_hosts(), Heartbeat(BROKER, 1, NOW)]
+    assert _judged(said, policy).status is Status.COMPLETE
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:

@@ -288,6 +288,87 @@ def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
     assert any(case.reason in reason for reason in found.reasons), found.reasons
 
 
+def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
+    """It is no longer too young, and all rules hold: what is short is not complete for a moment."""
+    found = verdict(good(), now=DUE)
+    assert (found.status, found.due) == (Status.COMPLETE, True)
+    short = [*good()[:3], good()[4], delta(HDFS, 1, count(3))]
+    assert verdict(short, now=DUE).status is Status.INCOMPLETE
+    assert verdict(_from_the_broker_on(), now=DUE).status is Status.COMPLETE
+
+
+def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
+    """An agent that never sealed, and a host of the roster of which no agent is known."""
+    over = DUE + POLICY.silence_ms
+    expected = replace(POLICY, roster=roster("web1", "web9"))
+    sealed = [*good(), seal(AGENT, 3, over, 2)]
+    for messages, policy in ((good()[:4], POLICY), (sealed, expected)):
+        assert verdict(messages, policy, over - 1).status is Status.OPEN
+        assert verdict(messages, policy, over).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
+def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
+    """And only of buckets that no time of the epoch before can be of: behind the first seal of the
+    later one by more than event times are ahead."""
+    new = replace(AGENT, epoch=2)
+    first = START - POLICY.ahead_ms
+    counters = [delta(sender, 1, count()) for sender in COUNTERS]
+    if missing == "the agent's":
+        hole: list[Message] = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
+    else:
+        named = replace(BROKER, producer="7")
+        hole = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(named, 2, START)]
+        counters[0] = delta(named, 1, count())
+
+    def said(until: int) -> list[Message]:
+        again = [seal(new, 1, until, 0), delta(new, 2, count()), seal(new, 3, DUE, 2)]
+        return [*hole, *again, *counters]
+
+    is_overcome = missing == "the agent's"
+    expected = Status.COMPLETE if is_overcome else Status.UNKNOWN
+    assert verdict(said(first)).status is expected
+    assert verdict(said(first + 1)).status is Status.UNKNOWN
+
+
+def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
+    """However old it is: what is missing may have come behind it, and be of any bucket."""
+    messages = [
+        seal(AGENT, 1, START - 9 * SIZE, 0),
+        delta(AGENT, 3, count()),
+        *good()[1:4],
+        seal(AGENT, 4, DUE, 3),
+    ]
+    found = verdict(messages)
+    assert found.status is Status.UNKNOWN
+    assert found.reasons == ("web1: message 2 of agent 7 is missing",)
+
+
+@pytest.mark.parametrize(
+    ("sealed", "bucket", "expected"),
+    [
+        (DUE, START + 9 * SIZE, Status.COMPLETE),
+        (DUE - 1, START + 9 * SIZE, Status.UNKNOWN),
+        (DUE, START, Status.UNKNOWN),
+    ],
+)
+def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
+    sealed: int, bucket: int, expected: Status
+) -> None:
+    """Unless it touched it: what came before the number with two contents was said by one agent."""
+    copies = [delta(AGENT, 3, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
+    messages = [*good()[:4], seal(AGENT, 2, sealed, 1), *copies]
+    assert verdict(messages).status is expected
+
+
+def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
+    """Nobody but the counter's own deltas says what it has counted of a bucket."""
+    copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
+    assert verdict([*good(), *copies]).status is Status.COMPLETE
+    copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
+    assert verdict([*good(), *copies]).status is Status.UNKNOWN
+
+
 def test_repeats_are_shown_and_are_no_fault() -> None:
     """A re-sent batch is dropped by marks, not a sign of loss."""
     messages = good()
@@ -563,6 +644,33 @@ def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
     assert verdict(messages).status is Status.COMPLETE
 
 
+@pytest.mark.parametrize(
+    ("until", "expected"), [(START, Status.UNKNOWN), (START - 1, Status.COMPLETE)]
+)
+def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
+    until: int, expected: Status
+) -> None:
+    """An agent begins with epoch 1: what that one had done lies before the first seal of the
+    second."""
+    new = replace(AGENT, epoch=2)
+    messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
+    assert verdict(messages).status is expected
+
+
+def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
+    """The next epoch may have read again what came then; the newest seal of an epoch counts."""
+    new = replace(AGENT, epoch=2)
+    late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
+    late += [delta(sender, 2) for sender in COUNTERS]
+    messages = [*good()[:4], seal(AGENT, 2, DUE, 1), *late]
+    first = seal(new, 1, END + 9 * SIZE, 0)
+    found = verdict([*messages, first])
+    assert found.status is Status.UNKNOWN
+    assert "epoch 2 sealed nothing before this bucket" in found.reasons[0]
+    assert verdict([*messages, seal(AGENT, 4, DUE, 3), first]).status is Status.COMPLETE
+    assert verdict([*messages, seal(AGENT, 4, DUE - 1, 3), first]).status is Status.UNKNOWN
+
+
 def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
     """That counts everything again; what the copy said is replaced."""
     copy = [*good(), delta(BROKER, 1, count(3))]
@@ -631,6 +739,56 @@ def test_without_origin_a_bucket_waits_for_its_counter() -> None:
     assert verdict([*good()[1:4], Heartbeat(BROKER, 1, DUE)], without_agents).status is (
         Status.COMPLETE
     )
+
+
+def test_records_without_origin_are_compared_too() -> None:
+    """From the first counter on every tier must have the same."""
+    messages = _from_the_broker_on()
+    messages[2] = delta(HDFS, 1, count(4, agent=0))
+    found = verdict(messages)
+    assert found.status is Status.INCOMPLETE
+    assert any("hdfs /logs/dc1.logs is short by 1 of 5" in reason for reason in found.reasons)
+
+
+def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() -> None:
+    """Whoever counts first; where only agents are asked, nobody does."""
+    policy = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
+    counted = _from_the_broker_on()[1:3]
+    assert verdict(counted, policy).status is Status.OPEN
+    heard = [*counted, Heartbeat(MIRROR, 1, DUE)]
+    assert verdict(heard, policy).status is Status.COMPLETE
+    agents = replace(POLICY, tiers=(Tier.AGENT,))
+    assert verdict(_from_the_broker_on(), agents).status is Status.UNKNOWN
+
+
+def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
+    """What those that count have is what it is compared with."""
+    policy = replace(POLICY, retired_places=("broker dc1",))
+    messages = [*_from_the_broker_on()[1:3], Heartbeat(MIRROR, 1, DUE)]
+    messages.append(delta(BROKER, 1, count(3, agent=0)))
+    assert verdict(messages, policy).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize("tier", [0, 1], ids=["broker", "mirror"])
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [(START - POLICY.ahead_ms, Status.COMPLETE), (START - POLICY.ahead_ms + 1, Status.UNKNOWN)],
+)
+def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
+    said: int, expected: Status, tier: int
+) -> None:
+    """What was there before is as far ahead as event times can be, and no farther; what a higher
+    epoch replaces is of no concern."""
+    sender = COUNTERS[tier]
+    gap = Gap(LOGS, 0, 3, 5, "expired")
+    late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))
+    for first in (late, delta(sender, 1, count(agent=0), gaps=(gap,))):
+        messages = _from_the_broker_on()
+        messages[tier] = replace(first, time_ms=said)
+        assert verdict(messages).status is expected
+        new = replace(sender, epoch=2)
+        again = [delta(new, 1, count(agent=0)), Heartbeat(new, 1, DUE)]
+        assert verdict([*messages, *again]).status is Status.COMPLETE
 
 
 def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
@@ -715,10 +873,28 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
         assert verdict(late, policy).status is expected
 
 
+OPEN_ENDED = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
+
+
+def test_a_loss_before_the_first_seal_reaches_back_however_far() -> None:
+    """Nobody has said of any time that nothing of it is missing."""
+    messages = [*good()[:4], Delta(AGENT, 2, DUE, losses=(OPEN_ENDED,)), seal(AGENT, 3, DUE, 2)]
+    assert verdict(messages).status is Status.LOST
+
+
+def test_a_loss_reaches_up_to_what_a_clock_said_that_was_set_back_since() -> None:
+    """The clock was ahead at the last seal: lines of then have the times that it said."""
+    ahead = START + 60 * SIZE
+    lost = Delta(AGENT, 3, START - SIZE, losses=(OPEN_ENDED,))
+    messages = [*good()[:4], seal(AGENT, 2, ahead, 1), lost, seal(AGENT, 4, DUE, 3)]
+    assert verdict(messages).status is Status.LOST
+
+
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
     """What lay in files when the last seal was made is proven; no lost line is older than that."""
-    loss = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
-    messages = [*good(), Delta(AGENT, 3, DUE + 1, losses=(loss,)), seal(AGENT, 4, DUE + 2, 3)]
+    lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
+    sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
+    messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]
     assert verdict(messages).status is Status.COMPLETE
 
 
