@@ -302,6 +302,9 @@ def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
     assert found(3, "hdfs") == (Status.COMPLETE, False)
     _, is_told = found(3, "cluster dc1")
     assert not is_told
+    whole = delta(replace(NEW, producer="/older/dc1.logs"), 5)
+    policy = replace(POLICY, retired_places=("hdfs /old", "hdfs /older"))
+    assert bucket([*said(3), whole, *newer], policy).status is Status.COMPLETE
     exempt = replace(
         POLICY,
         retired_places=("hdfs /old",),

@@ -31,6 +31,7 @@ from support.fold import judge
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
+AGAIN = replace(LOGS, topic_id="other")
 SIZE = 60_000
 START = 600_000
 END = START + SIZE
@@ -305,6 +306,9 @@ def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
     for messages, policy in ((good()[:4], POLICY), (sealed, expected)):
         assert verdict(messages, policy, over - 1).status is Status.OPEN
         assert verdict(messages, policy, over).status is Status.UNKNOWN
+    alive = [*good()[:4], Heartbeat(AGENT, 1, DUE + 1)]
+    assert verdict(alive, now=over).status is Status.OPEN
+    assert verdict(alive, now=over + 1).status is Status.UNKNOWN
 
 
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
@@ -329,6 +333,12 @@ def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) 
     expected = Status.COMPLETE if is_overcome else Status.UNKNOWN
     assert verdict(said(first)).status is expected
     assert verdict(said(first + 1)).status is Status.UNKNOWN
+
+
+def test_a_counter_that_is_called_like_an_agent_is_a_counter() -> None:
+    """Its epochs and numbers are none of the agent's."""
+    named = replace(BROKER, producer="7", epoch=2)
+    assert verdict([*good(), delta(named, 1, count())]).status is Status.COMPLETE
 
 
 def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
@@ -356,8 +366,9 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
     """Unless it touched it: what came before the number with two contents was said by one agent."""
-    copies = [delta(AGENT, 3, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
-    messages = [*good()[:4], seal(AGENT, 2, sealed, 1), *copies]
+    copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
+    seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
+    messages = [*good()[:4], *seals, *copies]
     assert verdict(messages).status is expected
 
 
@@ -485,6 +496,11 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     messages = [Seal(old, 1, START - SIZE, topics), *good()]
     policy = replace(POLICY, roster=roster("web1"))
     assert verdict(messages, policy, NOW + POLICY.silence_ms).status is expected
+    again = [seal(AGENT, 2, DUE, 1, AGAIN), Delta(AGENT, 1, START, counts=(count(source=AGAIN),))]
+    ranges = (Range(AGAIN, 0, 0, 10),)
+    again += [Delta(x, 1, START, ranges=ranges, counts=(count(source=AGAIN),)) for x in COUNTERS]
+    [found] = judge([messages[0], *again], policy, NOW + POLICY.silence_ms)
+    assert (found.source, found.status) == (AGAIN, expected)  # of which it never spoke
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
@@ -518,6 +534,11 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
     ]
     found = {x.source.topic: x.status for x in judge(messages, POLICY, NOW)}
     assert found == {"logs": Status.COMPLETE, "logs.rejected": Status.COMPLETE}
+    retired = replace(POLICY, roster=Roster(retired=["web1"]))
+    said = judge(
+        [*messages[:4], *messages[5:-1], delta(AGENT, 2), last_word(AGENT, 4, 3)], retired, NOW
+    )
+    assert {x.status for x in said} == {Status.COMPLETE}
     lost = [*messages, delta(AGENT, 5, losses=(LOSS,)), seal(AGENT, 6, DUE, 5)]
     assert {x.status for x in judge(lost, POLICY, NOW)} == {Status.LOST}
 
@@ -529,9 +550,6 @@ def test_a_topic_made_again_is_another_topic() -> None:
     found = {x.source.topic_id: x.status for x in judge(messages, POLICY, NOW)}
     assert found["tid"] is Status.COMPLETE
     assert found["other"] is Status.INCOMPLETE
-
-
-AGAIN = replace(LOGS, topic_id="other")
 
 
 def of(source: Source, messages: list[Message], policy: Policy = POLICY) -> BucketVerdict:
@@ -669,6 +687,18 @@ def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> Non
     assert "epoch 2 sealed nothing before this bucket" in found.reasons[0]
     assert verdict([*messages, seal(AGENT, 4, DUE, 3), first]).status is Status.COMPLETE
     assert verdict([*messages, seal(AGENT, 4, DUE - 1, 3), first]).status is Status.UNKNOWN
+    assert verdict([*messages[:4], first]).status is Status.UNKNOWN  # it never sealed
+
+
+def test_epochs_are_in_order_whichever_was_heard_first() -> None:
+    """The newer one's messages may be read before those of the older one."""
+    new = replace(AGENT, epoch=2)
+    early = [seal(AGENT, 1, START - SIZE, 0), *good()[1:4]]
+    later = [seal(new, 1, START, 0), delta(new, 2, count()), seal(new, 3, DUE, 2)]
+    for messages in ([*early, *later], [*later, *early]):
+        found = verdict(messages)
+        assert found.status is Status.UNKNOWN
+        assert "epoch 2 sealed nothing before this bucket" in found.reasons[0]
 
 
 def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
@@ -712,6 +742,20 @@ def test_a_gap_is_named_where_a_tier_is_short() -> None:
     found = verdict(messages)
     assert found.status is Status.INCOMPLETE
     assert any("offsets 3 to 5 of partition 0" in reason for reason in found.reasons)
+    later = replace(messages[1], number=2, time_ms=END, counts=(), gaps=(replace(gap, first=4),))
+    found = verdict([*messages, later])
+    named = [reason for reason in found.reasons if " of partition 0" in reason]
+    assert len(named) == 1
+    assert "offsets 4 to 5" in named[0]
+
+
+def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
+    """What one counter could not read says nothing of what another place has."""
+    messages = good()
+    messages[2] = delta(MIRROR, 1, count(), gaps=(Gap(LOGS, 0, 3, 5, "expired"),))
+    messages[3] = delta(HDFS, 1, count(3))
+    found = verdict(messages)
+    assert found.reasons == ("web1: hdfs /logs/dc1.logs is short by 2 of 5",)
 
 
 def _from_the_broker_on() -> list[Message]:
@@ -757,6 +801,8 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
     assert verdict(counted, policy).status is Status.OPEN
     heard = [*counted, Heartbeat(MIRROR, 1, DUE)]
     assert verdict(heard, policy).status is Status.COMPLETE
+    unmirrored = replace(POLICY, tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS))
+    assert verdict(_from_the_broker_on(), unmirrored).status is Status.COMPLETE
     agents = replace(POLICY, tiers=(Tier.AGENT,))
     assert verdict(_from_the_broker_on(), agents).status is Status.UNKNOWN
 
@@ -764,28 +810,42 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
 def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
     """What those that count have is what it is compared with."""
     policy = replace(POLICY, retired_places=("broker dc1",))
-    messages = [*_from_the_broker_on()[1:3], Heartbeat(MIRROR, 1, DUE)]
-    messages.append(delta(BROKER, 1, count(3, agent=0)))
-    assert verdict(messages, policy).status is Status.COMPLETE
+    short = [*_from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
+    assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
 
 
-@pytest.mark.parametrize("tier", [0, 1], ids=["broker", "mirror"])
+@pytest.mark.parametrize(("place", "begin"), [("broker dc1", 0), ("broker", 0), ("broker", 1)])
+def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
+    place: str, begin: int
+) -> None:
+    """One that counts no more proves nothing, nor does a retired tier that never counted."""
+    policy = replace(POLICY, retired_places=(place,))
+    messages = _from_the_broker_on()[begin:3]
+    assert verdict(messages, policy).status is Status.OPEN
+    assert verdict([*messages, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("tier", "place"), [(0, "broker dc1"), (1, "mirror offline")], ids=["broker", "mirror"]
+)
 @pytest.mark.parametrize(
     ("said", "expected"),
     [(START - POLICY.ahead_ms, Status.COMPLETE), (START - POLICY.ahead_ms + 1, Status.UNKNOWN)],
 )
 def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
-    said: int, expected: Status, tier: int
+    said: int, expected: Status, tier: int, place: str
 ) -> None:
     """What was there before is as far ahead as event times can be, and no farther; what a higher
-    epoch replaces is of no concern."""
+    epoch replaces, or is retired, is of no concern."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))
     for first in (late, delta(sender, 1, count(agent=0), gaps=(gap,))):
-        messages = _from_the_broker_on()
+        messages = [*_from_the_broker_on(), Heartbeat(MIRROR, 1, DUE)]
         messages[tier] = replace(first, time_ms=said)
         assert verdict(messages).status is expected
+        retired = replace(POLICY, retired_places=(place,))
+        assert verdict(messages, retired).status is Status.COMPLETE
         new = replace(sender, epoch=2)
         again = [delta(new, 1, count(agent=0)), Heartbeat(new, 1, DUE)]
         assert verdict([*messages, *again]).status is Status.COMPLETE
@@ -865,6 +925,7 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
         for sender in (AGENT, *COUNTERS)
     ]  # fmt: skip
     whole += [seal(AGENT, 2, DUE, 1), Heartbeat(said, 2, DUE)]
+    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # says less
     for place in (0, 1):
         late = [*whole]
         late[place] = replace(late[place], number=2)
@@ -882,12 +943,18 @@ def test_a_loss_before_the_first_seal_reaches_back_however_far() -> None:
     assert verdict(messages).status is Status.LOST
 
 
-def test_a_loss_reaches_up_to_what_a_clock_said_that_was_set_back_since() -> None:
-    """The clock was ahead at the last seal: lines of then have the times that it said."""
-    ahead = START + 60 * SIZE
-    lost = Delta(AGENT, 3, START - SIZE, losses=(OPEN_ENDED,))
-    messages = [*good()[:4], seal(AGENT, 2, ahead, 1), lost, seal(AGENT, 4, DUE, 3)]
+@pytest.mark.parametrize(
+    ("until", "declared"), [(START - SIZE, START), (START, START - SIZE)], ids=["not", "set back"]
+)
+def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
+    until: int, declared: int
+) -> None:
+    """That of its declaration, or that of the last seal where the clock was set back since."""
+    lost = Delta(AGENT, 3, declared, losses=(OPEN_ENDED,))
+    messages = [*good()[:4], seal(AGENT, 2, until, 1), lost, seal(AGENT, 4, DUE, 3)]
     assert verdict(messages).status is Status.LOST
+    messages[4:6] = seal(AGENT, 2, until - 1, 1), replace(lost, time_ms=declared - 1)
+    assert verdict(messages).status is Status.COMPLETE
 
 
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
