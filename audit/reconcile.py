@@ -436,14 +436,16 @@ class TopicJudgement:
         return Tier.BROKER in self._tiers or Tier.MIRROR in self._tiers
 
     def _first_counters(self) -> tuple[SenderKey, ...]:
-        """Who counts first what no agent seals: equal sums prove nothing while they stand still."""
+        """Who counts first what no agent seals: equal sums prove nothing while they stand still.
+        Where all are retired, it is the one that was heard last."""
         waited = [x for x in self._places if not x.place.is_retired]
         for tier in (Tier.BROKER, Tier.MIRROR):
             if tier in self._tiers and not self._retired.holds_tier(tier):
                 found = tuple(x for p in waited if p.place.tier is tier for x in p.senders)
                 if found or not any(p.place.tier is tier for p in self._places):
                     return found
-        return ()
+        counters = [x for p in self._places if p.place.tier is not Tier.HDFS for x in p.senders]
+        return tuple(sorted(counters, key=lambda x: self._evidence.heard_ms(x[:2]))[-1:])
 
     # The equation.
 

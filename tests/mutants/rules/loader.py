@@ -214,6 +214,111 @@ MUTANTS = (
         "        self._end(",
         ("tests/unit/loader/test_join.py::test_what_looked_unknown_may_be_a_repeat",),
     ),
+    Mutant(
+        "a partition's batch below is that of its first slice",
+        "loader/join.py",
+        "        below[-1] if below else None,",
+        "        below[0] if below else None,",
+        (
+            "tests/unit/loader/test_join.py::"
+            "test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition",
+        ),
+    ),
+    Mutant(
+        "a partition ended as its first slice did",
+        "loader/join.py",
+        "        results[-1].stop,",
+        "        results[0].stop,",
+        (
+            "tests/unit/loader/test_join.py::"
+            "test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition",
+        ),
+    ),
+    Mutant(
+        "a batch of which nothing was taken is the one below",
+        "loader/slices.py",
+        "if each.base_offset < result.end]",
+        "if each.base_offset <= result.end]",
+        (
+            "tests/unit/loader/test_slices.py::"
+            "test_the_batch_in_which_nothing_was_taken_is_not_the_one_below",
+        ),
+    ),
+    Mutant(
+        "the last batch of a chunk is forgotten",
+        "loader/slices.py",
+        "                    del self._headers[:-1]  #",
+        "                    del self._headers[:]  #",
+        (
+            "tests/unit/loader/test_slices.py::"
+            "test_a_chunk_that_ends_a_range_leaves_its_last_batch_below",
+        ),
+    ),
+    Mutant(
+        "a range goes on behind its end",
+        "loader/slices.py",
+        "            if self._position >= self._piece.end or self._result.stop:",
+        "            if self._position > self._piece.end or self._result.stop:",
+        ("tests/unit/loader/test_slices.py::test_what_is_behind_a_range_does_not_end_it",),
+    ),
+    Mutant(
+        "a batch behind a range is looked at where a gap ends it",
+        "loader/slices.py",
+        "            if stop is None and header.base_offset >= self._piece.end:",
+        "            if stop is None and header.base_offset > self._piece.end:",
+        ("tests/unit/loader/test_slices.py::test_what_is_behind_a_range_does_not_end_it",),
+    ),
+    Mutant(
+        "a range that cannot be taken ends below its first offset",
+        "loader/slices.py",
+        "        at = max(header.base_offset, self._piece.first)",
+        "        at = header.base_offset",
+        ("tests/unit/loader/test_slices.py::test_a_compacted_batch_ends_the_range_by_name",),
+    ),
+    Mutant(
+        "a repeat of what was given up is rejected once more",
+        "loader/slices.py",
+        "        _note(faults, walked.keep & placed.given_up, NOT_ANNOUNCED)",
+        "        _note(faults, placed.given_up, NOT_ANNOUNCED)",
+        ("tests/unit/loader/test_slices.py::test_what_is_rejected_for_good_is_rejected_once",),
+    ),
+    Mutant(
+        "a repeat without an hour is rejected once more",
+        "loader/slices.py",
+        "        _note(faults, walked.keep & ~timed, NO_HOUR)",
+        "        _note(faults, ~timed, NO_HOUR)",
+        ("tests/unit/loader/test_slices.py::test_what_is_rejected_for_good_is_rejected_once",),
+    ),
+    Mutant(
+        "a batch below is compared only while all of it is there",
+        "loader/topic_load.py",
+        "        if bounds.log_start > below.last_offset:",
+        "        if bounds.log_start >= below.last_offset:",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there",
+        ),
+    ),
+    Mutant(
+        "gaps that were named are forgotten before they are passed",
+        "loader/topic_load.py",
+        "    ahead = tuple(gap for gap in named if gap.end > end)",
+        "    ahead = tuple(gap for gap in named if gap.end < end)",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_gaps_that_were_named_are_kept_until_they_are_passed",
+        ),
+    ),
+    Mutant(
+        "a load that reads no batch forgets the one below",
+        "loader/topic_load.py",
+        "    end, below = planned.first, planned.below  #",
+        "    end, below = planned.first, None  #",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below",
+        ),
+    ),
     # The commit.
     Mutant(
         "whoever does not know whether his manifest was made takes it for his",

@@ -826,6 +826,24 @@ def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
 
 
 @pytest.mark.parametrize(
+    "places", [("broker", "mirror"), ("broker dc1", "mirror offline"), ("broker", "mirror offline")]
+)
+def test_without_origin_retired_counters_prove_nothing_by_being_silent(
+    places: tuple[str, ...],
+) -> None:
+    """Where all are retired, one must have been heard when the bucket was due: a bucket of which
+    they counted a part, and which a loader has as far, is not complete."""
+    policy = replace(POLICY, retired_places=places)
+    late = DUE + POLICY.silence_ms
+    counted = _from_the_broker_on()[:3]
+    assert verdict([*counted, Heartbeat(MIRROR, 1, DUE - 1)], policy).status is Status.OPEN
+    assert verdict([*counted, Heartbeat(MIRROR, 1, DUE - 1)], policy, late).status is Status.UNKNOWN
+    for sender in (BROKER, MIRROR):
+        heard = [*counted, Heartbeat(sender, 1, DUE)]
+        assert verdict(heard, policy, late).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize(
     ("tier", "place"), [(0, "broker dc1"), (1, "mirror offline")], ids=["broker", "mirror"]
 )
 @pytest.mark.parametrize(
