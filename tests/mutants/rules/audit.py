@@ -986,8 +986,8 @@ MUTANTS = (
     Mutant(
         "a loss ends where the last seal was, also where it was declared later",
         "audit/reconcile.py",
-        "            end = max(note.time_ms, prior.sealed_until if prior is not None else note.time_ms)",
-        "            end = prior.sealed_until if prior is not None else note.time_ms",
+        "max(note.time_ms, prior.sealed_until if prior is not None else note.time_ms)",
+        "prior.sealed_until if prior is not None else note.time_ms",
         (
             "tests/unit/audit/test_reconcile.py::"
             "test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",
