@@ -1003,6 +1003,16 @@ MUTANTS = (
             "test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",
         ),
     ),
+    Mutant(
+        "a loss at the begin of a window is in no window",
+        "audit/reconcile.py",
+        "if x is not None and begin <= x < end}",
+        "if x is not None and begin < x < end}",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_a_loss_is_listed_in_the_window_that_has_its_bucket",
+        ),
+    ),
     # What is accepted.
     Mutant(
         "an acceptance covers whatever is found in its bucket later",

@@ -20,6 +20,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.reconcile import verdicts
 from audit.roster import Entry, Roster
 from audit.verdict import BucketVerdict, Policy, Status
 from skidway.kafka.source import Source
@@ -157,3 +158,15 @@ def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> Non
     alone = replace(POLICY, roster=Roster(retired=["2"]))
     states = {x.host: x for x in survey(Fold(said).evidence(), alone, NOW)}
     assert states["app2"].status is HostStatus.RETIRED
+
+
+def test_a_loss_is_listed_in_the_window_that_has_its_bucket() -> None:
+    """Once, where nobody counted anything: windows follow each other without a hole."""
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said = [_seal(1, 1, START), Delta(_agent(1), 2, START + 5, losses=(lost,))]
+    found = []
+    for begin in range(START - 2 * SIZE, START + 3 * SIZE, SIZE):
+        evidence = Fold(said).evidence()
+        evidence.window = (begin, begin + SIZE)
+        found += [(begin, each.bucket) for each in verdicts(evidence, POLICY, NOW)]
+    assert found == [(START, START)]
