@@ -262,6 +262,25 @@ MUTANTS = (
         ("tests/unit/loader/test_slices.py::test_what_is_behind_a_range_does_not_end_it",),
     ),
     Mutant(
+        "what is behind a range is read on where a gap ends it",
+        "loader/slices.py",
+        "                self._position = self._piece.end  # the rest of the range is a named gap\n"
+        "                break\n",
+        "                self._position = self._piece.end  # the rest of the range is a named gap\n"
+        "                continue\n",
+        ("tests/unit/loader/test_slices.py::test_what_is_behind_a_range_does_not_end_it",),
+    ),
+    Mutant(
+        "records without an announcement wait also where none is waited for",
+        "loader/slices.py",
+        "job.unannounced, patient=job.patient)",
+        "job.unannounced, patient=True)",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_announcements_are_waited_for_as_long_as_is_set",
+        ),
+    ),
+    Mutant(
         "a batch behind a range is looked at where a gap ends it",
         "loader/slices.py",
         "            if stop is None and header.base_offset >= self._piece.end:",

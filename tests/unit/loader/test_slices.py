@@ -297,15 +297,16 @@ def test_what_is_behind_a_range_does_not_end_it() -> None:
     assert result.below is not None
     assert result.below.last_offset == 2
 
-    def fetch() -> Iterator[memoryview]:
-        yield from log(lines(3))
+    def fetch(*more: memoryview) -> Iterator[memoryview]:
+        yield from [*log(lines(3)), *more]
         raise Unreachable("logs-0: no batch for 60 s")
 
-    load = SliceLoad(
-        job(), Slice(0, 0, 3), {}, store=MemoryStore(), decoder=Decoder(Registry(), SCHEMA),
-        attempt=1,
-    )  # fmt: skip
-    assert load.run(fetch()).stop is None
+    for end, more in ((3, []), (10, [behind])):
+        load = SliceLoad(
+            runner.job, Slice(0, 0, end), {}, store=MemoryStore(),
+            decoder=Decoder(Registry(), SCHEMA), attempt=1,
+        )  # fmt: skip
+        assert load.run(fetch(*more)).stop is None
 
 
 def test_a_compacted_batch_ends_the_range_by_name() -> None:
