@@ -81,6 +81,7 @@ def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
     found = _judged(_two_hosts(), replace(POLICY, roster=roster))
     assert found.status is Status.LOST
     assert any("it vanished" in reason for reason in found.reasons)
+    assert [each.agent for each in found.agents] == [1, 2]
 
 
 @pytest.mark.parametrize("together", [False, True])

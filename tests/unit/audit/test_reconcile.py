@@ -377,7 +377,8 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
     copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     assert verdict([*good(), *copies]).status is Status.COMPLETE
     copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
-    assert verdict([*good(), *copies]).status is Status.UNKNOWN
+    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # and nothing of the copy there
+    assert verdict([*good(), *copies, elsewhere]).status is Status.UNKNOWN
 
 
 def test_repeats_are_shown_and_are_no_fault() -> None:
