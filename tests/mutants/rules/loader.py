@@ -480,6 +480,53 @@ MUTANTS = (
             "test_a_staged_file_of_another_length_is_never_committed",
         ),
     ),
+    Mutant(
+        "a load is committed only where every partition moved",
+        "loader/topic_load.py",
+        "        if all(each.first == each.end for each in ranges):",
+        "        if any(each.first == each.end for each in ranges):",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back",
+        ),
+    ),
+    Mutant(
+        "a manifest forgets partitions that are away",
+        "loader/topic_load.py",
+        "for bounds in topic.bounds), *missing]",
+        "for bounds in topic.bounds)]",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back",
+        ),
+    ),
+    Mutant(
+        "a snapshot of the marks lacks those of its own load",
+        "loader/topic_load.py",
+        "        apply(state, changes)\n",
+        "",
+        ("tests/unit/loader/test_topic_load.py::test_marks_hold_however_many_loads_there_were",),
+    ),
+    Mutant(
+        "a topic that was made again is loaded into the old one's output",
+        "loader/topic_load.py",
+        "        plan.check_identity(self._newest, self._topic.source)\n",
+        "",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_an_output_is_of_one_topic_and_one_size_of_buckets",
+        ),
+    ),
+    Mutant(
+        "a load in which nothing moved is committed",
+        "loader/topic_load.py",
+        "        if all(each.first == each.end for each in ranges):\n            return None\n",
+        "",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_announcements_are_waited_for_as_long_as_is_set",
+        ),
+    ),
     # Two loaders at once.
     Mutant(
         "who lost every race fails although all is loaded",

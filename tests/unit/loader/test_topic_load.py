@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -232,6 +235,8 @@ def test_announcements_are_waited_for_as_long_as_is_set(
     loading.cluster.log(DATA).append(columns.encode(values, times, origins=origins))
     outcome = loading.run(announce_wait_ms=wait_ms)
     assert (outcome.rejects, len(outcome.waiting)) == (rejects, waiting)
+    assert outcome.loads == ([1] if rejects else [])  # one in which nothing moved is none
+    assert not list(loading.store.files(layout.stagings(TOPIC)))
 
 
 def _result(partition: int, stop: Stop | None, **changes: Any) -> PartitionResult:
@@ -254,10 +259,80 @@ def test_what_is_told_of_a_topic_are_its_loads_together() -> None:
     assert (outcome.repeats, outcome.reasons, outcome.loads) == (0, {}, [])
     note(outcome, WHOLE, results)
     assert (outcome.repeats, outcome.reasons) == (6, {"straddle": 2})
-    later = replace(WHOLE, number=8, partitions=(PartitionRange(0, 20, 30),))
+    rows = tuple(each for each in WHOLE.files if each.kind == "rows")
+    later = replace(WHOLE, number=8, partitions=(PartitionRange(0, 20, 30),), files=rows)
     note(outcome, later, [])
     assert outcome.waiting == []
     assert outcome.loads == [7, 8]
-    assert (outcome.rows, outcome.rejects) == (2 * WHOLE.rows(), 2 * WHOLE.rejects())
-    assert outcome.files == 2 * sum(1 for each in WHOLE.files if each.kind == "rows")
+    assert (outcome.rows, outcome.rejects) == (2 * WHOLE.rows(), WHOLE.rejects())
+    assert outcome.files == 2 * len(rows)
     assert [(each.first, each.end) for each in outcome.ranges] == [(10, 30)]
+
+
+def test_a_load_says_whose_its_staging_directory_is() -> None:
+    """Before its tasks begin: who finds it can look whether that process is still there."""
+    loading, seen = MemoryLoading(), []
+    loading.write(5)
+
+    def look() -> None:
+        (owner,) = loading.store.files(layout.stagings(TOPIC))
+        seen.append(loading.store.read(owner.path))
+
+    loading.run_beside(look)
+    (found,) = seen
+    since = datetime.fromtimestamp(loading.clock.time_ms() / 1000, UTC)
+    assert found is not None
+    assert found.decode().startswith(f"process {os.getpid()} on ")
+    assert found.decode().endswith(f" since {since:%Y-%m-%dT%H:%M:%SZ}\n")
+
+
+def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
+    """Nothing is loaded into that of another, nor counted in another size."""
+    loading = MemoryLoading()
+    loading.write(5)
+    loading.run()
+    loading.write(5)
+    other = loading.run(bucket_ms=30_000)
+    with patch("support.memory_loading.SOURCE", replace(SOURCE, topic_id="f" * 32)):
+        again = loading.run()
+    for outcome in (other, again):
+        assert (len(outcome.problems), outcome.rows) == (1, 0)
+    assert loading.run().rows == 5
+
+
+class Away(MemoryLoading):
+    """The leader of a second partition, of which something was loaded before, does not answer."""
+
+    def _topic(self, until: int | None) -> Topic:
+        return replace(super()._topic(until), away={1: "dead:9092 did not answer"})
+
+
+def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> None:
+    """What is loaded of the others is committed, and where that one goes on stays known."""
+    loading = Away()
+    loading.write(5)
+    loading.run()
+    path = layout.manifest(TOPIC, 1)
+    first = Manifest.from_json(loading.store.read(path) or b"", path)
+    second = PartitionRange(1, 0, 9)
+    loading.store.put(path, replace(first, partitions=(*first.partitions, second)).to_json())
+    loading.write(5)
+    assert loading.run().rows == 5
+    path = layout.manifest(TOPIC, 2)
+    newest = Manifest.from_json(loading.store.read(path) or b"", path)
+    assert [(each.partition, each.first, each.end) for each in newest.partitions] == [
+        (0, 5, 10),
+        (1, 9, 9),
+    ]
+
+
+def test_marks_hold_however_many_loads_there_were() -> None:
+    """What the first of them had is a repeat in all later ones, also behind a snapshot."""
+    loading = MemoryLoading()
+    for _ in range(40):
+        loading.write(1)
+        assert loading.run().rows == 1
+    loading.lines = 0
+    loading.write(40)
+    outcome = loading.run()
+    assert (outcome.rows, outcome.repeats) == (0, 40)
