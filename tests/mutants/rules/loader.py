@@ -527,6 +527,46 @@ MUTANTS = (
             "test_announcements_are_waited_for_as_long_as_is_set",
         ),
     ),
+    Mutant(
+        "gaps inside of a range are not in its manifest",
+        "loader/topic_load.py",
+        "        end, gaps = result.end, gaps + result.gaps",
+        "        end = result.end",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_gaps_inside_of_a_range_stand_in_its_manifest",
+        ),
+    ),
+    Mutant(
+        "a load's chain of a bucket begins anew",
+        "loader/topic_load.py",
+        "number for key, number in state.buckets.items()},",
+        "0 for key in state.buckets},",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_load_names_the_delta_of_before_that_touched_its_buckets",
+        ),
+    ),
+    Mutant(
+        "a commit that failed with its own manifest there is a lost race",
+        "loader/topic_load.py",
+        " or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:",
+        ":",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing",
+        ),
+    ),
+    Mutant(
+        "the batch below is asked for at an offset that has expired",
+        "loader/topic_load.py",
+        "max(below.base_offset, bounds.log_start))",
+        "below.base_offset)",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there",
+        ),
+    ),
     # Two loaders at once.
     Mutant(
         "who lost every race fails although all is loaded",

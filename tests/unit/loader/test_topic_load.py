@@ -21,6 +21,7 @@ from loader.join import PartitionResult
 from loader.manifest import Manifest, PartitionRange
 from loader.plan import Slice
 from loader.settings import LoaderSettings
+from loader.side import DELTAS_MAX
 from loader.slices import SliceResult, Stop
 from loader.spark import Interrupted
 from loader.topic_load import LostRace, Outcome, Parts, Topic, TopicLoad, note
@@ -82,9 +83,10 @@ def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
         load.commit(mine)
 
 
-def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing() -> None:
+@pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
+def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str) -> None:
     """Whether it is committed is not known then: the staged files stay for the next start."""
-    store = Swept(winner="")
+    store = Swept(winner=winner)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
     with pytest.raises(StoreFailed, match="cannot sync"):
@@ -301,21 +303,22 @@ def test_an_output_is_of_one_topic_and_one_size_of_buckets() -> None:
 
 
 class Away(MemoryLoading):
-    """The leader of a second partition, of which something was loaded before, does not answer."""
+    """The leader of two partitions does not answer."""
 
     def _topic(self, until: int | None) -> Topic:
-        return replace(super()._topic(until), away={1: "dead:9092 did not answer"})
+        return replace(super()._topic(until), away=dict.fromkeys((1, 2), "dead:9092 is silent"))
 
 
 def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> None:
     """What is loaded of the others is committed, and where that one goes on stays known."""
     loading = Away()
     loading.write(5)
-    loading.run()
+    with patch.object(Away, "_topic", MemoryLoading._topic):
+        loading.run()
     path = layout.manifest(TOPIC, 1)
     first = Manifest.from_json(loading.store.read(path) or b"", path)
-    second = PartitionRange(1, 0, 9)
-    loading.store.put(path, replace(first, partitions=(*first.partitions, second)).to_json())
+    others = PartitionRange(1, 0, 9), PartitionRange(3, 0, 9)
+    loading.store.put(path, replace(first, partitions=(first.partitions[0], *others)).to_json())
     loading.write(5)
     assert loading.run().rows == 5
     path = layout.manifest(TOPIC, 2)
@@ -323,16 +326,40 @@ def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> N
     assert [(each.partition, each.first, each.end) for each in newest.partitions] == [
         (0, 5, 10),
         (1, 9, 9),
+        (2, 0, 0),
+        (3, 9, 9),
     ]
 
 
 def test_marks_hold_however_many_loads_there_were() -> None:
     """What the first of them had is a repeat in all later ones, also behind a snapshot."""
     loading = MemoryLoading()
-    for _ in range(40):
+    for _ in range(DELTAS_MAX + 1):  # the last of them writes a snapshot
         loading.write(1)
         assert loading.run().rows == 1
     loading.lines = 0
-    loading.write(40)
+    loading.write(DELTAS_MAX + 1)
     outcome = loading.run()
-    assert (outcome.rows, outcome.repeats) == (0, 40)
+    assert (outcome.rows, outcome.repeats) == (0, DELTAS_MAX + 1)
+
+
+def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
+    """Who looks for those offsets finds by whom they were given up."""
+    loading = MemoryLoading()
+    loading.write(5)
+    loading.cluster.log(DATA).end = 10
+    loading.write(5)
+    assert loading.run(gaps_accepted=[f"{TOPIC}/0/5-10"]).rows == 10
+    assert [(each.first, each.end) for each in _range(loading, 1).gaps] == [(5, 10)]
+
+
+def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
+    """Across loads the chain of each bucket is one, and so are number and name of the sender."""
+    loading = MemoryLoading()
+    for _ in range(2):
+        loading.write(5)
+        loading.run()
+    first, second = loading.deltas()
+    assert (first.number, first.counts[0].previous) == (1, 0)
+    assert (second.number, second.counts[0].previous) == (2, 1)
+    assert second.sender == first.sender
