@@ -137,8 +137,6 @@ def _marks_before(end: Int64s, begins: npt.NDArray[np.intp], initial: Int64s) ->
     before = np.empty_like(end)
     before[1:] = end[:-1]
     before[begins] = initial
-    floor = np.repeat(initial, sizes)
-    np.maximum(before, floor, out=before)
     if np.all(before <= end):  # ends only grow: each record's mark is the end before it
         return before
     ranks = np.empty(len(end), np.int64)

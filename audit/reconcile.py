@@ -226,7 +226,7 @@ class TopicJudgement:
     # Numbers: what must be there of every sender.
 
     def _number_findings(self, agent: int, bucket: BucketId, tallies: Tallies) -> Iterator[Finding]:
-        for key in self._epochs.get(agent, ()) if agent != NO_AGENT else ():
+        for key in self._epochs.get(agent, ()):
             yield from self._sender_findings(key, bucket, tallies)
         for counting in self._places:
             found = [
@@ -242,9 +242,7 @@ class TopicJudgement:
     def _sender_findings(
         self, key: SenderKey, bucket: BucketId, tallies: Tallies
     ) -> Iterator[Finding]:
-        numbers = self._evidence.senders.get(key)
-        if numbers is None:
-            return
+        numbers = self._evidence.senders[key]
         who, start = reasons.of_sender(key), bucket[0]
         if numbers.missing is not None and not self._overcome(key, start):
             yield Finding(Status.UNKNOWN, f"message {numbers.missing} of {who} is missing")
@@ -287,11 +285,10 @@ class TopicJudgement:
     def _beginning_findings(self, bucket: BucketId) -> Iterator[Finding]:
         """Without origins nothing but the offsets shows what is not there."""
         for key, partitions in self._topic.coverage.items():
-            numbers = self._evidence.senders.get(key)
             late = [p for p, covered in partitions.items() if covered.first > 0]
-            if not late or numbers is None or not self._current(key):
+            if not late or not self._current(key):
                 continue
-            if bucket[0] < numbers.first_time_ms + self._ahead_ms:
+            if bucket[0] < self._evidence.senders[key].first_time_ms + self._ahead_ms:
                 yield Finding(
                     Status.UNKNOWN,
                     f"{reasons.of_sender(key)} did not count partition {min(late)} from its start",
@@ -439,14 +436,16 @@ class TopicJudgement:
         return Tier.BROKER in self._tiers or Tier.MIRROR in self._tiers
 
     def _first_counters(self) -> tuple[SenderKey, ...]:
-        """Who counts first what no agent seals: equal sums prove nothing while they stand still."""
+        """Who counts first what no agent seals: equal sums prove nothing while they stand still.
+        Where all are retired, it is the one that was heard last."""
         waited = [x for x in self._places if not x.place.is_retired]
         for tier in (Tier.BROKER, Tier.MIRROR):
             if tier in self._tiers and not self._retired.holds_tier(tier):
                 found = tuple(x for p in waited if p.place.tier is tier for x in p.senders)
                 if found or not any(p.place.tier is tier for p in self._places):
                     return found
-        return ()
+        counters = [x for p in self._places if p.place.tier is not Tier.HDFS for x in p.senders]
+        return tuple(sorted(counters, key=lambda x: self._evidence.heard_ms(x[:2]))[-1:])
 
     # The equation.
 

@@ -35,7 +35,6 @@ class Deltas:
         losses: Iterable[Loss] = (),
     ) -> None:
         self._sender = sender
-        self._bucket_ms = bucket_ms
         self._mail = mail
         self._previous = previous
         self._counts = Counts(bucket_ms)

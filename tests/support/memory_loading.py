@@ -127,6 +127,7 @@ class MemoryLoading:
         return Topic(TOPIC, SOURCE.topic_id, SOURCE, (Bounds(0, log.start, end),))
 
     def _header_at(self, _client: object, tp: TopicPartition, offset: int) -> BatchHeader:
+        assert offset >= self.cluster.log(tp).start, "it has expired"
         headers = (read_header(batch) for batch in self.cluster.log(tp).batches)
         return next(header for header in headers if header.last_offset >= offset)
 

@@ -808,6 +808,44 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a start forgets what was counted and is in no delta yet",
+        "agent/accounts/deltas.py",
+        "            self._counts.put(key, each)\n",
+        "            pass\n",
+        (
+            "tests/unit/agent/accounts/test_deltas.py::"
+            "test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before",
+        ),
+    ),
+    Mutant(
+        "sums that are in a delta stay durable",
+        "agent/accounts/deltas.py",
+        "        changes.clear_sums()\n",
+        "",
+        ("tests/unit/agent/accounts/test_deltas.py::test_what_is_in_a_delta_is_in_no_other",),
+    ),
+    Mutant(
+        "sums that are in a delta stay in memory",
+        "agent/accounts/deltas.py",
+        "        self._counts.clear()\n",
+        "",
+        ("tests/unit/agent/accounts/test_deltas.py::test_what_is_in_a_delta_is_in_no_other",),
+    ),
+    Mutant(
+        "the number of a bucket's last delta is not durable",
+        "agent/accounts/deltas.py",
+        "        changes.put_touched(numbered.touched.items())\n",
+        "",
+        ("tests/unit/agent/accounts/test_deltas.py::test_what_is_in_a_delta_is_in_no_other",),
+    ),
+    Mutant(
+        "a seal's number is used once more",
+        "agent/accounts/deltas.py",
+        "            self._use(seal.number, changes)\n",
+        "",
+        ("tests/unit/agent/accounts/test_deltas.py::test_what_is_in_a_delta_is_in_no_other",),
+    ),
+    Mutant(
         "two deltas of one transaction name the same one before them",
         "agent/accounts/deltas.py",
         """            {**self._previous(keys), **self._touched},

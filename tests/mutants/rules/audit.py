@@ -139,6 +139,27 @@ MUTANTS = (
             "test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again",
         ),
     ),
+    Mutant(
+        "a text is reckoned as if each character were a byte",
+        "audit/deltas.py",
+        "        return _LONG_BYTES + 4 * len(value)",
+        "        return _LONG_BYTES + len(value)",
+        ("tests/unit/audit/test_deltas.py::test_no_message_is_larger_than_its_limit",),
+    ),
+    Mutant(
+        "offsets of a seal are not reckoned",
+        "audit/deltas.py",
+        "        return 2 * _LONG_BYTES * (len(value) + 1)",
+        "        return 2 * _LONG_BYTES",
+        ("tests/unit/audit/test_deltas.py::test_no_message_is_larger_than_its_limit",),
+    ),
+    Mutant(
+        "losses come before the counts of their delta",
+        "audit/deltas.py",
+        "[*ranges, *gaps, *counts.to_messages(previous), *losses]",
+        "[*losses, *ranges, *gaps, *counts.to_messages(previous)]",
+        ("tests/unit/audit/test_deltas.py::test_losses_come_behind_all_counts",),
+    ),
     # A full disk.
     Mutant(
         "what stood in a transaction before the disk was full is committed",
@@ -527,6 +548,76 @@ MUTANTS = (
             "test_collectors_at_different_speeds_say_the_same_in_the_end",
         ),
     ),
+    Mutant(
+        "at the moment at which a bucket is due its sums are not compared",
+        "audit/reconcile.py",
+        "        if tallies and self._now_ms >= self._due(bucket):\n            findings",
+        "        if tallies and self._now_ms > self._due(bucket):\n            findings",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_at_the_moment_at_which_it_is_due_a_bucket_is_judged",
+        ),
+    ),
+    Mutant(
+        "a missing number is made up for by a seal of its own epoch",
+        "audit/reconcile.py",
+        "if x.epoch > key.epoch]",
+        "if x.epoch >= key.epoch]",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number",
+        ),
+    ),
+    Mutant(
+        "a later epoch makes up for a missing number up to its first seal",
+        "audit/reconcile.py",
+        "start >= min(later).sealed_until + self._ahead_ms",
+        "start >= min(later).sealed_until",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_only_an_agents_later_epoch_makes_up_for_a_missing_number",
+        ),
+    ),
+    Mutant(
+        "a seal that is too early proves a bucket beside a copy",
+        "audit/reconcile.py",
+        "any(seal.vouched_until >= self._due(bucket) for seal in seals)",
+        "bool(seals)",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_a_copy_that_runs_leaves_complete_what_was_sealed_before",
+        ),
+    ),
+    Mutant(
+        "what a copy touched is proven by a seal of before",
+        "audit/reconcile.py",
+        "            if touched or not self._sealed_usably(key, bucket):",
+        "            if not self._sealed_usably(key, bucket):",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_a_copy_that_runs_leaves_complete_what_was_sealed_before",
+        ),
+    ),
+    Mutant(
+        "a counter's copy throws every bucket into doubt",
+        "audit/reconcile.py",
+        "        if key.tier is not Tier.AGENT:\n            return True\n",
+        "        if key.tier is not Tier.AGENT:\n            return False\n",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_a_counters_copy_leaves_complete_what_it_did_not_touch",
+        ),
+    ),
+    Mutant(
+        "a gap of any counter explains what a place lacks",
+        "audit/reconcile.py",
+        "        gaps = [note for note in self._topic.gaps if note.sender in senders]\n",
+        "        gaps = list(self._topic.gaps)\n",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_a_gap_is_no_reason_where_another_tier_is_short",
+        ),
+    ),
     # Epochs.
     Mutant(
         "an epoch of a counter is added to the one that it replaces",
@@ -550,6 +641,43 @@ MUTANTS = (
         "        if key in current and key in replaced:\n",
         "        if key in replaced and key not in current:\n",
         _EACH_RULE,
+    ),
+    Mutant(
+        "an agent whose first epoch is gone began with the second",
+        "audit/reconcile.py",
+        "        if epochs and epochs[0].epoch > 1:",
+        "        if epochs and epochs[0].epoch > 2:",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_an_epoch_before_the_first_that_is_there_has_left_no_trace",
+        ),
+    ),
+    Mutant(
+        "an epoch's last seal proves what it touched behind that",
+        "audit/reconcile.py",
+        "(until and tallies[old].last <= until[-1].at)",
+        "bool(until)",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it",
+        ),
+    ),
+    Mutant(
+        "an epoch is proven by its first seal, not by its last",
+        "audit/reconcile.py",
+        "bool(until) and until[-1].vouched_until >=",
+        "bool(until) and until[0].vouched_until >=",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it",
+        ),
+    ),
+    Mutant(
+        "epochs follow each other as they were heard",
+        "audit/reconcile.py",
+        "        for key in sorted(x for x in self._evidence.senders if x.tier is Tier.AGENT):",
+        "        for key in (x for x in self._evidence.senders if x.tier is Tier.AGENT):",
+        ("tests/unit/audit/test_reconcile.py::test_epochs_are_in_order_whichever_was_heard_first",),
     ),
     # Seals of the agent.
     Mutant(
@@ -880,6 +1008,56 @@ MUTANTS = (
         "inside = begin is None or start + size > begin or start > end",
         (f"{_RECONCILE}test_a_loss_of_other_buckets_leaves_this_one_complete",),
     ),
+    Mutant(
+        "a loss belongs to nothing that its own delta touched",
+        "audit/reconcile.py",
+        "(key.epoch, tally.first) <= (note.epoch, note.number)",
+        "(key.epoch, tally.first) < (note.epoch, note.number)",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_a_loss_may_belong_to_all_that_was_touched_since_the_seal",
+        ),
+    ),
+    Mutant(
+        "a loss belongs to all that anybody touched since the seal",
+        "audit/reconcile.py",
+        "        if key[:2] == (Tier.AGENT, str(agent))\n",
+        "",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal",
+        ),
+    ),
+    Mutant(
+        "a loss ends where the last seal was, also where it was declared later",
+        "audit/reconcile.py",
+        "max(note.time_ms, prior.sealed_until if prior is not None else note.time_ms)",
+        "prior.sealed_until if prior is not None else note.time_ms",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",
+        ),
+    ),
+    Mutant(
+        "a loss reaches back to the agent's first seal",
+        "audit/reconcile.py",
+        "        prior = before[-1] if before else None",
+        "        prior = before[0] if before else None",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete",
+        ),
+    ),
+    Mutant(
+        "a loss at the begin of a window is in no window",
+        "audit/reconcile.py",
+        "if x is not None and begin <= x < end}",
+        "if x is not None and begin < x < end}",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_a_loss_is_listed_in_the_window_that_has_its_bucket",
+        ),
+    ),
     # What is accepted.
     Mutant(
         "an acceptance covers whatever is found in its bucket later",
@@ -929,6 +1107,16 @@ MUTANTS = (
         "        if verdict.due and (names := verdict.unaccepted())\n",
         "        if (names := verdict.unaccepted())\n",
         ("tests/unit/audit/test_decisions.py::test_what_is_not_there_cannot_be_accepted",),
+    ),
+    Mutant(
+        "a doubt of lines is accepted with those that come later",
+        "audit/reconcile.py",
+        "        counted = [key for key in tallies if key.tier is Tier.AGENT]\n",
+        "        counted = [key for key in tallies if key.tier is not Tier.AGENT]\n",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there",
+        ),
     ),
     # Retired places.
     Mutant(
@@ -984,6 +1172,30 @@ MUTANTS = (
         'return tier is Tier.HDFS and (tier, name.rpartition("/")[0]) in self._named',
         "return tier is Tier.HDFS and any(name.startswith(each) for _, each in self._named)",
         ("tests/unit/audit/test_decisions.py::test_other_places_are_not_retired",),
+    ),
+    Mutant(
+        "an agent's broken chain is a remark where its cluster is retired",
+        "audit/reconcile.py",
+        "        if key.tier is Tier.AGENT or key not in self._evidence.senders:",
+        "        if key not in self._evidence.senders:",
+        ("tests/unit/audit/test_decisions.py::test_a_broken_chain_of_a_retired_place_is_a_remark",),
+    ),
+    Mutant(
+        "a broken chain of a retired place keeps a bucket unknown",
+        "audit/reconcile.py",
+        "                yield _remark(found) if self._is_retired(key) else found",
+        "                yield found",
+        ("tests/unit/audit/test_decisions.py::test_a_broken_chain_of_a_retired_place_is_a_remark",),
+    ),
+    Mutant(
+        "a retired counter that is short holds back what has no origin",
+        "audit/reconcile.py",
+        "        known.sort(key=lambda each: each[0].is_retired)  # what counts comes first\n",
+        "",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_without_origin_a_retired_counter_that_is_short_holds_nothing_back",
+        ),
     ),
     # Losses are told at once.
     Mutant(
@@ -1046,6 +1258,63 @@ MUTANTS = (
         "if self._current(note.sender) and bucket[0] < note.time_ms + self._ahead_ms:",
         "if self._current(note.sender) and bucket[0] + bucket[1] < note.time_ms:",
         (f"{_RECONCILE}test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown",),
+    ),
+    Mutant(
+        "records without origin are not compared",
+        "audit/reconcile.py",
+        "            if not (agent == NO_AGENT and place.tier is Tier.AGENT)\n",
+        "            if agent != NO_AGENT\n",
+        ("tests/unit/audit/test_reconcile.py::test_records_without_origin_are_compared_too",),
+    ),
+    Mutant(
+        "where no broker is counted nobody need have been heard",
+        "audit/reconcile.py",
+        "            if tier in self._tiers and not self._retired.holds_tier(tier):",
+        "            if not self._retired.holds_tier(tier):",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for",
+        ),
+    ),
+    Mutant(
+        "a retired tier that never counted is the one that must have been heard",
+        "audit/reconcile.py",
+        "            if tier in self._tiers and not self._retired.holds_tier(tier):",
+        "            if tier in self._tiers:",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_without_origin_the_counter_behind_a_retired_one_is_waited_for",
+        ),
+    ),
+    Mutant(
+        "where all counters are retired nobody need have been heard",
+        "audit/reconcile.py",
+        "        return tuple(sorted(counters, key=lambda x: self._evidence.heard_ms(x[:2]))[-1:])",
+        "        return tuple(counters[:0])",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_without_origin_retired_counters_prove_nothing_by_being_silent",
+        ),
+    ),
+    Mutant(
+        "a partition that was counted from its second record on was counted from its start",
+        "audit/reconcile.py",
+        "if covered.first > 0]",
+        "if covered.first > 1]",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket",
+        ),
+    ),
+    Mutant(
+        "a gap touches no bucket that is ahead of it",
+        "audit/reconcile.py",
+        "bucket[0] < note.time_ms + self._ahead_ms:",
+        "bucket[0] < note.time_ms:",
+        (
+            "tests/unit/audit/test_reconcile.py::"
+            "test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket",
+        ),
     ),
     # Mirrors.
     Mutant(

@@ -223,6 +223,130 @@ MUTANTS = (
         "        self._end(",
         ("tests/unit/loader/test_join.py::test_what_looked_unknown_may_be_a_repeat",),
     ),
+    Mutant(
+        "a partition's batch below is that of its first slice",
+        "loader/join.py",
+        "        below[-1] if below else None,",
+        "        below[0] if below else None,",
+        (
+            "tests/unit/loader/test_join.py::"
+            "test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition",
+        ),
+    ),
+    Mutant(
+        "a partition ended as its first slice did",
+        "loader/join.py",
+        "        results[-1].stop,",
+        "        results[0].stop,",
+        (
+            "tests/unit/loader/test_join.py::"
+            "test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition",
+        ),
+    ),
+    Mutant(
+        "a batch of which nothing was taken is the one below",
+        "loader/slices.py",
+        "if each.base_offset < result.end]",
+        "if each.base_offset <= result.end]",
+        (
+            "tests/unit/loader/test_slices.py::"
+            "test_the_batch_in_which_nothing_was_taken_is_not_the_one_below",
+        ),
+    ),
+    Mutant(
+        "the last batch of a chunk is forgotten",
+        "loader/slices.py",
+        "                    del self._headers[:-1]  #",
+        "                    del self._headers[:]  #",
+        (
+            "tests/unit/loader/test_slices.py::"
+            "test_a_chunk_that_ends_a_range_leaves_its_last_batch_below",
+        ),
+    ),
+    Mutant(
+        "a range goes on behind its end",
+        "loader/slices.py",
+        "            if self._position >= self._piece.end or self._result.stop:",
+        "            if self._position > self._piece.end or self._result.stop:",
+        ("tests/unit/loader/test_slices.py::test_what_is_behind_a_range_does_not_end_it",),
+    ),
+    Mutant(
+        "what is behind a range is read on where a gap ends it",
+        "loader/slices.py",
+        "                self._position = self._piece.end  # the rest of the range is a named gap\n"
+        "                break\n",
+        "                self._position = self._piece.end  # the rest of the range is a named gap\n"
+        "                continue\n",
+        ("tests/unit/loader/test_slices.py::test_what_is_behind_a_range_does_not_end_it",),
+    ),
+    Mutant(
+        "records without an announcement wait also where none is waited for",
+        "loader/slices.py",
+        "job.unannounced, patient=job.patient)",
+        "job.unannounced, patient=True)",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_announcements_are_waited_for_as_long_as_is_set",
+        ),
+    ),
+    Mutant(
+        "a batch behind a range is looked at where a gap ends it",
+        "loader/slices.py",
+        "            if stop is None and header.base_offset >= self._piece.end:",
+        "            if stop is None and header.base_offset > self._piece.end:",
+        ("tests/unit/loader/test_slices.py::test_what_is_behind_a_range_does_not_end_it",),
+    ),
+    Mutant(
+        "a range that cannot be taken ends below its first offset",
+        "loader/slices.py",
+        "        at = max(header.base_offset, self._piece.first)",
+        "        at = header.base_offset",
+        ("tests/unit/loader/test_slices.py::test_a_compacted_batch_ends_the_range_by_name",),
+    ),
+    Mutant(
+        "a repeat of what was given up is rejected once more",
+        "loader/slices.py",
+        "        _note(faults, walked.keep & placed.given_up, NOT_ANNOUNCED)",
+        "        _note(faults, placed.given_up, NOT_ANNOUNCED)",
+        ("tests/unit/loader/test_slices.py::test_what_is_rejected_for_good_is_rejected_once",),
+    ),
+    Mutant(
+        "a repeat without an hour is rejected once more",
+        "loader/slices.py",
+        "        _note(faults, walked.keep & ~timed, NO_HOUR)",
+        "        _note(faults, ~timed, NO_HOUR)",
+        ("tests/unit/loader/test_slices.py::test_what_is_rejected_for_good_is_rejected_once",),
+    ),
+    Mutant(
+        "a batch below is compared only while all of it is there",
+        "loader/topic_load.py",
+        "        if bounds.log_start > below.last_offset:",
+        "        if bounds.log_start >= below.last_offset:",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there",
+        ),
+    ),
+    Mutant(
+        "gaps that were named are forgotten before they are passed",
+        "loader/topic_load.py",
+        "    ahead = tuple(gap for gap in named if gap.end > end)",
+        "    ahead = tuple(gap for gap in named if gap.end < end)",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_gaps_that_were_named_are_kept_until_they_are_passed",
+        ),
+    ),
+    Mutant(
+        "a load that reads no batch forgets the one below",
+        "loader/topic_load.py",
+        "    end, below = planned.first, planned.below  #",
+        "    end, below = planned.first, None  #",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below",
+        ),
+    ),
     # The commit.
     Mutant(
         "whoever does not know whether his manifest was made takes it for his",
@@ -363,6 +487,93 @@ MUTANTS = (
         (
             "tests/unit/loader/test_commit.py::"
             "test_a_staged_file_of_another_length_is_never_committed",
+        ),
+    ),
+    Mutant(
+        "a load is committed only where every partition moved",
+        "loader/topic_load.py",
+        "        if all(each.first == each.end for each in ranges):",
+        "        if any(each.first == each.end for each in ranges):",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back",
+        ),
+    ),
+    Mutant(
+        "a manifest forgets partitions that are away",
+        "loader/topic_load.py",
+        "for bounds in topic.bounds), *missing]",
+        "for bounds in topic.bounds)]",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back",
+        ),
+    ),
+    Mutant(
+        "a snapshot of the marks lacks those of its own load",
+        "loader/topic_load.py",
+        "        apply(state, changes)\n",
+        "",
+        ("tests/unit/loader/test_topic_load.py::test_marks_hold_however_many_loads_there_were",),
+    ),
+    Mutant(
+        "a topic that was made again is loaded into the old one's output",
+        "loader/topic_load.py",
+        "        plan.check_identity(self._newest, self._topic.source)\n",
+        "",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_an_output_is_of_one_topic_and_one_size_of_buckets",
+        ),
+    ),
+    Mutant(
+        "a load in which nothing moved is committed",
+        "loader/topic_load.py",
+        "        if all(each.first == each.end for each in ranges):\n            return None\n",
+        "",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_announcements_are_waited_for_as_long_as_is_set",
+        ),
+    ),
+    Mutant(
+        "gaps inside of a range are not in its manifest",
+        "loader/topic_load.py",
+        "        end, gaps = result.end, gaps + result.gaps",
+        "        end = result.end",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_gaps_inside_of_a_range_stand_in_its_manifest",
+        ),
+    ),
+    Mutant(
+        "a load's chain of a bucket begins anew",
+        "loader/topic_load.py",
+        "number for key, number in state.buckets.items()},",
+        "0 for key in state.buckets},",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_load_names_the_delta_of_before_that_touched_its_buckets",
+        ),
+    ),
+    Mutant(
+        "a commit that failed with its own manifest there is a lost race",
+        "loader/topic_load.py",
+        " or Manifest.from_json(data, manifest.path).uuid == manifest.uuid:",
+        ":",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing",
+        ),
+    ),
+    Mutant(
+        "the batch below is asked for at an offset that has expired",
+        "loader/topic_load.py",
+        "max(below.base_offset, bounds.log_start))",
+        "below.base_offset)",
+        (
+            "tests/unit/loader/test_topic_load.py::"
+            "test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there",
         ),
     ),
     # Two loaders at once.

@@ -180,9 +180,12 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     [acceptance] = accepting.acceptances([bucket(early)], SIGNED)
     [words] = [x for x in bucket([*early, acceptance]).reasons if doubted in x]
     assert "accepted by ada" in words
-    more = [delta(new, 9, 2), delta(BROKER, 9, 3), delta(OLD, 9, 3)]
-    [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
-    assert "accepted" not in words
+    counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
+    [words] = [x for x in bucket([*early, acceptance, *counted]).reasons if doubted in x]
+    assert "accepted by ada" in words  # what the agent has sent decides
+    for more in ([delta(new, 9, 2)], [delta(new, 9, 2), *counted]):
+        [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
+        assert "accepted" not in words
 
 
 def test_what_is_not_there_cannot_be_accepted() -> None:
@@ -309,6 +312,9 @@ def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
     assert found(3, "hdfs") == (Status.COMPLETE, False)
     _, is_told = found(3, "cluster dc1")
     assert not is_told
+    whole = delta(replace(NEW, producer="/older/dc1.logs"), 5)
+    policy = replace(POLICY, retired_places=("hdfs /old", "hdfs /older"))
+    assert bucket([*said(3), whole, *newer], policy).status is Status.COMPLETE
     exempt = replace(
         POLICY,
         retired_places=("hdfs /old",),
@@ -328,6 +334,25 @@ def test_a_missing_message_of_a_retired_place_is_a_remark() -> None:
     assert found.reasons == (
         "web1: message 2 of the hdfs counter /old/dc1.logs is missing (retired)",
     )
+
+
+def _broken(message: Delta) -> Delta:
+    return replace(message, counts=tuple(replace(x, previous=9) for x in message.counts))
+
+
+def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
+    """Nobody waits for it any more; an agent's is a doubt wherever it counts."""
+    others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
+    broken = [*others, _broken(delta(OLD, 5))]
+    assert bucket(broken).status is Status.UNKNOWN
+    found = bucket(broken, replace(POLICY, retired_places=("hdfs /old",)))
+    assert found.status is Status.COMPLETE
+    assert found.reasons == (
+        "web1: deltas of the hdfs counter /old/dc1.logs for this bucket are missing (retired)",
+    )
+    agents = [_broken(delta(AGENT, 5)), *said(5, 5)[1:]]
+    found = bucket(agents, replace(POLICY, retired_places=("cluster dc1",)))
+    assert found.status is Status.UNKNOWN
 
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:

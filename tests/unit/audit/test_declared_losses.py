@@ -11,6 +11,7 @@ from audit.messages import (
     Certainty,
     Count,
     Delta,
+    Heartbeat,
     Loss,
     Message,
     Range,
@@ -19,6 +20,7 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.reconcile import verdicts
 from audit.roster import Entry, Roster
 from audit.verdict import BucketVerdict, Policy, Status
 from skidway.kafka.source import Source
@@ -81,24 +83,66 @@ def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
     found = _judged(_two_hosts(), replace(POLICY, roster=roster))
     assert found.status is Status.LOST
     assert any("it vanished" in reason for reason in found.reasons)
+    assert [each.agent for each in found.agents] == [1, 2]
 
 
+@pytest.mark.parametrize("together", [False, True])
 @promise("6 losses")
 @pytest.mark.parametrize("end", [50, None])
-def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(end: int | None) -> None:
+def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
+    end: int | None, together: bool
+) -> None:
     """A log of yesterday is read today, and a record of it is refused for good: nobody knows its
     time, and its neighbours were of yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [
         _seal(1, 1, START),
-        Delta(_agent(1), 2, START + 5, counts=counts),
+        Delta(_agent(1), 2, START + 5, counts=counts, losses=(lost,) if together else ()),
         Delta(BROKER, 1, START + 5, (Range(LOGS, 0, 0, 10),), counts),
-        Delta(_agent(1), 3, START + 5, losses=(lost,)),
+        Delta(_agent(1), 3, START + 5, losses=() if together else (lost,)),
         _seal(1, 4, NOW),
     ]
     assert _judged(said, POLICY, OLD).status is Status.LOST
     assert _judged(said, POLICY, START).status is Status.LOST
+
+
+@pytest.mark.parametrize("loser", [1, 2])
+def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(loser: int) -> None:
+    """What others counted meanwhile in an old bucket says nothing of the lost lines' times."""
+    lost = Loss(LOGS, loser, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said: list[Message] = [
+        Delta(_agent(1), 1, START, counts=(_count(1, OLD),)),
+        _seal(1, 2, START),
+        _seal(2, 1, START),
+        Delta(_agent(2), 2, START + 5),
+        Delta(_agent(loser), 3, START + 5, losses=(lost,)),
+        *(Delta(BROKER, n, START + 5, (Range(LOGS, 0, 0, 5),)) for n in (1, 2)),
+        Delta(BROKER, 3, START + 5, (Range(LOGS, 0, 5, 10),), (_count(1, OLD),)),
+        _seal(1, 4 if loser == 1 else 3, NOW),
+        _seal(2, 4 if loser == 2 else 3, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.COMPLETE
+
+
+def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
+    """Also where the agent's epoch before had touched the bucket long ago."""
+    new = replace(_agent(1), epoch=2)
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said: list[Message] = [
+        Delta(_agent(1), 1, OLD, counts=(_count(1, OLD),)),
+        _seal(1, 2, START),
+        replace(_seal(1, 1, START), sender=new),
+        Delta(new, 2, START + 5, counts=(_count(1, OLD),), losses=(lost,)),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.LOST
+
+
+def test_where_agents_are_not_asked_their_losses_are_not() -> None:
+    """What they say is no tier of such an audit, which begins with the broker."""
+    policy = replace(POLICY, tiers=(Tier.BROKER,))
+    said = [*_two_hosts(), Heartbeat(BROKER, 1, NOW)]
+    assert _judged(said, policy).status is Status.COMPLETE
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
@@ -118,3 +162,15 @@ def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> Non
     alone = replace(POLICY, roster=Roster(retired=["2"]))
     states = {x.host: x for x in survey(Fold(said).evidence(), alone, NOW)}
     assert states["app2"].status is HostStatus.RETIRED
+
+
+def test_a_loss_is_listed_in_the_window_that_has_its_bucket() -> None:
+    """Once, where nobody counted anything: windows follow each other without a hole."""
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said = [_seal(1, 1, START), Delta(_agent(1), 2, START + 5, losses=(lost,))]
+    found = []
+    for begin in range(START - 2 * SIZE, START + 3 * SIZE, SIZE):
+        evidence = Fold(said).evidence()
+        evidence.window = (begin, begin + SIZE)
+        found += [(begin, each.bucket) for each in verdicts(evidence, POLICY, NOW)]
+    assert found == [(START, START)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from audit import messages
 from audit.counts import Counts, Sums
 from audit.deltas import number_deltas, number_seals
-from audit.messages import Gap, Range, SealedTopic, Sender, Tier
+from audit.messages import Certainty, Gap, Loss, Range, SealedTopic, Sender, Tier
 from skidway.kafka.source import Source
 
 LOGS = Source("dc1", "cid", "logs", "tid")
@@ -49,6 +50,47 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
     }
     assert found == numbered.touched
     assert numbered.deltas[0].counts[0].previous == 7
+
+
+def test_losses_come_behind_all_counts() -> None:
+    """A loss speaks about the buckets touched up to its own number."""
+    loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
+    for limit in (900_000, 1_000):
+        numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)
+        assert [each.losses for each in numbered.deltas if each.losses] == [(loss,)]
+        assert numbered.deltas[-1].losses == (loss,)
+
+
+LONG_TEXT = "𝄞" * 200  # four bytes each
+WIDE = Source(LONG_TEXT, LONG_TEXT, LONG_TEXT, LONG_TEXT)
+NARROW = Source("", "", "t", "")
+MOST = 1 << 62
+
+
+def test_no_message_is_larger_than_its_limit() -> None:
+    """A broker would refuse it for good: nothing takes more bytes than is reckoned for it, neither
+    texts nor numbers nor offsets; and messages are not made smaller than they need to be."""
+    limit = 50_000
+    for source in (WIDE, NARROW):
+        counts = Counts(MOST)
+        for agent in range(MOST, MOST + 2_000):
+            counts.put((source, agent, MOST), Sums(MOST, MOST, -MOST, MOST, MOST))
+        losses = [
+            Loss(source, MOST, MOST, MOST, MOST, Certainty.LOST, reason, MOST, MOST)
+            for reason in [LONG_TEXT, ""] * 200
+        ]
+        numbered = number_deltas(SENDER, MOST, MOST, counts, {}, losses=losses, limit_bytes=limit)
+        sizes = [len(messages.encode(each)) for each in numbered.deltas]
+        assert max(sizes) <= limit
+        assert sum(sizes) > len(sizes) * limit * 0.5
+    for topics in ([SealedTopic(WIDE, MOST, MOST)] * 200, _many_partitions()):
+        seals = number_seals(SENDER, MOST, MOST, topics, limit_bytes=limit)
+        assert max(len(messages.encode(each)) for each in seals) <= limit
+
+
+def _many_partitions() -> list[SealedTopic]:
+    offsets = tuple((partition, MOST) for partition in range((1 << 31) - 100, 1 << 31))
+    return [SealedTopic(NARROW, MOST, MOST, offsets)] * 200
 
 
 def test_a_part_larger_than_the_limit_still_goes_out() -> None:

@@ -32,6 +32,7 @@ from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
 REJECTED = Source("dc1", "cid", "logs.rejected", "rid")
+AGAIN = replace(LOGS, topic_id="other")
 SIZE = 60_000
 START = 600_000
 END = START + SIZE
@@ -292,6 +293,98 @@ def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
     assert any(case.reason in reason for reason in found.reasons), found.reasons
 
 
+def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
+    """It is no longer too young, and all rules hold: what is short is not complete for a moment."""
+    found = verdict(good(), now=DUE)
+    assert (found.status, found.due) == (Status.COMPLETE, True)
+    short = [*good()[:3], good()[4], delta(HDFS, 1, count(3))]
+    assert verdict(short, now=DUE).status is Status.INCOMPLETE
+    assert verdict(_from_the_broker_on(), now=DUE).status is Status.COMPLETE
+
+
+def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
+    """An agent that never sealed, and a host of the roster of which no agent is known."""
+    over = DUE + POLICY.silence_ms
+    expected = replace(POLICY, roster=roster("web1", "web9"))
+    sealed = [*good(), seal(AGENT, 3, over, 2)]
+    for messages, policy in ((good()[:4], POLICY), (sealed, expected)):
+        assert verdict(messages, policy, over - 1).status is Status.OPEN
+        assert verdict(messages, policy, over).status is Status.UNKNOWN
+    alive = [*good()[:4], Heartbeat(AGENT, 1, DUE + 1)]
+    assert verdict(alive, now=over).status is Status.OPEN
+    assert verdict(alive, now=over + 1).status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
+def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
+    """And only of buckets that no time of the epoch before can be of: behind the first seal of the
+    later one by more than event times are ahead."""
+    new = replace(AGENT, epoch=2)
+    first = START - POLICY.ahead_ms
+    counters = [delta(sender, 1, count()) for sender in COUNTERS]
+    if missing == "the agent's":
+        hole: list[Message] = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
+    else:
+        named = replace(BROKER, producer="7")
+        hole = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(named, 2, START)]
+        counters[0] = delta(named, 1, count())
+
+    def said(until: int) -> list[Message]:
+        again = [seal(new, 1, until, 0), delta(new, 2, count()), seal(new, 3, DUE, 2)]
+        return [*hole, *again, *counters]
+
+    is_overcome = missing == "the agent's"
+    expected = Status.COMPLETE if is_overcome else Status.UNKNOWN
+    assert verdict(said(first)).status is expected
+    assert verdict(said(first + 1)).status is Status.UNKNOWN
+
+
+def test_a_counter_that_is_called_like_an_agent_is_a_counter() -> None:
+    """Its epochs and numbers are none of the agent's."""
+    named = replace(BROKER, producer="7", epoch=2)
+    assert verdict([*good(), delta(named, 1, count())]).status is Status.COMPLETE
+
+
+def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
+    """However old it is: what is missing may have come behind it, and be of any bucket."""
+    messages = [
+        seal(AGENT, 1, START - 9 * SIZE, 0),
+        delta(AGENT, 3, count()),
+        *good()[1:4],
+        seal(AGENT, 4, DUE, 3),
+    ]
+    found = verdict(messages)
+    assert found.status is Status.UNKNOWN
+    assert found.reasons == ("web1: message 2 of agent 7 is missing",)
+
+
+@pytest.mark.parametrize(
+    ("sealed", "bucket", "expected"),
+    [
+        (DUE, START + 9 * SIZE, Status.COMPLETE),
+        (DUE - 1, START + 9 * SIZE, Status.UNKNOWN),
+        (DUE, START, Status.UNKNOWN),
+    ],
+)
+def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
+    sealed: int, bucket: int, expected: Status
+) -> None:
+    """Unless it touched it: what came before the number with two contents was said by one agent."""
+    copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
+    seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
+    messages = [*good()[:4], *seals, *copies]
+    assert verdict(messages).status is expected
+
+
+def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
+    """Nobody but the counter's own deltas says what it has counted of a bucket."""
+    copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
+    assert verdict([*good(), *copies]).status is Status.COMPLETE
+    copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
+    elsewhere = delta(MIRROR, 2, count(bucket=START + 9 * SIZE))  # and nothing of the copy there
+    assert verdict([*good(), *copies, elsewhere]).status is Status.UNKNOWN
+
+
 @promise("6 repeats and rejects")
 def test_repeats_are_shown_and_are_no_fault() -> None:
     """A re-sent batch is dropped by marks, not a sign of loss."""
@@ -412,6 +505,11 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     messages = [Seal(old, 1, START - SIZE, topics), *good()]
     policy = replace(POLICY, roster=roster("web1"))
     assert verdict(messages, policy, NOW + POLICY.silence_ms).status is expected
+    again = [seal(AGENT, 2, DUE, 1, AGAIN), Delta(AGENT, 1, START, counts=(count(source=AGAIN),))]
+    ranges = (Range(AGAIN, 0, 0, 10),)
+    again += [Delta(x, 1, START, ranges=ranges, counts=(count(source=AGAIN),)) for x in COUNTERS]
+    [found] = judge([messages[0], *again], policy, NOW + POLICY.silence_ms)
+    assert (found.source, found.status) == (AGAIN, expected)  # of which it never spoke
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
@@ -445,6 +543,11 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
     ]
     found = {x.source.topic: x.status for x in judge(messages, POLICY, NOW)}
     assert found == {"logs": Status.COMPLETE, "logs.rejected": Status.COMPLETE}
+    retired = replace(POLICY, roster=Roster(retired=["web1"]))
+    said = judge(
+        [*messages[:4], *messages[5:-1], delta(AGENT, 2), last_word(AGENT, 4, 3)], retired, NOW
+    )
+    assert {x.status for x in said} == {Status.COMPLETE}
     lost = [*messages, delta(AGENT, 5, losses=(LOSS,)), seal(AGENT, 6, DUE, 5)]
     assert {x.status for x in judge(lost, POLICY, NOW)} == {Status.LOST}
 
@@ -457,9 +560,6 @@ def test_a_topic_made_again_is_another_topic() -> None:
     found = {x.source.topic_id: x.status for x in judge(messages, POLICY, NOW)}
     assert found["tid"] is Status.COMPLETE
     assert found["other"] is Status.INCOMPLETE
-
-
-AGAIN = replace(LOGS, topic_id="other")
 
 
 def of(source: Source, messages: list[Message], policy: Policy = POLICY) -> BucketVerdict:
@@ -579,6 +679,41 @@ def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
     assert verdict(messages).status is Status.COMPLETE
 
 
+@pytest.mark.parametrize(
+    ("until", "expected"), [(START, Status.UNKNOWN), (START - 1, Status.COMPLETE)]
+)
+def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
+    until: int, expected: Status
+) -> None:
+    """An agent begins with epoch 1: what that one had done lies before the first seal of the
+    second."""
+    new = replace(AGENT, epoch=2)
+    messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
+    assert verdict(messages).status is expected
+
+
+def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
+    """The next epoch may have read again what came then; the newest seal of an epoch counts."""
+    new = replace(AGENT, epoch=2)
+    late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
+    late += [delta(sender, 2) for sender in COUNTERS]
+    messages = [*good()[:4], seal(AGENT, 2, DUE, 1), *late]
+    first = seal(new, 1, END + 9 * SIZE, 0)
+    found = verdict([*messages, first])
+    assert found.status is Status.UNKNOWN
+    assert "epoch 2 sealed nothing before this bucket" in found.reasons[0]
+    assert verdict([*messages, seal(AGENT, 4, DUE, 3), first]).status is Status.COMPLETE
+    assert verdict([*messages, seal(AGENT, 4, DUE - 1, 3), first]).status is Status.UNKNOWN
+    assert verdict([*messages[:4], first]).status is Status.UNKNOWN  # it never sealed
+
+
+def test_epochs_are_in_order_whichever_was_heard_first() -> None:
+    """The newer one's messages may be read before those of the older one, which proves a bucket."""
+    later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
+    for messages in ([*good(), later], [later, *good()]):
+        assert verdict(messages).status is Status.COMPLETE
+
+
 def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
     """That counts everything again; what the copy said is replaced."""
     copy = [*good(), delta(BROKER, 1, count(3))]
@@ -622,6 +757,20 @@ def test_a_gap_is_named_where_a_tier_is_short() -> None:
     found = verdict(messages)
     assert found.status is Status.INCOMPLETE
     assert any("offsets 3 to 5 of partition 0" in reason for reason in found.reasons)
+    later = replace(messages[1], number=2, time_ms=END, counts=(), gaps=(replace(gap, first=4),))
+    found = verdict([*messages, later])
+    named = [reason for reason in found.reasons if " of partition 0" in reason]
+    assert len(named) == 1
+    assert "offsets 4 to 5" in named[0]
+
+
+def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
+    """What one counter could not read says nothing of what another place has."""
+    messages = good()
+    messages[2] = delta(MIRROR, 1, count(), gaps=(Gap(LOGS, 0, 3, 5, "expired"),))
+    messages[3] = delta(HDFS, 1, count(3))
+    found = verdict(messages)
+    assert found.reasons == ("web1: hdfs /logs/dc1.logs is short by 2 of 5",)
 
 
 def _from_the_broker_on() -> list[Message]:
@@ -650,6 +799,91 @@ def test_without_origin_a_bucket_waits_for_its_counter() -> None:
     assert verdict([*good()[1:4], Heartbeat(BROKER, 1, DUE)], without_agents).status is (
         Status.COMPLETE
     )
+
+
+def test_records_without_origin_are_compared_too() -> None:
+    """From the first counter on every tier must have the same."""
+    messages = _from_the_broker_on()
+    messages[2] = delta(HDFS, 1, count(4, agent=0))
+    found = verdict(messages)
+    assert found.status is Status.INCOMPLETE
+    assert any("hdfs /logs/dc1.logs is short by 1 of 5" in reason for reason in found.reasons)
+
+
+def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() -> None:
+    """Whoever counts first; where only agents are asked, nobody does."""
+    policy = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
+    counted = _from_the_broker_on()[1:3]
+    assert verdict(counted, policy).status is Status.OPEN
+    heard = [*counted, Heartbeat(MIRROR, 1, DUE)]
+    assert verdict(heard, policy).status is Status.COMPLETE
+    unmirrored = replace(POLICY, tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS))
+    assert verdict(_from_the_broker_on(), unmirrored).status is Status.COMPLETE
+    agents = replace(POLICY, tiers=(Tier.AGENT,))
+    assert verdict(_from_the_broker_on(), agents).status is Status.UNKNOWN
+
+
+def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
+    """What those that count have is what it is compared with."""
+    policy = replace(POLICY, retired_places=("broker dc1",))
+    short = [*_from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
+    assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize(("place", "begin"), [("broker dc1", 0), ("broker", 0), ("broker", 1)])
+def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
+    place: str, begin: int
+) -> None:
+    """One that counts no more proves nothing, nor does a retired tier that never counted."""
+    policy = replace(POLICY, retired_places=(place,))
+    messages = _from_the_broker_on()[begin:3]
+    assert verdict(messages, policy).status is Status.OPEN
+    assert verdict([*messages, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
+
+
+@promise("6 without origin")
+@pytest.mark.parametrize(
+    "places", [("broker", "mirror"), ("broker dc1", "mirror offline"), ("broker", "mirror offline")]
+)
+def test_without_origin_retired_counters_prove_nothing_by_being_silent(
+    places: tuple[str, ...],
+) -> None:
+    """Where all are retired, one must have been heard when the bucket was due: a bucket of which
+    they counted a part, and which a loader has as far, is not complete."""
+    policy = replace(POLICY, retired_places=places)
+    late = DUE + POLICY.silence_ms
+    counted = _from_the_broker_on()[:3]
+    assert verdict([*counted, Heartbeat(MIRROR, 1, DUE - 1)], policy).status is Status.OPEN
+    assert verdict([*counted, Heartbeat(MIRROR, 1, DUE - 1)], policy, late).status is Status.UNKNOWN
+    for sender in (BROKER, MIRROR):
+        heard = [*counted, Heartbeat(sender, 1, DUE)]
+        assert verdict(heard, policy, late).status is Status.COMPLETE
+
+
+@pytest.mark.parametrize(
+    ("tier", "place"), [(0, "broker dc1"), (1, "mirror offline")], ids=["broker", "mirror"]
+)
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [(START - POLICY.ahead_ms, Status.COMPLETE), (START - POLICY.ahead_ms + 1, Status.UNKNOWN)],
+)
+def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
+    said: int, expected: Status, tier: int, place: str
+) -> None:
+    """What was there before is as far ahead as event times can be, and no farther; what a higher
+    epoch replaces, or is retired, is of no concern."""
+    sender = COUNTERS[tier]
+    gap = Gap(LOGS, 0, 3, 5, "expired")
+    late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))
+    for first in (late, delta(sender, 1, count(agent=0), gaps=(gap,))):
+        messages = [*_from_the_broker_on(), Heartbeat(MIRROR, 1, DUE)]
+        messages[tier] = replace(first, time_ms=said)
+        assert verdict(messages).status is expected
+        retired = replace(POLICY, retired_places=(place,))
+        assert verdict(messages, retired).status is Status.COMPLETE
+        new = replace(sender, epoch=2)
+        again = [delta(new, 1, count(agent=0)), Heartbeat(new, 1, DUE)]
+        assert verdict([*messages, *again]).status is Status.COMPLETE
 
 
 def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
@@ -729,6 +963,7 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
         for sender in (AGENT, *COUNTERS)
     ]  # fmt: skip
     whole += [seal(AGENT, 2, DUE, 1), Heartbeat(said, 2, DUE)]
+    whole.insert(4, Heartbeat(replace(SECOND, bounds=Bounds(ahead_ms=1)), 1, DUE))  # says less
     for place in (0, 1):
         late = [*whole]
         late[place] = replace(late[place], number=2)
@@ -737,11 +972,35 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
         assert verdict(late, policy).status is expected
 
 
+OPEN_ENDED = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
+
+
+def test_a_loss_before_the_first_seal_reaches_back_however_far() -> None:
+    """Nobody has said of any time that nothing of it is missing."""
+    messages = [*good()[:4], Delta(AGENT, 2, DUE, losses=(OPEN_ENDED,)), seal(AGENT, 3, DUE, 2)]
+    assert verdict(messages).status is Status.LOST
+
+
+@pytest.mark.parametrize(
+    ("until", "declared"), [(START - SIZE, START), (START, START - SIZE)], ids=["not", "set back"]
+)
+def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
+    until: int, declared: int
+) -> None:
+    """That of its declaration, or that of the last seal where the clock was set back since."""
+    lost = Delta(AGENT, 3, declared, losses=(OPEN_ENDED,))
+    messages = [*good()[:4], seal(AGENT, 2, until, 1), lost, seal(AGENT, 4, DUE, 3)]
+    assert verdict(messages).status is Status.LOST
+    messages[4:6] = seal(AGENT, 2, until - 1, 1), replace(lost, time_ms=declared - 1)
+    assert verdict(messages).status is Status.COMPLETE
+
+
 @promise("6 losses")
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
     """What lay in files when the last seal was made is proven; no lost line is older than that."""
-    loss = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
-    messages = [*good(), Delta(AGENT, 3, DUE + 1, losses=(loss,)), seal(AGENT, 4, DUE + 2, 3)]
+    lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
+    sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
+    messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]
     assert verdict(messages).status is Status.COMPLETE
 
 

@@ -89,6 +89,25 @@ def test_what_is_behind_an_early_end_is_not_used() -> None:
     assert result.moved == {(7, 1): 30}
 
 
+def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -> None:
+    """The reason of its stop; and its last batch, which the next load looks at again."""
+    records = [*lines(5), Record(agent=8)]
+    (result,) = run_all(pieces(records, 3), {}, runner(records))
+    assert (result.end, result.results[0].stop) == (5, None)
+    assert result.stop is not None
+    assert result.stop.waiting_for == (8, 1)
+    (result,) = run_all(pieces(lines(6), 3), {}, runner(lines(6)))
+    assert result.below is not None
+    assert result.below.last_offset == 5
+
+
+def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
+    """Others are loaded all the same."""
+    run = Runner(MemoryStore(), {0: [], 1: log(lines(2))})
+    unread, read = run_all([Slice(0, 0, 2), Slice(1, 0, 2)], {}, run)
+    assert (unread.end, unread.below, read.end) == (0, None, 2)
+
+
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
     """A slice inside of a gap has no batch; the one below is the last that was read."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]

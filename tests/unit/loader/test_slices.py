@@ -168,6 +168,15 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
     assert result.below.base_offset == 3
     (sums,) = result.sums.values()
     assert sums.count == 4
+    assert "file 1 of agent 8, which is not announced yet" in result.stop.sentence
+
+
+def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
+    """A range that ends before the first record of a batch has the one before it below."""
+    _, result = run([*lines(3), Record(agent=8)])
+    assert result.end == 3
+    assert result.below is not None
+    assert (result.below.base_offset, result.below.last_offset) == (0, 2)
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
@@ -188,6 +197,16 @@ def test_a_file_that_was_waited_for_is_rejected() -> None:
     assert [row["_agent"] for row in rows_of(store, result)] == [7, 7]
     assert rows_of(store, result, "rejects")[0]["reason"] == "not-announced"
     assert result.end == 3
+
+
+def test_what_is_rejected_for_good_is_rejected_once() -> None:
+    """A repeat is dropped also where the record would be a reject, and never counts twice."""
+    far = 9_404_646_000_000_000
+    records = [Record(agent=8), Record(agent=8), Record(time_ms=far), Record(time_ms=far)]
+    store, result = run(records, unannounced=frozenset({(8, 1)}))
+    found = sorted(row["reason"] for row in rows_of(store, result, "rejects"))
+    assert (found, result.repeats) == (["not-announced", "timestamp"], 2)
+    assert sum(each.rejects for each in result.sums.values()) == 2
 
 
 def test_a_repeat_needs_no_announcement() -> None:
@@ -255,6 +274,43 @@ def test_a_damaged_batch_ends_the_range_by_name() -> None:
     assert len(rows_of(store, result)) == 3
 
 
+def _damaged(batch: memoryview) -> memoryview:
+    broken = bytearray(batch)
+    broken[-1] ^= 1
+    return memoryview(bytes(broken))
+
+
+def test_why_a_range_ended_is_what_was_met_first() -> None:
+    """Nothing behind the first thing that cannot be taken is looked at."""
+    first, second, third = log(lines(9))
+    result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
+    assert result.end == 3
+    assert result.stop is not None
+    assert "damaged" in result.stop.sentence
+
+
+def test_what_is_behind_a_range_does_not_end_it() -> None:
+    """The range is covered by its batches, or by a named gap up to its end; what is damaged or
+    cannot be read behind that ends the range that it lies in."""
+    behind = _damaged(log(lines(3), base=10)[0])
+    runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
+    result = runner.one(Slice(0, 0, 10))
+    assert (result.end, result.stop) == (10, None)
+    assert result.below is not None
+    assert result.below.last_offset == 2
+
+    def fetch(*more: memoryview) -> Iterator[memoryview]:
+        yield from [*log(lines(3)), *more]
+        raise Unreachable("logs-0: no batch for 60 s")
+
+    for end, more in ((3, []), (10, [behind])):
+        load = SliceLoad(
+            runner.job, Slice(0, 0, end), {}, store=MemoryStore(),
+            decoder=Decoder(Registry(), SCHEMA), attempt=1,
+        )  # fmt: skip
+        assert load.run(fetch(*more)).stop is None
+
+
 @promise("4 compacted batch")
 def test_a_compacted_batch_ends_the_range_by_name() -> None:
     """Data topics are never compacted: a batch that lacks records is not taken for one that had no
@@ -269,6 +325,10 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     assert result.stop is not None
     assert "has 3 of its 4 records; data topics must not be compacted" in result.stop.sentence
     assert len(rows_of(store, result)) == 3
+    inside = Runner(MemoryStore(), {0: [batches[0], memoryview(raw)]}).one(Slice(0, 5, 7))
+    assert inside.end == 5  # it begins behind the batch's first offset
+    assert inside.stop is not None
+    assert inside.stop.offset == 5
 
 
 @pytest.mark.parametrize(
@@ -347,6 +407,18 @@ def test_chunks_are_bounded_by_their_batches(
     monkeypatch.setattr("loader.slices.CHUNK_BATCHES", 2)
     run(lines(15))
     assert [len(values) for values in chunks] == [6, 6, 3]
+
+
+def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Batches of chunks that are done are forgotten, but for the last."""
+    monkeypatch.setattr("loader.slices.CHUNK_BATCHES", 2)
+    for more in ([], [Record(agent=8)]):
+        _, result = run([*lines(6), *more])
+        assert result.end == 6
+        assert result.below is not None
+        assert (result.below.base_offset, result.below.last_offset) == (3, 5)
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:

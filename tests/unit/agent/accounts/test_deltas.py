@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from agent.accounts.deltas import Deltas
 from agent.accounts.mail import Mail
 from agent.state.changes import Changes
-from agent.state.database import State, create_tables
+from agent.state.database import State, create_tables, open_state
 from audit.counts import BucketKey, Counts, Sums
-from audit.messages import Delta, Sender, Tier, decode
+from audit.messages import (
+    Certainty,
+    Delta,
+    Heartbeat,
+    Loss,
+    SealedTopic,
+    Sender,
+    Tier,
+    decode,
+)
 from skidway.kafka.source import Source
 from support.promises import promise
 
@@ -78,3 +88,67 @@ def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
     deltas.cut(1_000, changes)
     state.commit(changes)
     assert state.sums() == []
+
+
+SENDER = Sender(Tier.AGENT, "dc1", "7", "host", 1)
+LOSS = Loss(SOURCE, 7, 3, 0, 10, Certainty.LOST, "it vanished", 60_000, 60_000)
+
+
+def _opened(state: State, mail: Mail) -> Deltas:
+    sums, losses = state.sums(), state.losses(undeclared=True)
+    return Deltas(SENDER, state.number, 60_000, mail, state.touched, sums, losses)
+
+
+def _one(state: State) -> Counts:
+    counts = Counts(60_000)
+    counts.put((SOURCE, state.agent, 60_000), Sums(1, 100, 5))
+    return counts
+
+
+def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Path) -> None:
+    """The database holds the same sums and losses as the memory: none is lost, none is doubled."""
+    for counted in (0, 2):
+        state, changes = open_state(tmp_path), Changes()
+        deltas = _opened(state, Mail([]))
+        assert deltas.is_empty == (counted == 0)
+        deltas.passed([_one(state), _one(state)], changes)
+        if counted:
+            deltas.lost(LOSS, 5, changes)
+        state.commit(changes)
+        state.close()
+    state, mail = open_state(tmp_path), Mail([])
+    _opened(state, mail).cut(1_000, Changes())
+    (found,) = deltas_of(mail)
+    assert (found.number, found.counts[0].count) == (1, 4)
+    assert [each.reason for each in found.losses] == ["it vanished"]
+    state.close()
+
+
+def test_what_is_in_a_delta_is_in_no_other(tmp_path: Path) -> None:
+    """Sums and losses leave, and numbers stay, in the transaction that has the delta; so do those
+    of seals, behind which the next delta comes, and which a heartbeat says."""
+    state, mail, changes = open_state(tmp_path), Mail([]), Changes()
+    deltas = _opened(state, mail)
+    deltas.passed([_one(state)], changes)
+    deltas.lost(LOSS, 5, changes)
+    deltas.cut(1_000, changes)
+    deltas.seal([SealedTopic(SOURCE, 900, 1)], 1_000, changes)
+    deltas.prove_life(1_100)
+    mail.write(changes)
+    state.commit(changes)
+    assert deltas.is_empty
+    state.close()
+    state, mail = open_state(tmp_path), Mail([])
+    assert (state.number, state.sums(), state.losses(undeclared=True)) == (2, [], [])
+    assert [message.number for message in state.outbox()] == [1, 2, None]
+    assert decode(state.outbox()[2].value) == Heartbeat(SENDER, 2, 1_100)
+    deltas = _opened(state, mail)
+    for number, previous in ((3, 1), (4, 3)):
+        assert deltas.is_empty
+        deltas.passed([_one(state)], changes)
+        deltas.cut(2_000, changes)
+        newest = deltas_of(mail)[-1]
+        (count,) = newest.counts
+        assert (newest.number, newest.losses) == (number, ())
+        assert (count.count, count.previous) == (1, previous)
+    state.close()
