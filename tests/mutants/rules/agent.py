@@ -1187,16 +1187,6 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "what is in a delta stays counted, too",
-        "agent/accounts/deltas.py",
-        "        changes.clear_sums()\n",
-        "",
-        (
-            "tests/unit/agent/accounts/test_deltas.py::"
-            "test_what_was_counted_is_durable_with_each_checkpoint",
-        ),
-    ),
-    Mutant(
         "whatever is acknowledged is passed, in whichever order",
         "agent/delivery/progress.py",
         """        while tracked.flights and tracked.flights[0].is_done:
