@@ -134,9 +134,11 @@ def _print(truth: Truth, faults: Sequence[Fault], site: TortureSite) -> None:
         ("false complete", sorted(truth.false_complete)),
     ):  # fmt: skip
         print(f"{name}: {len(found)}", *found[:SHOWN])
-    for name, why in (("false alarms", truth.false_alarms), ("unhealed", truth.unhealed)):
-        beside = f", {truth.beside} beside a loss or a doubling" if name == "false alarms" else ""
-        print(f"{name}: {len(why)}{beside}")
+    for name, why in (
+        ("beside a loss or a doubling", truth.beside), ("false alarms", truth.false_alarms),
+        ("unhealed", truth.unhealed),
+    ):  # fmt: skip
+        print(f"{name}: {len(why)}")
         reasons = Counter(f"{topic}: {_general(reason)}" for (topic, _), reason in why.items())
         for reason, times in reasons.most_common(SHOWN):
             print(f"    {times:5} {reason}")

@@ -24,8 +24,8 @@ Said = tuple[str, Sequence[str]]
 @dataclass(slots=True)
 class Truth:
     """What became of every line. lost, doubled: numbers of lines in buckets that are complete;
-    declared: how many others are missing or came twice; beside: false alarms with a reason that
-    another bucket has as well, in which lines are missing or double; of alarms the first reason."""
+    declared: how many others are missing or came twice; beside: alarms with a reason that another
+    bucket has as well, in which lines are missing or double; of alarms the first reason."""
 
     lines: int = 0
     rows: int = 0
@@ -37,7 +37,7 @@ class Truth:
     invented: list[int] = field(default_factory=list)
     declared: int = 0
     false_complete: set[Bucket] = field(default_factory=set)
-    beside: int = 0
+    beside: dict[Bucket, str] = field(default_factory=dict)
     false_alarms: dict[Bucket, str] = field(default_factory=dict)
     unhealed: dict[Bucket, str] = field(default_factory=dict)
 
@@ -83,8 +83,9 @@ def compared(
         if bucket in wrong or word == "complete":
             continue
         alarms = found.false_alarms if word in ("lost", "unknown") else found.unhealed
+        if alarms is found.false_alarms and not real.isdisjoint(reasons):
+            alarms = found.beside
         alarms[bucket] = next(iter(reasons), "")
-        found.beside += alarms is found.false_alarms and not real.isdisjoint(reasons)
     return found
 
 

@@ -80,7 +80,8 @@ def test_an_alarm_beside_a_loss_is_told_apart() -> None:
         _bucket("unknown", "c", bucket=15_000),
     ]
     found = compared(lines, [2, 3], [], verdicts, SIZE)
-    assert (len(found.false_alarms), found.beside) == (2, 1)
+    assert found.beside == {("dc1.app", 10_000): "b"}
+    assert found.false_alarms == {("dc1.app", 15_000): "c"}
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
