@@ -30,6 +30,7 @@ EVERY_S = 1.0
 PARTITIONS, PARTITIONS_MAX = 2, 6
 _MADE_AGAIN = re.compile(r"topic (\S+) was made again")
 _OLDER = "is an older copy of itself"
+_GONE = re.compile(r"load \d+ committed ([^/\s]+)/\S+, and it is neither there nor in .* restore")
 LAST_LINES = 3
 """Of what a program wrote: the sentence with which it ended."""
 
@@ -40,6 +41,7 @@ class Operator:
     def __init__(self, site: Site, lake: Lake) -> None:
         self._site, self._lake = site, lake
         self._tasks: list[Task] = []
+        self._answered: set[str] = set()
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -159,8 +161,16 @@ class Operator:
         with self._lock:
             self._tasks.append(task)
 
+    def _look_after_loads(self) -> None:
+        """A file of the newest load is gone for good: its topic is loaded again."""
+        for said in _GONE.finditer(self._programs.tail("loader")):
+            if said[0] not in self._answered:
+                self._answered.add(said[0])
+                self.reload(said[1])
+
     def _work(self) -> None:
         while not self._over.wait(EVERY_S):
+            self._look_after_loads()
             with self._lock:
                 tasks = list(self._tasks)
             for task in tasks:

@@ -100,6 +100,13 @@ class Programs:
         """Its next start has these options."""
         self._once[name] = list(options)
 
+    def tail(self, name: str) -> str:
+        """What it wrote last, with all of its runs."""
+        path = self._logs / f"{name}.json"
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            return log.read().decode(errors="replace")
+
     def _up(self, name: str) -> None:
         with self._lock:
             self._down[name] -= 1
@@ -129,7 +136,7 @@ class Programs:
     def _watching(self) -> None:
         while not self._over.wait(WATCH_S):
             for name in self._found_dead():
-                self._answer(name, self._tail(name))
+                self._answer(name, self.tail(name))
                 with self._lock:
                     if not self._down[name] and not self._over.is_set():
                         self._start(name)
@@ -144,10 +151,3 @@ class Programs:
             for name in dead:
                 self.ended[name, self._started[name].returncode or 0] += 1
         return dead
-
-    def _tail(self, name: str) -> str:
-        """What it wrote last."""
-        path = self._logs / f"{name}.json"
-        with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
-            return log.read().decode(errors="replace")
