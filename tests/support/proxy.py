@@ -187,7 +187,10 @@ class Proxy:
                 broker.settimeout(None)
                 connection = _Connection(self, client, broker, self._connections.discard)
                 self._connections.add(connection)
-                connection.start()
+                if self._is_cut:
+                    connection.close()
+                else:
+                    connection.start()
 
 
 class _Connection:

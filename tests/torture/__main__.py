@@ -15,7 +15,9 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
+from skidway.errors import UNEXPECTED_EXIT_CODE
 from support.peers import is_complete
+from support.processes import NotReady
 from torture.faults import Fault, Kind, schedule
 from torture.programs import FAKETIME
 from torture.shrinking import shrunk
@@ -75,20 +77,30 @@ def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
     """Whether nothing was lost, doubled or falsely complete under these faults."""
     folder = Path(tempfile.mkdtemp(prefix="skidway-torture-"))
     site = TortureSite(folder, seed, args.rotate_s)
+    problems: list[str] = []
     try:
         site.start()
         _suffer(site, faults, 60 * args.minutes)
-        truth = site.judged()
-        if args.keep or not truth.is_good:
+        try:
+            truth = site.judged()
+        except NotReady as error:
+            problems, truth = [str(error)], site.truth()
+        problems += [f"the torture's own: {error!r}" for error in site.failed]
+        problems += [
+            f"{name} ended with 70" for name, status in site.ended if status == UNEXPECTED_EXIT_CODE
+        ]
+        is_good = truth.is_good and not problems
+        if args.keep or not is_good:
             site.keep()
     finally:
         site.stop()
     _print(truth, faults, site)
-    if truth.is_good and not args.keep:
+    print(*problems, sep="\n", end="\n" if problems else "")
+    if is_good and not args.keep:
         shutil.rmtree(folder)
     else:
         print(f"the site lies in {folder}")
-    return truth.is_good
+    return is_good
 
 
 def _lacks() -> str:
@@ -114,7 +126,9 @@ def _suffer(site: TortureSite, faults: Sequence[Fault], seconds: float) -> None:
         if fault is None:
             end()
         else:
-            heapq.heappush(due, (at_s + fault.for_s, next(order), None, site.begin(fault)))
+            end = site.begin(fault)
+            ends_at = max(at_s, time.monotonic() - start) + fault.for_s
+            heapq.heappush(due, (ends_at, next(order), None, end))
     time.sleep(max(0.0, start + seconds - time.monotonic()))
 
 
@@ -128,9 +142,10 @@ def _print(truth: Truth, faults: Sequence[Fault], site: TortureSite) -> None:
         print(f"ended by themselves, with status: {', '.join(ended)}")
     print(f"{truth.lines:,} lines, {truth.rows:,} rows, {truth.rejects:,} rejects;"
           f" {truth.declared:,} lines missing or double, and declared")  # fmt: skip
-    print(f"{truth.buckets:,} buckets, {truth.complete:,} complete")
+    print(f"{truth.buckets:,} buckets, {truth.complete:,} complete: {truth.proven:,} lines proven")
     for name, found in (
         ("lost", truth.lost), ("doubled", truth.doubled), ("invented", truth.invented),
+        ("torn, or not where it belongs", truth.torn), ("missing without a word", truth.missing),
         ("false complete", sorted(truth.false_complete)),
     ):  # fmt: skip
         print(f"{name}: {len(found)}", *found[:SHOWN])

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import os
 import random
 import shutil
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from torture.faults import HOSTS
 
@@ -24,6 +25,12 @@ FIELDS = ("time", "host", "log", "number", "text")
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
 """Generations; the oldest is deleted with the next rotation."""
+GOES_ON = ("renamed", "dated")
+"""What is compressed or cut at once must not be written to any more."""
+CUT_SELDOM = 8
+"""What is cut is lost around the cut; in between it has to be whole."""
+END = " ."
+UNFIT, HALVED = 1 / 200, 1 / 20
 TICK_S = 0.05
 LINES_A_TICK = 3
 
@@ -32,10 +39,14 @@ class Line:
     """What the oracle knows of a line: its topic as a mirror calls it, its host, its number, which
     is unique among all hosts, and its time."""
 
-    __slots__ = ("host", "number", "time_ms", "topic")
+    __slots__ = ("fits", "host", "number", "time_ms", "topic")
 
-    def __init__(self, topic: str, host: str, number: int, time_ms: int) -> None:
+    def __init__(
+        self, topic: str, host: str, number: int, time_ms: int, *, fits: bool = True
+    ) -> None:
         self.topic, self.host, self.number, self.time_ms = topic, host, number, time_ms
+        self.fits = fits
+        """Whether it is a row; else it has to be set apart."""
 
 
 def renamed(path: Path) -> None:
@@ -92,18 +103,20 @@ def _compress(path: Path) -> None:
 class Host:
     """One thread that writes to each log of a host and rotates it now and then.
 
-    lines: all that were written. Each is written with one call, so it is in its file whole.
-    copied: numbers of lines of which there was a copy that the agent's pattern means: it may read
-    them as lines of another file.
+    lines: all that were written. Some are written in two halves, some do not fit the pattern.
+    As programs do, it goes on writing to a generation for a while, until it opens the log anew.
     """
 
     def __init__(self, name: str, folder: Path, index: int, seed: int, rotate_s: float) -> None:
         self.name, self.lines = name, list[Line]()
-        self.copied = Counter[int]()
         self._chance = random.Random(f"{seed} {name}")
         self._number = index * 1_000_000_000
         self._rotate_s = rotate_s
         self._strays = folder / STRAY
+        self._open: dict[Path, BinaryIO] = {}
+        self._opens_at: dict[Path, float] = {}
+        self._rest: dict[Path, bytes] = {}
+        self.failed: BaseException | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._logs = [
@@ -140,21 +153,50 @@ class Host:
         """A copy of a log beside it; the answer takes it away."""
         log, name = self._strays / "renamed.log", self._strays / f"copy-{time.time_ns()}.log"
         with suppress(FileNotFoundError):
-            shutil.copyfile(log, name)
-            self.copied.update(int(line.split(b" ")[3]) for line in name.read_bytes().splitlines())
+            data = log.read_bytes()
+            name.write_bytes(data[: data.rfind(b"\n") + 1])
         return lambda: name.unlink(missing_ok=True)
 
     def _run(self) -> None:
-        due = {path: self._next() for _, _, path in self._logs}
+        try:
+            self._write_and_rotate()
+        except BaseException as error:
+            self.failed = error
+            raise
+
+    def _write_and_rotate(self) -> None:
+        due = {path: self._next(way) for _, way, path in self._logs}
         while not self._stop.wait(TICK_S):
             for topic, way, path in self._logs:
                 self._write(topic, path, self._chance.randrange(LINES_A_TICK))
                 if time.monotonic() >= due[path] and path.exists():
-                    WAYS[way](path)
-                    due[path] = self._next()
+                    self._rotate(way, path)
+                    due[path] = self._next(way)
+        for path in list(self._rest):
+            self._out(path).write(self._rest.pop(path))
 
-    def _next(self) -> float:
-        return time.monotonic() + self._chance.uniform(0.2, 1.8) * self._rotate_s
+    def _rotate(self, way: str, path: Path) -> None:
+        if way in GOES_ON:
+            self._opens_at[path] = time.monotonic() + self._chance.random()
+        else:
+            self._out(path).write(self._rest.pop(path, b""))
+            self._open.pop(path).close()
+        WAYS[way](path)
+
+    def _out(self, path: Path) -> BinaryIO:
+        """The file that the log's program has open."""
+        if path in self._open and time.monotonic() >= self._opens_at.get(path, math.inf):
+            del self._opens_at[path]
+            if rest := self._rest.pop(path, b""):
+                self._open[path].write(rest)
+            self._open.pop(path).close()
+        if path not in self._open:
+            self._open[path] = path.open("ab", buffering=0)
+        return self._open[path]
+
+    def _next(self, way: str) -> float:
+        every_s = self._rotate_s * (CUT_SELDOM if way == "copied" else 1)
+        return time.monotonic() + self._chance.uniform(0.2, 1.8) * every_s
 
     def _write(self, topic: str, path: Path, count: int) -> None:
         now, full = datetime.now(UTC), f"{HOSTS[self.name]}.{topic}"
@@ -162,14 +204,21 @@ class Host:
         text = []
         for _ in range(count):
             self._number += 1
+            fits = self._chance.random() >= UNFIT
             text.append(
                 f"{now.isoformat(timespec='milliseconds')} {self.name} {path.stem} {self._number}"
-                f" {'x' * self._chance.randrange(120)}\n"
+                f" {'x' * self._chance.randrange(120)}{END}\n"
+                if fits
+                else f"this is no line: {self._number}{END}\n"
             )
-            self.lines.append(Line(full, self.name, self._number, time_ms))
-        if text:
-            with path.open("ab", buffering=0) as out:
-                out.write("".join(text).encode())
+            self.lines.append(Line(full, self.name, self._number, time_ms, fits=fits))
+        data = self._rest.pop(path, b"") + "".join(text).encode()
+        if data and self._chance.random() < HALVED:
+            half = self._chance.randrange(len(data))
+            self._rest[path] = data[half:]
+            data = data[:half]
+        if data:
+            self._out(path).write(data)
 
 
 STRAY, REMADE = "stray", "gone"

@@ -5,17 +5,29 @@ from __future__ import annotations
 import random
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from loader import layout
+from torture.hosts import END
 
-_NUMBER = re.compile(rb"(?<!\d)(\d{10})(?!\d)")
-"""Of a line, also within an Avro record: see torture.hosts."""
+_NUMBER = re.compile(rb"(?<!\d)(\d{10})(?=\D|\d?x* \.)")
+"""Of a line, also within an Avro record, where a length follows it that may look like a digit: see
+torture.hosts."""
+
+
+class Row(NamedTuple):
+    """A line as a row: its number, whether it is whole, and whether it is one of a copied file."""
+
+    number: int
+    is_whole: bool
+    is_copy: bool
 
 
 class Lake:
@@ -26,6 +38,7 @@ class Lake:
         self._begun = 1
         self._changes = 0
         self._kept: list[Path] = []
+        self._gone: dict[Path, set[int]] = {}
 
     @property
     def output(self) -> Path:
@@ -36,6 +49,7 @@ class Lake:
         """Another output is loaded into from now on; the one before."""
         before = self.output
         self._begun += 1
+        self._gone.clear()
         return before
 
     def set_aside(self, topic: str, *, keep: bool) -> None:
@@ -46,48 +60,71 @@ class Lake:
                 (aside / name).parent.mkdir(parents=True, exist_ok=True)
                 (self.output / name).rename(aside / name)
         self._changes += 1
+        below = self.output / topic
+        self._gone = {x: y for x, y in self._gone.items() if below not in x.parents}
         if keep:
             self._kept.append(aside)
 
-    def delete(self, topic: str) -> Callable[[], None]:
-        """One file of rows is gone; the answer brings it back, if its output is still the one."""
+    def delete(self, topic: str) -> Callable[[], bool]:
+        """One file of rows is gone; the answer brings it back if its output is still the one, and
+        is false while it cannot."""
+        hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
-        if not files:
-            return lambda: None
-        changes, begun, file = self._changes, self._begun, self._chance.choice(files)
-        hidden = self._folder / "deleted"
-        with suppress(FileNotFoundError):
+        changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
+        with suppress(OSError):  # the loader moves it, or the file system is read-only
+            numbers = {int(str(x)) for x in _cells(file, "number")}
             file.rename(hidden)
+            self._gone[file] = numbers
 
-        def back() -> None:
-            if (self._changes, self._begun) == (changes, begun) and hidden.exists():
-                hidden.rename(file)
+        def back() -> bool:
+            with suppress(OSError):
+                if (self._changes, self._begun) == (changes, begun) and hidden.exists():
+                    hidden.rename(file)
+                    del self._gone[file]
+                return True
+            return False
 
         return back
 
-    def rows(self, topic: str) -> list[int]:
-        """The numbers of the lines in the topic's rows."""
-        folders = [each / topic for each in (self.output, *self._kept)]
-        return [int(x) for folder in folders for x in _cells(folder, "number")]
+    @property
+    def gone(self) -> set[int]:
+        """The numbers of the lines in files that were deleted for good."""
+        return {number for numbers in self._gone.values() for number in numbers}
+
+    def rows(self, topic: str) -> list[Row]:
+        """The lines in the topic's rows, and in what the loader set apart of it."""
+        found = [Row(number, True, False) for number in self._set_apart(topic)]
+        for folder in self._folders(topic):
+            columns = (_cells(folder, column) for column in ("number", "text", "_file"))
+            for number, text, file in zip(*columns, strict=True):
+                found.append(Row(int(number), text.endswith(END), "/copy-" in file))
+        return found
 
     def rejects(self, topic: str) -> list[int]:
-        """Of what the agents set apart, and of what the loader did."""
-        folders = [each / f"{topic}.rejected" for each in (self.output, *self._kept)]
-        found = [x for folder in folders for x in _cells(folder, "line")]
-        for each in (self.output, *self._kept):
-            for name in (topic, f"{topic}.rejected"):
-                found += _cells(each / layout.state(name) / "rejects", "value")
-        return [int(number[1]) for x in found if (number := _NUMBER.search(_bytes(x)))]
+        """The numbers of the lines in the rows of what the agents set apart."""
+        name = f"{topic}.rejected"
+        lines = [x for folder in self._folders(name) for x in _cells(folder, "line")]
+        return [*map(_number, lines), *self._set_apart(name)]
+
+    def _folders(self, name: str) -> list[Path]:
+        return [each / name for each in (self.output, *self._kept)]
+
+    def _set_apart(self, topic: str) -> list[int]:
+        folders = self._folders(f"{layout.state(topic)}/rejects")
+        return [_number(x) for folder in folders for x in _cells(folder, "value")]
 
 
-def _cells(folder: Path, column: str) -> Iterator[object]:
-    for path in sorted(folder.rglob("*.parquet")):
+def _cells(folder: Path, column: str) -> Iterator[Any]:
+    """Of a folder's files, or of a file."""
+    for path in sorted(folder.rglob("*.parquet")) if folder.is_dir() else [folder]:
         table: pa.Table = pq.ParquetFile(path).read(columns=[column])
         yield from table.column(0).to_pylist()
 
 
-def _bytes(value: object) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode()
+def _number(value: str | bytes) -> int:
+    """That of the line in it; -1 where there is none."""
+    found = _NUMBER.search(value if isinstance(value, bytes) else value.encode())
+    return int(found[1]) if found else -1
 
 
 def copied(source: Path, target: Path) -> None:

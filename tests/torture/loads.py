@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +22,7 @@ from loader.settings import LoaderSettings
 from loader.slices import Job, SliceResult
 from loader.spark import Progress, run_slice
 from skidway import settings
-from skidway.errors import SkidwayError
+from skidway.errors import UNEXPECTED_EXIT_CODE, SkidwayError
 
 
 class Here:
@@ -65,6 +66,9 @@ def main(config: str, seconds: str) -> None:
             problems = [str(problem) for each in report.outcomes for problem in each.problems]
         except SkidwayError as error:
             problems = [str(error)]
+        except Exception:
+            traceback.print_exc()
+            sys.exit(UNEXPECTED_EXIT_CODE)
         print(f"{time.time() - begin:.1f} s", *problems, sep="\n    ", flush=True)
         over.wait(float(seconds))
 

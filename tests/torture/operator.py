@@ -28,7 +28,7 @@ from torture.programs import Programs
 Task = Iterator[None]
 EVERY_S = 1.0
 PARTITIONS, PARTITIONS_MAX = 2, 6
-_MADE_AGAIN = re.compile(r"topic (\S+) was made again")
+_GIVE_UP = re.compile(r"skidway agent state give-up ([^\s)]+)\)")
 _OLDER = "is an older copy of itself"
 _GONE = re.compile(r"load \d+ committed ([^/\s]+)/\S+, and it is neither there nor in .* restore")
 LAST_LINES = 3
@@ -42,6 +42,7 @@ class Operator:
         self._site, self._lake = site, lake
         self._tasks: list[Task] = []
         self._answered: set[str] = set()
+        self.failed: BaseException | None = None
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
@@ -68,7 +69,7 @@ class Operator:
         if name.startswith("agent-"):
             if _OLDER in words:
                 run_skidway("agent", "state", "adopt", "--new-epoch", *config)
-            for topic in set(_MADE_AGAIN.findall(words)):
+            for topic in set(_GIVE_UP.findall(words)):
                 run_skidway("agent", "state", "give-up", topic, *config)
         elif name.startswith("count-") and _OLDER in words:
             self._programs.once(name, "--new-epoch")
@@ -77,14 +78,7 @@ class Operator:
 
     def grow(self, topic: str) -> None:
         """One partition more."""
-        cluster, name = topic.split(".", 1)
-        address = self._site.address(f"broker-{cluster}")
-        with suppress(SkidwayError), Client(address) as client:
-            found = client.metadata([name]).topics.get(name)
-            if found is not None and 0 < len(found.partitions) < PARTITIONS_MAX:
-                more = str(len(found.partitions) + 1)
-                run_skidway("topics", "alter", name, "--partitions", more,
-                            "--bootstrap-server", address)  # fmt: skip
+        self._do(self._grown(topic))
 
     def remake(self, topic: str) -> None:
         """It is deleted and made again, and what was loaded of the old one is set aside."""
@@ -109,6 +103,24 @@ class Operator:
                 loaded.get(tp, 0) >= end for tp, end in ends.items()
             )
         return False
+
+    def again(self, is_done: Callable[[], bool]) -> None:
+        """Tried each second until it is true."""
+        self._do(_until(is_done))
+
+    def _grown(self, topic: str) -> Task:
+        cluster, name = topic.split(".", 1)
+        address = self._site.address(f"broker-{cluster}")
+        while True:
+            with suppress(SkidwayError), Client(address) as client:
+                found = client.metadata([name]).topics.get(name)
+                if found is None or not 0 < len(found.partitions) < PARTITIONS_MAX:
+                    return
+                more = str(len(found.partitions) + 1)
+                alter = ("topics", "alter", name, "--partitions", more)
+                if run_skidway(*alter, "--bootstrap-server", address).returncode == 0:
+                    return
+            yield
 
     def _remade(self, topic: str) -> Task:
         name = topic.split(".", 1)[1]
@@ -169,14 +181,18 @@ class Operator:
                 self.reload(said[1])
 
     def _work(self) -> None:
-        while not self._over.wait(EVERY_S):
-            self._look_after_loads()
-            with self._lock:
-                tasks = list(self._tasks)
-            for task in tasks:
-                if next(task, self) is self:
-                    with self._lock:
-                        self._tasks.remove(task)
+        try:
+            while not self._over.wait(EVERY_S):
+                self._look_after_loads()
+                with self._lock:
+                    first = self._tasks[:1]  # one after the other
+                for task in first:
+                    if next(task, self) is self:
+                        with self._lock:
+                            self._tasks.remove(task)
+        except BaseException as error:
+            self.failed = error
+            raise
 
 
 def change(site: Site, name: str, changed: dict[str, object]) -> None:

@@ -12,14 +12,17 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from support.processes import Program
+from skidway.demo.supervisor import session_members
+from support.processes import NotReady, Program
 
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 WATCH_S = 1.0
 TAIL_BYTES = 8_000
+GENTLY_S = 90.0
 
 Answer = Callable[[str, str], None]
 """Name of a program that ended, and the end of what it wrote."""
@@ -40,6 +43,7 @@ class Programs:
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._watching, daemon=True)
         self.ended: Counter[tuple[str, int]] = Counter()
+        self.failed: BaseException | None = None
 
     def start(self, name: str, ready: Callable[[], object] | None = None) -> None:
         """It runs; with `ready` it is waited for."""
@@ -57,26 +61,27 @@ class Programs:
         self._over.set()
         with self._lock:
             for program in self._started.values():
-                program.signal(signal.SIGCONT)
-                program.kill()
+                program.kill_session()
 
     def down(self, name: str, *, gently: bool = False) -> Callable[[], None]:
         """It is dead, at once or `gently` by SIGTERM, until the answer is called."""
         with self._lock:
             self._down[name] += 1
             program = self._started[name]
-            program.signal(signal.SIGCONT)
-            if gently:
-                program.stop()
-            else:
-                program.kill()
+        if gently:
+            _signal(program, signal.SIGCONT)
+            with suppress(NotReady):  # then it is killed
+                program.stop(GENTLY_S)
+        program.kill_session()
         return partial(self._up, name)
 
     def freeze(self, name: str) -> Callable[[], None]:
         """It does nothing until the answer is called."""
-        program = self._started[name]
-        program.signal(signal.SIGSTOP)
-        return lambda: program.signal(signal.SIGCONT)
+        with self._lock:
+            program = self._started[name]
+            if not self._down[name]:
+                _signal(program, signal.SIGSTOP)
+        return partial(_signal, program, signal.SIGCONT)
 
     def restart(self, name: str) -> None:
         """It is killed and started."""
@@ -120,7 +125,7 @@ class Programs:
         command = [*self._commands[name], *self._once.pop(name, [])]
         self._started[name] = Program(
             command, self._logs / f"{name}.json", env=self._environment(name),
-            cwd=self._trees.get(name),
+            cwd=self._trees.get(name), session=True,
         ).start()  # fmt: skip
 
     def _environment(self, name: str) -> dict[str, str]:
@@ -134,12 +139,16 @@ class Programs:
         return env
 
     def _watching(self) -> None:
-        while not self._over.wait(WATCH_S):
-            for name in self._found_dead():
-                self._answer(name, self.tail(name))
-                with self._lock:
-                    if not self._down[name] and not self._over.is_set():
-                        self._start(name)
+        try:
+            while not self._over.wait(WATCH_S):
+                for name in self._found_dead():
+                    self._answer(name, self.tail(name))
+                    with self._lock:
+                        if not self._down[name] and not self._over.is_set():
+                            self._start(name)
+        except BaseException as error:
+            self.failed = error
+            raise
 
     def _found_dead(self) -> list[str]:
         with self._lock:
@@ -151,3 +160,11 @@ class Programs:
             for name in dead:
                 self.ended[name, self._started[name].returncode or 0] += 1
         return dead
+
+
+def _signal(program: Program, number: int) -> None:
+    """To it and to what it has started, as ZooKeeper's Java."""
+    if program.running:
+        for pid in session_members(program.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)

@@ -16,6 +16,8 @@ from torture.hosts import all_topics, sources
 from torture.operator import change
 
 SESSION_MS = 5_000
+LATENESS_MS = 10_000
+"""Losses reach back by so much."""
 READ_BACK_WAIT_MS = 60_000
 """Longer than anything of the torture holds back what is under way."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
@@ -24,21 +26,33 @@ OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("
 def write(site: Site, proxies: Mapping[str, int]) -> None:
     """proxies: the ports to which the brokers of each cluster lead their clients."""
     site.write([])
+    via = {
+        cluster: f"127.0.0.1:{proxies[name]}"
+        for cluster, name in (
+            ("dc1", "broker-dc1"), ("dc2", "kafka-dc2"), ("offline", "broker-offline"),
+        )
+    }  # fmt: skip
+    for name, cluster in (
+        ("agent", "dc1"), ("count-dc1", "dc1"), ("count-offline", "offline"),
+        ("loader", "offline"), ("audit", "offline"),
+    ):  # fmt: skip
+        change(site, name, {"bootstrap.servers": via[cluster]})
     agent, counter, offline = (_read(site, x) for x in ("agent", "count-dc1", "broker-offline"))
     for host, datacenter in HOSTS.items():
         own = {
             "host.name": host,
             "cluster.name": datacenter,
-            "bootstrap.servers": site.address(f"broker-{datacenter}"),
+            "bootstrap.servers": via[datacenter],
             "state.dir": str(site.data(f"agent-{host}")),
             "metrics.listener": site.address(f"agent-{host}.metrics"),
             "read.back.wait.ms": READ_BACK_WAIT_MS,
+            "lateness.ms": LATENESS_MS,
             "sources": _sources(site, host, evolved=False),
         }
         _write(site, f"agent-{host}", agent | PATIENT["agent"] | own)
     kafka = {
         "cluster": "dc2",
-        "bootstrap.servers": site.address("broker-dc2"),
+        "bootstrap.servers": via["dc2"],
         "topics": [rf"({OF_DC2})(\.rejected)?"],
     }
     own = {
@@ -49,7 +63,7 @@ def write(site: Site, proxies: Mapping[str, int]) -> None:
         "metrics.listener": site.address("count-dc2.metrics"),
     }
     _write(site, "count-dc2", counter | own)
-    mirrored = [*offline["mirror.sources"], kafka]
+    mirrored = [offline["mirror.sources"][0] | {"bootstrap.servers": via["dc1"]}, kafka]
     change(site, "broker-offline", {"mirror.sources": mirrored})
     for name in ("broker-dc1", "broker-offline"):
         advertised = f"PLAINTEXT://127.0.0.1:{proxies[name]}"

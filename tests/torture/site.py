@@ -17,26 +17,28 @@ from skidway.errors import SkidwayError
 from skidway.kafka.types import TopicPartition
 from support.kafka import ApacheKafka
 from support.pipeline import COMMANDS, TOGETHER, watermarks
-from support.processes import answers, eventually, free_port, run_skidway, skidway
+from support.processes import NotReady, answers, eventually, free_port, run_skidway, skidway
 from support.proxy import Fault as OnTheWay
 from support.proxy import Proxy
 from support.trees import with_another_press
 from torture import settings
 from torture.disks import SIZES, Disk
-from torture.faults import AGENTS, FOREVER, HOSTS, LAKE, TARGETS, Fault, Kind
+from torture.faults import AGENTS, FOREVER, HOSTS, LAKE, OURS, TARGETS, Fault, Kind
 from torture.hosts import Host, Line, all_topics
 from torture.lake import Lake, copied
 from torture.operator import Operator
 from torture.programs import Programs
-from torture.truth import Bucket, Truth, compared, named_by_recount
+from torture.truth import Arrived, Bucket, Truth, compared, named_by_recount
 
 TIMING = Timing(bucket_ms=5_000, lateness_ms=3_000, seal_interval_ms=1_000)
 LOAD_EVERY_S = 3.0
 SLOW_S = 0.3
+ASKED_TIMES = 5
 QUIET_WITHIN_S = 1_800.0
-UNCHANGED = 5
-"""So many looks in a row that find the same: nothing changes for the better any more."""
-LOOK_EVERY_S = 5.0
+HEALED = 3
+UNCHANGED = 24
+"""So many looks in a row that find the same: nothing changes any more, also not by silence."""
+LOOK_EVERY_S = 10.0
 
 End = Callable[[], object]
 
@@ -149,18 +151,21 @@ class TortureSite:
         }
 
     def _mended(self, name: str, end: End) -> End:
-        """A broker gives a log directory up that failed once, until it is started again."""
+        """What was open stays writable, and a broker gives a log directory up that failed once:
+        so the program is started again in between, and behind it."""
+        if name == LAKE:
+            return end
+        self._programs.restart(name)
 
         def mend() -> None:
             end()
-            if name.startswith("broker-"):
-                self._programs.restart(name)
+            self._programs.restart(name)
 
         return mend
 
     def _delete(self, topic: str, amount: int) -> End | None:
         back = self._lake.delete(topic)
-        return None if amount == FOREVER else back
+        return None if amount == FOREVER else lambda: self._operator.again(back)
 
     def _evolve(self, name: str) -> None:
         self._evolved ^= {name}
@@ -201,34 +206,49 @@ class TortureSite:
     # --- when it is quiet -------------------------------------------------------------------------
 
     def judged(self) -> Truth:
-        """The writers end; the truth, as soon as nothing changes for the better any more."""
+        """The writers end; the truth, as soon as nothing changes for the better any more.
+
+        Raises NotReady when a program does not do its work although nothing disturbs it."""
         for host in self._hosts.values():
             host.stop()
-        for what in (self._is_idle, self._is_read, self._is_mirrored, self._is_loaded):
-            eventually(what, within_s=QUIET_WITHIN_S, every_s=0.5, what=str(what))
+        for what in (
+            self._is_up, self._is_idle, self._is_read, self._is_mirrored, self._is_loaded,
+        ):  # fmt: skip
+            eventually(what, within_s=QUIET_WITHIN_S, every_s=0.5, what=what.__name__)
         seen: list[Truth] = []
 
         def is_over() -> bool:
-            found = self._truth()
-            if seen and found != seen[-1]:
+            found = self.truth()
+            if seen and found.numbers != seen[-1].numbers:
                 seen.clear()
             seen.append(found)
-            healed = found.is_good and found.buckets and not found.unhealed
-            return bool(healed) or len(seen) >= UNCHANGED
+            healed = found.is_good and not found.unhealed
+            return len(seen) >= (HEALED if healed else UNCHANGED)
 
         eventually(is_over, within_s=QUIET_WITHIN_S, every_s=LOOK_EVERY_S, what="it rests")
         return seen[-1]
 
-    def _truth(self) -> Truth:
-        topics = all_topics()
+    @property
+    def failed(self) -> list[BaseException]:
+        """What ended a thread of the torture's own: then nothing is proven."""
+        threads = (self._operator, self._programs, *self._hosts.values())
+        return [each.failed for each in threads if each.failed is not None]
+
+    def truth(self) -> Truth:
+        """What became of every line up to now."""
         lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)
-        rows = [number for topic in topics for number in self._lake.rows(topic)]
-        rejects = [number for topic in topics for number in self._lake.rejects(topic)]
-        copied = sum((host.copied for host in self._hosts.values()), Counter[int]())
-        return compared(
-            lines, rows, rejects, self._report(), TIMING.bucket_ms, recounted=self._recount(),
-            copied=copied,
-        )  # fmt: skip
+        arrived = Arrived(
+            {topic: self._lake.rows(topic) for topic in all_topics()},
+            {topic: self._lake.rejects(topic) for topic in all_topics()},
+            self._report(),
+            self._recount(),
+            self._lake.gone,
+        )
+        return compared(lines, arrived, TIMING.bucket_ms)
+
+    def _is_up(self) -> bool:
+        health = (self._site.health(name) for name in (*OURS, "zookeeper"))
+        return all(map(answers, health))
 
     def _report(self) -> list[dict[str, Any]]:
         return list(self._asked("report").get("buckets", ()))
@@ -240,8 +260,11 @@ class TortureSite:
 
     def _asked(self, verb: str, *options: str) -> dict[str, Any]:
         config = ["--config", str(self._site.config("audit"))]
-        done = run_skidway("audit", verb, "--json", *config, *options)
-        return dict(json.loads(done.stdout)) if done.returncode in (0, 1) else {}
+        for _ in range(ASKED_TIMES):
+            done = run_skidway("audit", verb, "--json", *config, *options)
+            if done.returncode in (0, 1):
+                return dict(json.loads(done.stdout))
+        raise NotReady(f"audit {verb}: {done.returncode} {done.stderr}")
 
     def _is_idle(self) -> bool:
         return self._operator.is_idle

@@ -2,38 +2,54 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from torture.hosts import Line
+from torture.hosts import REMADE, Line
+from torture.lake import Row
 
 Bucket = tuple[str, int]
 """Topic as a mirror calls it, without `.rejected`, and the bucket's start in ms."""
 
 
+REJECTED = ".rejected"
+MADE_AGAIN = f"dc1.{REMADE}"
+PROVEN_LEAST = 0.2
+"""Of all lines, so that a run says something."""
 ORDER = ("complete", "open", "incomplete", "unknown", "lost")
 """Verdicts, the gravest last."""
 Said = tuple[str, Sequence[str]]
 """A word on a bucket, and its reasons."""
 
 
+INHERITED_MS = 600_000
+"""How far behind a bucket of which nothing is listed the next one may speak for it."""
+
+
 @dataclass(slots=True)
 class Truth:
-    """What became of every line. lost, doubled: numbers of lines in buckets that are complete;
-    declared: how many others are missing or came twice; beside: alarms with a reason that another
-    bucket has as well, in which lines are missing or double; of alarms the first reason."""
+    """What became of every line, by numbers of lines and by buckets.
+
+    lost, doubled: of buckets that are complete. torn, invented: rows or rejects that no line is.
+    missing: not there, of buckets that stay open or incomplete, as if somebody were still waited
+    for. declared: how many others are missing or came twice. proven: how many are there once, of
+    buckets that are complete. beside: alarms with a reason that another bucket has as well, in
+    which lines are missing or double. Of alarms the first reason.
+    """
 
     lines: int = 0
     rows: int = 0
     rejects: int = 0
     buckets: int = 0
     complete: int = 0
+    proven: int = 0
     lost: list[int] = field(default_factory=list)
     doubled: list[int] = field(default_factory=list)
+    missing: list[int] = field(default_factory=list)
+    torn: list[int] = field(default_factory=list)
     invented: list[int] = field(default_factory=list)
     declared: int = 0
     false_complete: set[Bucket] = field(default_factory=set)
@@ -42,77 +58,131 @@ class Truth:
     unhealed: dict[Bucket, str] = field(default_factory=dict)
 
     @property
+    def numbers(self) -> tuple[object, ...]:
+        """What may change for the better; reasons may have moments in them."""
+        wrong = (self.lost, self.doubled, self.missing, self.torn, self.invented)
+        alarms = (set(x) for x in (self.beside, self.false_alarms, self.unhealed))
+        return (*map(len, wrong), self.rows, self.complete, self.declared, *alarms)
+
+    @property
     def is_good(self) -> bool:
-        """Whether nothing was lost or doubled in silence."""
-        return not (self.lost or self.doubled or self.invented or self.false_complete)
+        """Whether nothing was lost or doubled in silence, and enough was judged to say so."""
+        wrong = self.lost or self.doubled or self.missing or self.torn or self.invented
+        return not (wrong or self.false_complete) and self.proven >= PROVEN_LEAST * self.lines
 
 
-def compared(
-    lines: Iterable[Line], rows: Iterable[int], rejects: Iterable[int],
-    verdicts: Iterable[Mapping[str, Any]], bucket_ms: int, *,
-    recounted: Set[Bucket] = frozenset(), copied: Mapping[int, int] | None = None,
-) -> Truth:  # fmt: skip
-    """rows, rejects: the numbers of the lines that they hold. verdicts: the report's buckets.
-    recounted: those of which a recount says that their rows are not what was counted. copied: how
-    often more a line may be there, as one of a file that was copied."""
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """What arrived. rows, rejects: by topic, as mirrors call it without `.rejected`. verdicts: the
+    report's buckets. recounted: those of which a recount says that their rows are not what was
+    counted; gone: the lines in files of the output that were deleted."""
+
+    rows: Mapping[str, Sequence[Row]]
+    rejects: Mapping[str, Sequence[int]]
+    verdicts: Sequence[Mapping[str, Any]]
+    recounted: Set[Bucket] = frozenset()
+    gone: Set[int] = frozenset()
+
+
+def compared(lines: Iterable[Line], arrived: Arrived, bucket_ms: int) -> Truth:
+    """The lines that were written, and what arrived."""
     found = Truth()
+    words = _Words(arrived.verdicts)
     by_number = {line.number: line for line in lines}
-    there = Counter(rows)
-    apart = Counter(rejects)
-    found.lines, found.rows, found.rejects = len(by_number), there.total(), apart.total()
-    verdicts = list(verdicts)
-    words = _by_bucket(verdicts)
-    said = _Words(verdicts)
-    found.buckets = len(words)
-    found.complete = sum(1 for word, _ in words.values() if word == "complete")
+    rows = Counter(
+        (topic, row.number) for topic, of in arrived.rows.items() for row in of if not row.is_copy
+    )
+    rejects = Counter((topic, number) for topic, of in arrived.rejects.items() for number in of)
+    found.lines, found.rows, found.rejects = len(by_number), rows.total(), rejects.total()
+    found.buckets = len(words.gravest)
+    found.complete = sum(1 for word, _ in words.gravest.values() if word == "complete")
+    found.torn = sorted(x.number for of in arrived.rows.values() for x in of if not x.is_whole)
     wrong: set[Bucket] = set()
-    for number, line in by_number.items():
-        count = there[number] + apart[number]
-        if 1 <= count <= 1 + (copied or {}).get(number, 0):
-            continue
+    for line in by_number.values():
         bucket = line.topic, line.time_ms - line.time_ms % bucket_ms
+        named = line.topic, line.number
+        there, elsewhere = (rows, rejects) if line.fits else (rejects, rows)
+        word, count = words.of(bucket, fits=line.fits), there[named] + elsewhere[named]
+        if count == 1 and (there[named] or word == "complete"):
+            found.proven += word == "complete" and bucket in words.gravest
+            if not there[named]:
+                found.torn.append(line.number)
+            continue
         wrong.add(bucket)
-        if said.word(bucket) == "complete" and bucket not in recounted:
-            (found.doubled if count else found.lost).append(number)
+        if not count and line.number in arrived.gone and bucket in arrived.recounted:
+            found.declared += 1
+        elif word == "complete":
+            (found.doubled if count else found.lost).append(line.number)
             found.false_complete.add(bucket)
+        elif word in ("open", "incomplete") and not count and bucket[0] != MADE_AGAIN:
+            found.missing.append(line.number)
         else:
             found.declared += 1
-    found.invented = sorted((there.keys() | apart.keys()) - by_number.keys())
-    real = {reason for bucket in wrong if bucket in words for reason in words[bucket][1]}
-    for bucket, (word, reasons) in words.items():
+    found.invented = sorted(
+        {number for topic, number in rows | rejects if _topic(by_number.get(number)) != topic}
+    )
+    _add_alarms(found, words, wrong)
+    return found
+
+
+def _topic(line: Line | None) -> str:
+    return "" if line is None else line.topic
+
+
+def _add_alarms(found: Truth, words: _Words, wrong: Set[Bucket]) -> None:
+    real = {x for bucket in wrong if bucket in words.gravest for x in words.gravest[bucket][1]}
+    for bucket, (word, reasons) in words.gravest.items():
         if bucket in wrong or word == "complete":
             continue
         alarms = found.false_alarms if word in ("lost", "unknown") else found.unhealed
         if alarms is found.false_alarms and not real.isdisjoint(reasons):
             alarms = found.beside
         alarms[bucket] = next(iter(reasons), "")
-    return found
 
 
 class _Words:
-    """The word on every bucket of a topic's name, the gravest of those on all topics that had it.
+    """The audit's word on every bucket; gravest: with its reasons, of all topics of a name.
 
     Where nothing was counted the audit lists no bucket, but that of a loss's declaration, behind
-    all that may be lost: so the next one of that topic which is listed has the word."""
+    all that may be lost: so the next one of that topic that is listed has the word. Of a topic that
+    was made again both have a word. A line that does not fit may be in any later bucket of the
+    rejects, by the time of its reading.
+    """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:
+        self.gravest: dict[Bucket, Said] = {}
         self._words: dict[str, dict[str, dict[int, str]]] = defaultdict(lambda: defaultdict(dict))
         for each in verdicts:
-            of_name = self._words[_name(each)]
-            known = of_name[each["topic_id"] + each["topic"]]
-            known[each["bucket"]] = each["verdict"]
-        self._listed = {
-            name: {id_: sorted(words) for id_, words in ids.items()}
-            for name, ids in self._words.items()
-        }
+            topic, start, word = (
+                f"{each['cluster']}.{each['topic']}",
+                each["bucket"],
+                each["verdict"],
+            )
+            self._words[topic][each["topic_id"]][start] = word
+            bucket = topic.removesuffix(REJECTED), start
+            if bucket not in self.gravest or _graver(word, self.gravest[bucket][0]):
+                self.gravest[bucket] = word, each["reasons"]
 
-    def word(self, bucket: Bucket) -> str:
-        name, start = bucket
-        found = []
-        for id_, listed in self._listed.get(name, {}).items():
-            if (at := bisect_left(listed, start)) < len(listed):
-                found.append(self._words[name][id_][listed[at]])
-        return max(found, key=ORDER.index, default="complete")
+    def of(self, bucket: Bucket, *, fits: bool) -> str:
+        """The gravest that bears on a line of the bucket."""
+        topic, start = bucket
+        found = [self._one(words, topic, start) for words in self._words[topic].values()]
+        if not fits:
+            ids = self._words[topic + REJECTED].values()
+            behind = range(start, start + INHERITED_MS)
+            found += [word for words in ids for at, word in words.items() if at in behind]
+        return max((x for x in found if x), key=ORDER.index, default="complete")
+
+    def _one(self, words: Mapping[int, str], topic: str, start: int) -> str:
+        """Of one topic; "" where it says nothing."""
+        own = words.get(start)
+        if own is not None:
+            return own
+        if topic != MADE_AGAIN and any(start in x for x in self._words[topic].values()):
+            return ""
+        behind = [at for at in words if start < at < start + INHERITED_MS]
+        word = words[min(behind)] if behind else ""
+        return word if topic == MADE_AGAIN or word in ("lost", "unknown") else ""
 
 
 def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]:
@@ -130,16 +200,5 @@ def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]
     return found
 
 
-def _by_bucket(verdicts: Iterable[Mapping[str, Any]]) -> dict[Bucket, Said]:
-    """The gravest word on a bucket, its rejects' with it, and its reasons."""
-    found: dict[Bucket, Said] = {}
-    for each in verdicts:
-        key = _name(each), each["bucket"]
-        known = found.get(key)
-        if known is None or ORDER.index(each["verdict"]) > ORDER.index(known[0]):
-            found[key] = each["verdict"], each["reasons"]
-    return found
-
-
-def _name(verdict: Mapping[str, Any]) -> str:
-    return f"{verdict['cluster']}.{verdict['topic']}".removesuffix(".rejected")
+def _graver(word: str, than: str) -> bool:
+    return ORDER.index(word) > ORDER.index(than)

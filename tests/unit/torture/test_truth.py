@@ -1,118 +1,181 @@
-"""The torture's oracle: each of its five numbers is told from the others."""
+"""The torture's oracle: each of its numbers is told from the others."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 from torture.hosts import Line
-from torture.truth import Truth, compared, named_by_recount
+from torture.lake import Row
+from torture.truth import Arrived, Truth, compared, named_by_recount
 
 SIZE = 5_000
+APP, GONE = "dc1.app", "dc1.gone"
+MINUTES_10 = 600_000
 
 
-def _lines(*numbers: int, time_ms: int = 7_000) -> list[Line]:
-    return [Line("dc1.app", "host1", number, time_ms) for number in numbers]
+def _lines(*numbers: int, time_ms: int = 7_000, topic: str = APP, fits: bool = True) -> list[Line]:
+    return [Line(topic, "host1", number, time_ms, fits=fits) for number in numbers]
 
 
-def _bucket(verdict: str, *reasons: str, bucket: int = 5_000, topic: str = "app") -> dict[str, Any]:
-    document = {"cluster": "dc1", "topic": topic, "bucket": bucket, "verdict": verdict}
-    return document | {"reasons": list(reasons), "topic_id": "0"}
+def _rows(*numbers: int) -> list[Row]:
+    return [Row(number, is_whole=True, is_copy=False) for number in numbers]
 
 
-def _found(rows: list[int], verdict: dict[str, Any], rejects: tuple[int, ...] = ()) -> Truth:
-    return compared(_lines(1, 2, 3), rows, rejects, [verdict], SIZE)
+def _bucket(
+    verdict: str, *reasons: str, bucket: int = 5_000, topic: str = APP, topic_id: str = "0"
+) -> dict[str, Any]:
+    cluster, name = topic.split(".", 1)
+    document = {"cluster": cluster, "topic": name, "topic_id": topic_id, "bucket": bucket}
+    return document | {"verdict": verdict, "reasons": list(reasons)}
+
+
+def _found(
+    rows: Sequence[int], *verdicts: dict[str, Any], rejects: Sequence[int] = (), **more: Any
+) -> Truth:
+    lines = _lines(1, 2, 3)
+    return compared(lines, Arrived({APP: _rows(*rows)}, {APP: rejects}, verdicts, **more), SIZE)
 
 
 def test_each_line_once_and_complete_is_good() -> None:
-    """As a row or as a reject."""
-    found = _found([1, 3], _bucket("complete"), (2,))
+    """So many lines are proven."""
+    found = _found([1, 2, 3], _bucket("complete"))
     assert found.is_good
-    assert (found.lines, found.rows, found.rejects, found.complete) == (3, 2, 1, 1)
-    assert (found.unhealed, found.false_alarms) == ({}, {})
+    assert (found.lines, found.rows, found.complete, found.proven) == (3, 3, 1, 3)
+    assert (found.unhealed, found.false_alarms, found.beside) == ({}, {}, {})
 
 
 def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() -> None:
     """Also where the line is in a bucket of which nobody says anything."""
     found = _found([1, 1, 2], _bucket("complete"))
-    assert (found.doubled, found.lost, found.false_complete) == ([1], [3], {("dc1.app", 5_000)})
+    assert (found.doubled, found.lost, found.false_complete) == ([1], [3], {(APP, 5_000)})
     assert not found.is_good
-    assert _found([1, 2], _bucket("complete", bucket=0)).lost == [3]
     assert _found([1, 2], _bucket("lost", bucket=0)).lost == [3]
-    assert _found([1, 2, 3, 9], _bucket("complete")).invented == [9]
+
+
+def test_nothing_is_good_where_nothing_was_judged() -> None:
+    """No report, or one that calls nothing complete, proves nothing."""
+    assert not _found([1, 2, 3]).is_good
+    assert not _found([1, 2, 3], _bucket("unknown", "a message is missing")).is_good
+
+
+def test_a_row_that_no_line_is() -> None:
+    """Torn, invented, another topic's, or a line that had to be set apart and the reverse."""
+    verdicts = [_bucket("complete")]
+    assert _found([1, 2, 3, 9], *verdicts).invented == [9]
+    torn = {APP: [*_rows(1, 2), Row(3, is_whole=False, is_copy=False)]}
+    assert compared(_lines(1, 2, 3), Arrived(torn, {}, verdicts), SIZE).torn == [3]
+    elsewhere = {APP: _rows(1, 2), "dc1.web": _rows(3)}
+    found = compared(_lines(1, 2, 3), Arrived(elsewhere, {}, verdicts), SIZE)
+    assert (found.invented, found.lost) == ([3], [3])
+    assert _found([1, 2], *verdicts, rejects=[3]).torn == [3]
 
 
 def test_what_is_declared_is_counted_apart() -> None:
-    """A bucket that is not complete hides nothing."""
+    """A bucket that is lost or unknown hides nothing; one that waits has declared nothing."""
     found = _found([1, 1], _bucket("lost", "bytes 1 to 2 are lost"))
-    assert found.is_good
-    assert (found.declared, found.false_alarms) == (3, {})
+    assert (found.declared, found.lost, found.missing, found.false_alarms) == (3, [], [], {})
+    for verdict in ("open", "incomplete"):
+        assert _found([1, 2], _bucket(verdict)).missing == [3]
 
 
-def test_where_nothing_was_counted_the_next_bucket_speaks() -> None:
+def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
     """A loss is listed where it was declared, behind the buckets of which no line is left."""
-    assert _found([1, 2], _bucket("lost", bucket=90_000)).is_good
-    assert _found([1, 2], _bucket("complete", bucket=90_000)).lost == [3]
+    for word, bucket, lost in (
+        ("lost", 90_000, []),
+        ("complete", 90_000, [3]),
+        ("open", 90_000, [3]),
+        ("lost", 5_000 + MINUTES_10, [3]),
+    ):
+        assert _found([1, 2], _bucket(word, bucket=bucket)).lost == lost
 
 
-def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
-    """A loss of the former one may be of a bucket that only the new one has."""
-    former = _bucket("lost", bucket=90_000)
-    new = _bucket("complete") | {"topic_id": "1"}
-    assert compared(_lines(1, 2), [1], [], [former, new], SIZE).is_good
-    former["bucket"] = 0
-    assert compared(_lines(1, 2), [1], [], [former, new], SIZE).lost == [2]
+def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
+    """Neither a later one, nor that of what was set apart."""
+    later = [_bucket("lost", bucket=90_000), _bucket("lost", bucket=9_000, topic=f"{APP}.rejected")]
+    assert _found([1, 2], _bucket("complete"), *later).lost == [3]
 
 
-def test_a_copied_line_may_be_there_as_one_of_the_copy() -> None:
-    """So often as it was copied, and need not be; it may not be missing."""
-    verdicts, copied = [_bucket("complete")], {1: 1, 2: 1, 3: 1}
-    assert compared(_lines(1, 2), [1, 1, 2], [], verdicts, SIZE, copied=copied).is_good
-    found = compared(_lines(1, 2, 3), [1, 1, 1, 3], [], verdicts, SIZE, copied=copied)
-    assert (found.doubled, found.lost) == ([1], [2])
+def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
+    """It may be in any later bucket of the rejects; its own may be lost, too."""
+    lines = _lines(4, fits=False)
+    rejected = f"{APP}.rejected"
 
+    def found(rejects: list[int], word: str, at: int) -> Truth:
+        verdicts = [_bucket("complete"), _bucket(word, bucket=at, topic=rejected)]
+        return compared(lines, Arrived({APP: []}, {APP: rejects}, verdicts), SIZE)
 
-def test_an_alarm_beside_a_loss_is_told_apart() -> None:
-    """A loss is of a span of buckets, of which some may have all their lines."""
-    lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
-    verdicts = [
-        _bucket("lost", "a", "b"),
-        _bucket("lost", "b", bucket=10_000),
-        _bucket("unknown", "c", bucket=15_000),
-    ]
-    found = compared(lines, [2, 3], [], verdicts, SIZE)
-    assert found.beside == {("dc1.app", 10_000): "b"}
-    assert found.false_alarms == {("dc1.app", 15_000): "c"}
-
-
-def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """The gravest word on a bucket counts, that of its rejects with it."""
-    found = _found([1, 2, 3], _bucket("unknown", "a message is missing"))
-    assert found.false_alarms == {("dc1.app", 5_000): "a message is missing"}
-    verdicts = [_bucket("complete"), _bucket("incomplete", "short", topic="app.rejected")]
-    found = compared(_lines(1), [1], [], verdicts, SIZE)
-    assert found.unhealed == {("dc1.app", 5_000): "short"}
+    assert found([4], "complete", 10_000).is_good
+    assert found([], "complete", 10_000).lost == [4]
+    assert found([], "lost", 10_000).declared == 1
+    assert found([], "lost", 0).lost == [4]
+    assert found([4, 4], "complete", 10_000).doubled == [4]
 
 
 def test_a_line_of_another_datacenter_is_another() -> None:
     """Topics of two clusters may have one name."""
-    lines = [*_lines(1), Line("dc2.app", "host3", 2, 7_000)]
-    verdicts = [_bucket("lost"), _bucket("complete") | {"cluster": "dc2"}]
-    found = compared(lines, [], [], verdicts, SIZE)
+    lines = [*_lines(1), *_lines(2, topic="dc2.app")]
+    verdicts = [_bucket("lost"), _bucket("complete", topic="dc2.app")]
+    found = compared(lines, Arrived({}, {}, verdicts), SIZE)
     assert (found.lost, found.declared) == ([2], 1)
 
 
-def test_what_a_recount_names_is_declared() -> None:
-    """The buckets of its differences, and all those of the hours of its faults."""
+def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
+    """The buckets of its differences, and all those of the hours of its faults; a doubling is
+    excused by nothing."""
     hour = 1_769_853_600_000
-    difference = {"bucket": 5_000}
     document = {
         "topics": [
-            {"topic": "dc1.app", "differences": [difference], "faults": []},
+            {"topic": APP, "differences": [{"bucket": 5_000}], "faults": []},
             {"topic": "dc1.web.rejected", "differences": [], "faults": [{"hour": "2026-01-31T10"}]},
             {"topic": "dc1.cut", "differences": [], "faults": [{"hour": None}]},
         ]
     }
     named = named_by_recount(document, SIZE)
-    assert named == {("dc1.app", 5_000)} | {("dc1.web", hour + 5_000 * x) for x in range(720)}
-    found = compared(_lines(1, 2), [1], [], [_bucket("complete")], SIZE, recounted=named)
-    assert (found.is_good, found.declared) == (True, 1)
+    assert named == {(APP, 5_000)} | {("dc1.web", hour + 5_000 * x) for x in range(720)}
+    complete = _bucket("complete")
+    found = _found([1, 1], complete, recounted=named, gone={2, 3})
+    assert (found.declared, found.lost, found.doubled) == (2, [], [1])
+    assert _found([1, 2], complete, recounted=named).lost == [3]
+    assert _found([1, 2], complete, gone={3}).lost == [3]
+
+
+@pytest.mark.parametrize("copies", [0, 1, 2])
+def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
+    """However often; as one of the original it is there once."""
+    copied = [Row(3, is_whole=True, is_copy=True)] * copies
+    for rows, lost in (([1, 2, 3], []), ([1, 2], [3])):
+        arrived = Arrived({APP: [*_rows(*rows), *copied]}, {}, [_bucket("complete")])
+        assert compared(_lines(1, 2, 3), arrived, SIZE).lost == lost
+
+
+def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
+    """A loss of the former one may be of a bucket that only the new one has, and what it had alone
+    may be incomplete for good."""
+    lines = _lines(1, 2, topic=GONE)
+    new = _bucket("complete", topic=GONE, topic_id="1")
+    for word in ("lost", "incomplete"):
+        former = _bucket(word, bucket=90_000, topic=GONE)
+        found = compared(lines, Arrived({GONE: _rows(1)}, {}, [former, new]), SIZE)
+        assert (found.declared, found.lost, found.missing) == (1, [], [])
+    former = _bucket("lost", bucket=0, topic=GONE)
+    assert compared(lines, Arrived({GONE: _rows(1)}, {}, [former, new]), SIZE).lost == [2]
+
+
+def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
+    """The gravest word on a bucket counts, that of its rejects with it. A loss is of a span of
+    buckets, of which some may have all their lines: these are told apart."""
+    lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
+    verdicts = [
+        _bucket("lost", "a", "b"),
+        _bucket("lost", "b", bucket=10_000),
+        _bucket("unknown", "c", bucket=15_000),
+        _bucket("complete", bucket=20_000),
+        _bucket("incomplete", "short", bucket=20_000, topic=f"{APP}.rejected"),
+    ]
+    found = compared(lines, Arrived({APP: _rows(2, 3)}, {}, verdicts), SIZE)
+    assert found.beside == {(APP, 10_000): "b"}
+    assert found.false_alarms == {(APP, 15_000): "c"}
+    assert found.unhealed == {(APP, 20_000): "short"}
