@@ -117,7 +117,7 @@ def _lacks() -> str:
 def _suffer(site: TortureSite, faults: Sequence[Fault], seconds: float) -> None:
     """Begins and ends the faults in time, several at once."""
     start, order = time.monotonic(), count()
-    due: list[tuple[float, int, Fault | None, Callable[[], None]]] = []
+    due: list[tuple[float, int, Fault | None, Callable[[], object]]] = []
     for each in faults:
         heapq.heappush(due, (each.at_s, next(order), each, lambda: None))
     while due:

@@ -39,7 +39,7 @@ def write(site: Site, proxies: Mapping[str, int]) -> None:
         change(site, name, {"bootstrap.servers": via[cluster]})
     agent, counter, offline = (_read(site, x) for x in ("agent", "count-dc1", "broker-offline"))
     for host, datacenter in HOSTS.items():
-        own = {
+        own: dict[str, Any] = {
             "host.name": host,
             "cluster.name": datacenter,
             "bootstrap.servers": via[datacenter],
@@ -55,14 +55,14 @@ def write(site: Site, proxies: Mapping[str, int]) -> None:
         "bootstrap.servers": via["dc2"],
         "topics": [rf"({OF_DC2})(\.rejected)?"],
     }
-    own = {
+    counted = {
         "bootstrap.servers": kafka["bootstrap.servers"],
         "cluster.name": "dc2",
         "topics": kafka["topics"],
         "state.dir": str(site.data("count-dc2")),
         "metrics.listener": site.address("count-dc2.metrics"),
     }
-    _write(site, "count-dc2", counter | own)
+    _write(site, "count-dc2", counter | counted)
     mirrored = [offline["mirror.sources"][0] | {"bootstrap.servers": via["dc1"]}, kafka]
     change(site, "broker-offline", {"mirror.sources": mirrored})
     for name in ("broker-dc1", "broker-offline"):

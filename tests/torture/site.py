@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -35,9 +36,8 @@ LOAD_EVERY_S = 3.0
 SLOW_S = 0.3
 ASKED_TIMES = 5
 QUIET_WITHIN_S = 1_800.0
-HEALED = 3
-UNCHANGED = 24
-"""So many looks in a row that find the same: nothing changes any more, also not by silence."""
+HEALED_S, UNCHANGED_S = 20.0, 240.0
+"""So long the same: nothing changes any more; what is not healed also not by silence."""
 LOOK_EVERY_S = 10.0
 
 End = Callable[[], object]
@@ -215,24 +215,25 @@ class TortureSite:
             self._is_up, self._is_idle, self._is_read, self._is_mirrored, self._is_loaded,
         ):  # fmt: skip
             eventually(what, within_s=QUIET_WITHIN_S, every_s=0.5, what=what.__name__)
-        seen: list[Truth] = []
+        seen: list[tuple[float, Truth]] = []
 
         def is_over() -> bool:
             found = self.truth()
-            if seen and found.numbers != seen[-1].numbers:
+            if seen and found.numbers != seen[-1][1].numbers:
                 seen.clear()
-            seen.append(found)
+            seen.append((time.monotonic(), found))
             healed = found.is_good and not found.unhealed
-            return len(seen) >= (HEALED if healed else UNCHANGED)
+            return seen[-1][0] - seen[0][0] >= (HEALED_S if healed else UNCHANGED_S)
 
         eventually(is_over, within_s=QUIET_WITHIN_S, every_s=LOOK_EVERY_S, what="it rests")
-        return seen[-1]
+        return seen[-1][1]
 
     @property
     def failed(self) -> list[BaseException]:
         """What ended a thread of the torture's own: then nothing is proven."""
-        threads = (self._operator, self._programs, *self._hosts.values())
-        return [each.failed for each in threads if each.failed is not None]
+        writers = (host.failed for host in self._hosts.values())
+        found = (self._operator.failed, self._programs.failed, *writers)
+        return [each for each in found if each is not None]
 
     def truth(self) -> Truth:
         """What became of every line up to now."""
