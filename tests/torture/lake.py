@@ -116,7 +116,7 @@ class Lake:
 
 def _cells(folder: Path, column: str) -> Iterator[Any]:
     """Of a folder's files, or of a file."""
-    for path in sorted(folder.rglob("*.parquet")) if folder.is_dir() else [folder]:
+    for path in [folder] if folder.is_file() else sorted(folder.rglob("*.parquet")):
         table: pa.Table = pq.ParquetFile(path).read(columns=[column])
         yield from table.column(0).to_pylist()
 
