@@ -212,13 +212,14 @@ class Host:
                 else f"this is no line: {self._number}{END}\n"
             )
             self.lines.append(Line(full, self.name, self._number, time_ms, fits=fits))
+        out = self._out(path)  # the second half of a line goes where the first one is
         data = self._rest.pop(path, b"") + "".join(text).encode()
         if data and self._chance.random() < HALVED:
             half = self._chance.randrange(len(data))
             self._rest[path] = data[half:]
             data = data[:half]
         if data:
-            self._out(path).write(data)
+            out.write(data)
 
 
 STRAY, REMADE = "stray", "gone"
