@@ -480,10 +480,14 @@ class TopicJudgement:
         (first, expected), *others = known
         others = [(place, found) for place, found in others if place not in silent]
         differing = [(p, found) for p, found in others if _content(found) != _content(expected)]
+        is_sealed = any(place.tier is Tier.AGENT for place, _ in known)
         for place, found in differing:
             words = reasons.difference(first, expected, place, found)
             name = reasons.name_of_difference(words, expected, found)
-            yield Finding(_gravity(place), words, name)
+            gravity = _gravity(place)
+            if not is_sealed and found.count >= expected.count:  # it is the first that lacks some
+                gravity = max(gravity, _gravity(first))
+            yield Finding(gravity, words, name)
             yield from self._gap_findings(place)
         lack = {place for place, _ in differing}
         for tier in sorted(self._needed):

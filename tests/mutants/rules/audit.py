@@ -1486,6 +1486,47 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "records that a retired place alone has of those that no agent counts are nobody's",
+        "audit/reconcile.py",
+        "if not is_sealed and found.count >= expected.count:",
+        "if False:",
+        (f"{_RECONCILE}test_without_a_seal_what_a_retired_place_has_alone_is_missing",),
+    ),
+    Mutant(
+        "of as many records as a place counts, those that a retired place has are the same",
+        "audit/reconcile.py",
+        "if not is_sealed and found.count >= expected.count:",
+        "if not is_sealed and found.count > expected.count:",
+        (f"{_RECONCILE}test_without_a_seal_what_a_retired_place_has_alone_is_missing",),
+    ),
+    Mutant(
+        "what a retired place has beside what an agent sealed is missing elsewhere",
+        "audit/reconcile.py",
+        "if not is_sealed and found.count >= expected.count:",
+        "if found.count >= expected.count:",
+        (f"{_RECONCILE}test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark",),
+    ),
+    Mutant(
+        "who spoke of rejects alone has not spoken of the topic that was made again",
+        "audit/reconcile.py",
+        "spoke = any(agent in topic.agents",
+        "spoke = all(agent in topic.agents",
+        (
+            f"{_RECONCILE}"
+            "test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again",
+        ),
+    ),
+    Mutant(
+        "what is no agent's finding needs no acceptance",
+        "audit/reconcile.py",
+        "            agents=tuple(agents),\n            findings=findings,\n",
+        "            agents=tuple(agents),\n",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_a_host_that_never_reported_is_accepted_by_its_name_too",
+        ),
+    ),
+    Mutant(
         "what a loader has of records without origin is taken for all of them",
         "audit/reconcile.py",
         "        elif not self._has_counters():",

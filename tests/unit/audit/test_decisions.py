@@ -26,6 +26,7 @@ from audit.messages import (
 )
 from audit.reconcile import verdicts
 from audit.retired_places import RetiredPlaces, check
+from audit.roster import Entry, Roster
 from audit.standing import standing
 from audit.verdict import BucketVerdict, Exemption, Place, Policy, Status
 from skidway.errors import ConfigurationRefused, UsageError
@@ -42,6 +43,7 @@ BROKER = Sender(Tier.BROKER, "dc1", "broker-dc1", "c1", 1)
 OLD = Sender(Tier.HDFS, "dc1", "/old/dc1.logs", "l1", 1)
 NEW = Sender(Tier.HDFS, "dc1", "/new/dc1.logs", "l1", 1)
 LOSS = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "it was deleted unread", START, START)
+WEB9 = Entry("web9", "dc1", frozenset({"logs"}))
 SIGNED = Signature(NOW, "ada", "the disk died")
 
 
@@ -211,6 +213,18 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
     impatient = replace(POLICY, silence_ms=1)
     assert bucket(gone, impatient).status is Status.UNKNOWN
     assert bucket(accepted(gone, impatient), impatient).word == "unknown, accepted"
+
+
+@promise("6 acceptance")
+def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
+    """It is no agent's finding: an acceptance names it, and one of before does not cover it."""
+    missed = replace(POLICY, silence_ms=0, roster=Roster([Entry("web1"), WEB9]))
+    lost = said(5, None, LOSS)
+    found = bucket(accepted(lost), missed)
+    assert (found.status, found.residue) == (Status.LOST, Status.UNKNOWN)
+    words = "host web9 is expected, but no agent of it reported yet"
+    assert found.unaccepted() == (FindingName(0, words),)
+    assert bucket(accepted(lost, missed), missed).is_accepted
 
 
 @promise("6 telling a loss")

@@ -631,6 +631,26 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
     assert any(x.startswith("web2 (retired): the agent has sealed up to") for x in found.reasons)
 
 
+@promise("6 seal of a topic made again")
+def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
+    """Of a cluster that is another one now: that nothing more comes was said of the one before."""
+    gone = replace(POLICY, roster=Roster([Entry("web1"), Entry("web2", retired=True)]))
+    logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
+    part = count(agent=8, source=rejected)
+    messages = [
+        Delta(SECOND, 1, START, counts=(part,)),
+        *(Delta(x, 1, START, ranges=(Range(rejected, 0, 0, 9),), counts=(part,)) for x in COUNTERS),
+        seal(AGENT, 1, DUE, 0, logs),
+    ]
+    old, new = (
+        Seal(SECOND, 2, START, (SealedTopic(x, START, 1, final=True),)) for x in (LOGS, logs)
+    )
+    assert of(rejected, [*messages, new], gone).status is Status.COMPLETE
+    found = of(rejected, [*messages, old], gone)
+    assert found.status is Status.OPEN
+    assert any(x.startswith("web2 (retired): the agent has sealed up to") for x in found.reasons)
+
+
 @promise("6 epochs")
 def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
     """It counted everything again; the old sums are not added to the new ones."""
@@ -828,6 +848,41 @@ def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> 
     policy = replace(POLICY, retired_places=("broker dc1",))
     short = [*_from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
     assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
+
+
+@promise("6 without origin", "6 retired place")
+@pytest.mark.parametrize(("has", "checksum"), [(7, 1), (5, 1)], ids=["more", "others"])
+@pytest.mark.parametrize("tiers", [POLICY.tiers, POLICY.tiers[1:]], ids=["none", "not asked"])
+def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
+    tiers: tuple[Tier, ...], has: int, checksum: int
+) -> None:
+    """No agent says how many there were: records that the broker's counter had are missing where
+    one still counts, though a mirror that is retired as well has as few."""
+    agent = 0 if Tier.AGENT in tiers else 7
+    policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
+    counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]
+    counted[0] = delta(BROKER, 1, count(has, agent=agent, checksum=checksum))
+    heard = Heartbeat(BROKER, 1, DUE)
+    found = verdict([*counted, heard], policy)
+    assert found.status is Status.INCOMPLETE
+    assert any("broker dc1 (retired)" in reason for reason in found.reasons)
+    fewer = delta(BROKER, 1, count(4, agent=agent, checksum=checksum))
+    assert verdict([fewer, *counted[1:], heard], policy).status is Status.COMPLETE
+    counted[:2] = delta(BROKER, 1, count(agent=agent)), delta(MIRROR, 1, *counted[0].counts)
+    gone = replace(policy, retired_places=(*policy.retired_places, "hdfs"))
+    assert verdict([*counted, heard], gone).status is Status.COMPLETE
+
+
+@promise("6 retired place")
+def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
+    """Its seal says how many there were, and where that is confirmed nothing is missing."""
+    policy = replace(POLICY, retired_places=("mirror offline",))
+    messages = good()
+    messages[2] = delta(MIRROR, 1, count(7))
+    found = verdict(messages, policy)
+    assert (found.status, found.reasons) == (
+        Status.COMPLETE, ("web1: mirror offline (retired) has 2 more than the 5 of agent",)
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(("place", "begin"), [("broker dc1", 0), ("broker", 0), ("broker", 1)])
