@@ -283,6 +283,15 @@ CASES = [
 ]  # fmt: skip
 
 
+@promise("6 checksum")
+@pytest.mark.parametrize("field", ["count", "bytes", "checksum"])
+def test_tiers_agree_in_count_bytes_and_checksum(field: str) -> None:
+    """Each of them alone is enough to tell that they do not have the same records."""
+    other = replace(count(), **{field: getattr(count(), field) + 1})
+    messages = [*good()[:3], delta(HDFS, 1, other), good()[4]]
+    assert verdict(messages).status is Status.INCOMPLETE
+
+
 @promise("6 expected hosts")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
@@ -843,6 +852,20 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
     assert verdict(_from_the_broker_on(), agents).status is Status.UNKNOWN
 
 
+@promise("6 without origin")
+def test_without_origin_no_counter_stands_for_another_one() -> None:
+    """A tier that is heard had only what the counter before it may have had in part, and of two
+    mirrors each is waited for."""
+    counted = _from_the_broker_on()[:3]
+    behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
+    assert verdict([*counted, *behind]).status is Status.OPEN
+    unheard = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
+    other = replace(MIRROR, cluster="second", producer="mirror-second")
+    mirrors = [*counted[1:], delta(other, 1, count(agent=0)), Heartbeat(MIRROR, 1, DUE)]
+    assert verdict([*mirrors, Heartbeat(other, 1, DUE - 1)], unheard).status is Status.OPEN
+    assert verdict([*mirrors, Heartbeat(other, 1, DUE)], unheard).status is Status.COMPLETE
+
+
 def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
     """What those that count have is what it is compared with."""
     policy = replace(POLICY, retired_places=("broker dc1",))
@@ -949,6 +972,12 @@ def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
     gap = Gap(LOGS, 0, 3, 5, "expired")
     messages[0] = delta(BROKER, 1, count(agent=0), gaps=(gap,))
     assert verdict(messages).status is Status.UNKNOWN
+
+
+def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
+    """Of the size that buckets have where nobody says otherwise."""
+    (found,) = judge([Delta(AGENT, 1, START, losses=(LOSS,))], POLICY, NOW)
+    assert (found.bucket, found.bucket_ms, found.status) == (START, 60_000, Status.LOST)
 
 
 @promise("6 losses")
