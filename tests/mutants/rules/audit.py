@@ -1562,6 +1562,16 @@ MUTANTS = (
         (f"{_RECONCILE}test_a_loss_where_nobody_ever_counted_anything_has_a_bucket",),
     ),
     Mutant(
+        "a host is proven though a newer version said something, once anything is accepted",
+        "audit/reconcile.py",
+        "                findings=(each, *found.findings),\n",
+        "",
+        (
+            "tests/unit/audit/test_unread.py::"
+            "test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before",
+        ),
+    ),
+    Mutant(
         "what a loader has of records without origin is taken for all of them",
         "audit/reconcile.py",
         "        elif not self._has_counters():",

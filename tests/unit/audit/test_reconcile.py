@@ -24,10 +24,11 @@ from audit.messages import (
     Sender,
     Tier,
 )
+from audit.reconcile import verdicts
 from audit.roster import Entry, Roster
 from audit.verdict import BucketVerdict, Exemption, Policy, Status
 from skidway.kafka.source import Source
-from support.fold import judge
+from support.fold import Fold, judge
 from support.promises import promise
 
 LOGS = Source("dc1", "cid", "logs", "tid")
@@ -536,6 +537,14 @@ def test_the_roster_decides_who_is_expected() -> None:
     assert verdict(messages, replace(POLICY, roster=roster("web1"))).status is (Status.COMPLETE)
     both = replace(POLICY, roster=roster("web1", "web2"))
     assert verdict(messages, both).status is Status.OPEN
+
+
+def test_only_topics_that_are_asked_for_are_judged() -> None:
+    """Others are in the evidence for their sake."""
+    evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
+    for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
+        found = verdicts(replace(evidence, asked=asked), POLICY, NOW)
+        assert {x.source.topic for x in found} == asked
 
 
 def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
