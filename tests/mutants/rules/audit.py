@@ -1572,6 +1572,23 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "without origin a loader that is heard stands for counters that are retired",
+        "audit/reconcile.py",
+        "for p in self._places if p.place.tier is not Tier.HDFS for",
+        "for p in self._places for",
+        (f"{_RECONCILE}test_without_origin_retired_counters_prove_nothing_by_being_silent",),
+    ),
+    Mutant(
+        "an acceptance of silence ends as the agent falls behind further",
+        "audit/reconcile.py",
+        '{reasons.of_delay(late_ms)}: unknown {since}", name\n',
+        '{reasons.of_delay(late_ms)}: unknown {since}"\n',
+        (
+            "tests/unit/audit/test_clocks.py::"
+            "test_a_host_whose_clock_is_far_behind_is_not_called_silent",
+        ),
+    ),
+    Mutant(
         "what a loader has of records without origin is taken for all of them",
         "audit/reconcile.py",
         "        elif not self._has_counters():",

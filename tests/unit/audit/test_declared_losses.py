@@ -125,6 +125,17 @@ def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(l
     assert _judged(said, POLICY, OLD).status is Status.COMPLETE
 
 
+def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
+    """Of the one that it is of nothing was heard, so nobody knows how late its lines come."""
+    policy = replace(POLICY, lateness_ms=SIZE)
+    lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]
+    for bucket, is_lost in ((START, True), (START - SIZE, True), (OLD, False)):
+        counted = Delta(_agent(1), 2, START, counts=(_count(1, bucket),))
+        found = _judged([*said, counted], policy, bucket)
+        assert (found.status is Status.LOST) is is_lost
+
+
 def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
     """Also where the agent's epoch before had touched the bucket long ago."""
     new = replace(_agent(1), epoch=2)

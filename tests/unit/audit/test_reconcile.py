@@ -941,7 +941,8 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     late = DUE + POLICY.silence_ms
     counted = _from_the_broker_on()[:3]
     assert verdict([*counted, Heartbeat(MIRROR, 1, DUE - 1)], policy).status is Status.OPEN
-    assert verdict([*counted, Heartbeat(MIRROR, 1, DUE - 1)], policy, late).status is Status.UNKNOWN
+    silent = [*counted, Heartbeat(MIRROR, 1, DUE - 1), Heartbeat(HDFS, 1, DUE)]
+    assert verdict(silent, policy, late).status is Status.UNKNOWN
     for sender in (BROKER, MIRROR):
         heard = [*counted, Heartbeat(sender, 1, DUE)]
         assert verdict(heard, policy, late).status is Status.COMPLETE
