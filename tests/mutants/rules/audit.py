@@ -1589,6 +1589,46 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a loss is of nothing that was touched between the look of a seal and the seal",
+        "audit/reconcile.py",
+        "since = (prior.epoch, prior.at) if prior",
+        "since = (prior.epoch, prior.number) if prior",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal",
+        ),
+    ),
+    Mutant(
+        "an acceptance of a broken chain covers what is counted later",
+        "audit/reconcile.py",
+        "Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, tally.sums))",
+        "Finding(Status.UNKNOWN, words)",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then",
+        ),
+    ),
+    Mutant(
+        "what an agent that is behind has not sealed is open for ever",
+        "audit/reconcile.py",
+        '                Status.UNKNOWN, f"the agent is {reasons.of_delay',
+        '                Status.OPEN, f"the agent is {reasons.of_delay',
+        (
+            "tests/unit/audit/test_clocks.py::"
+            "test_a_host_whose_clock_is_far_behind_is_not_called_silent",
+        ),
+    ),
+    Mutant(
+        "an acceptance of a count that nothing confirms covers what is counted later",
+        "audit/reconcile.py",
+        "yield Finding(Status.UNKNOWN, words, reasons.name_of_lack(words, largest))",
+        "yield Finding(Status.UNKNOWN, words)",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then",
+        ),
+    ),
+    Mutant(
         "what a loader has of records without origin is taken for all of them",
         "audit/reconcile.py",
         "        elif not self._has_counters():",

@@ -307,6 +307,18 @@ def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -
     assert never.status is not Status.COMPLETE
 
 
+@promise("6 acceptance")
+def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then() -> None:
+    """What is counted later is confirmed by nothing either, and nobody accepted that."""
+    policy = replace(POLICY, retired_places=("broker", "hdfs"))
+    seen = accepted([delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]], policy)
+    assert bucket(seen, policy).is_accepted
+    counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
+    later = replace(delta(AGENT, 0, 3), counts=counts)
+    seal = Seal(AGENT, 4, NOW, (SealedTopic(LOGS, NOW, 3),))
+    assert bucket([*seen, later, seal], policy).residue is Status.UNKNOWN
+
+
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
     """Where the retired one has not all of it; a retired cluster or tier ends that."""
@@ -367,6 +379,25 @@ def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
     agents = [_broken(delta(AGENT, 5)), *said(5, 5)[1:]]
     found = bucket(agents, replace(POLICY, retired_places=("cluster dc1",)))
     assert found.status is Status.UNKNOWN
+
+
+@promise("6 acceptance")
+def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
+    """What is counted later is in doubt anew."""
+
+    def more(sender: Sender, number: int) -> Delta:
+        counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
+        return replace(delta(sender, 0, number), counts=counts)
+
+    broken = [_broken(x) if isinstance(x, Delta) and x.sender == BROKER else x for x in said()]
+    seen = accepted(broken)
+    assert bucket(seen).is_accepted
+    later = [more(AGENT, 3), more(BROKER, 2), more(OLD, 2)]
+    seal = Seal(AGENT, 4, NOW, (SealedTopic(LOGS, NOW, 3),))
+    found = bucket([*seen, *later, seal])
+    assert (found.status, found.residue) == (Status.UNKNOWN, Status.UNKNOWN)
+    [reason] = found.reasons
+    assert "the broker counter broker-dc1 for this bucket are missing" in reason
 
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:

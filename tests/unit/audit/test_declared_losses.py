@@ -125,6 +125,26 @@ def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(l
     assert _judged(said, POLICY, OLD).status is Status.COMPLETE
 
 
+@promise("6 losses")
+@pytest.mark.parametrize(("at", "expected"), [(1, Status.LOST), (2, Status.COMPLETE)])
+def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
+    at: int, expected: Status
+) -> None:
+    """What the agent delivered between its look and its seal may be newer than the look, and so
+    may be the lines beside it that are lost."""
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
+    said: list[Message] = [
+        Delta(_agent(1), 1, START),
+        Delta(_agent(1), 2, START, counts=(_count(1, OLD),)),
+        Delta(BROKER, 1, START, (Range(LOGS, 0, 0, 5),), (_count(1, OLD),)),
+        seal,
+        Delta(_agent(1), 4, START + 5, losses=(lost,)),
+        _seal(1, 5, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is expected
+
+
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
     """Of the one that it is of nothing was heard, so nobody knows how late its lines come."""
     policy = replace(POLICY, lateness_ms=SIZE)
