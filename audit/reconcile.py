@@ -104,6 +104,8 @@ class TopicJudgement:
         size = self._evidence.bucket_ms or DEFAULT_BUCKET_MS
         declared = {note.loss.to_bucket for notes in self._topic.losses.values() for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
+        if Tier.AGENT not in self._tiers:  # what agents lost is not asked
+            lossy = set()
         return sorted(self._topic.tallies.keys() | lossy)
 
     def bucket(self, bucket: BucketId) -> BucketVerdict:

@@ -1629,6 +1629,36 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a loss has a bucket also where agents are not asked, in which nothing can be said of it",
+        "audit/reconcile.py",
+        "            lossy = set()\n",
+        "            pass\n",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_where_agents_are_not_asked_their_losses_are_not",
+        ),
+    ),
+    Mutant(
+        "that two agents report under one host name keeps its buckets open",
+        "audit/reconcile.py",
+        "Finding(Status.COMPLETE, reasons.of_namesakes(namesakes))",
+        "Finding(Status.OPEN, reasons.of_namesakes(namesakes))",
+        (
+            "tests/unit/audit/test_newest_agents.py::"
+            "test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent",
+        ),
+    ),
+    Mutant(
+        "an acceptance of lines that two agents may have read covers those that come later",
+        "audit/reconcile.py",
+        "Finding(Status.UNKNOWN, reason, self._of_now(reason, tallies))",
+        "Finding(Status.UNKNOWN, reason)",
+        (
+            "tests/unit/audit/test_doublings.py::"
+            "test_what_a_new_agent_counted_while_it_read_again_is_in_doubt",
+        ),
+    ),
+    Mutant(
         "what a loader has of records without origin is taken for all of them",
         "audit/reconcile.py",
         "        elif not self._has_counters():",
