@@ -1659,6 +1659,40 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "lines of a new epoch before its first seal are beyond doubt if more came behind it",
+        "audit/reconcile.py",
+        "first = (new.epoch, tallies[new].first) if new in tallies",
+        "first = (new.epoch, tallies[new].last) if new in tallies",
+        (
+            f"{_RECONCILE}"
+            "test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt",
+        ),
+    ),
+    Mutant(
+        "an epoch's seal by a clock that is ahead proves what came after it was taken",
+        "audit/reconcile.py",
+        "bool(until) and until[-1].vouched_until >=",
+        "bool(until) and until[-1].sealed_until >=",
+        (
+            f"{_RECONCILE}"
+            "test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken",
+        ),
+    ),
+    Mutant(
+        "a later epoch makes up for a missing number by our clock",
+        "audit/reconcile.py",
+        "start >= min(later).sealed_until + self._ahead_ms",
+        "start >= min(later).vouched_until + self._ahead_ms",
+        (f"{_RECONCILE}test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock",),
+    ),
+    Mutant(
+        "after a clock was set back a loss reaches up to when we took what it said before",
+        "audit/reconcile.py",
+        "end = max(note.time_ms, prior.sealed_until if prior",
+        "end = max(note.time_ms, prior.vouched_until if prior",
+        (f"{_RECONCILE}test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",),
+    ),
+    Mutant(
         "what a loader has of records without origin is taken for all of them",
         "audit/reconcile.py",
         "        elif not self._has_counters():",

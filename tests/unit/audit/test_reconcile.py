@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from audit.hearing import Heard
 from audit.messages import (
     Announcement,
     Bounds,
@@ -386,6 +387,34 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     assert verdict(messages).status is expected
 
 
+def taken(messages: list[Message], ahead: Seal, taken_ms: int) -> BucketVerdict:
+    """The verdict where a seal was taken when our clock said that, whatever its own W."""
+    fold = Fold(messages)
+    fold.apply(ahead, Heard("audit", "id", 0, 9, ahead.time_ms, taken_ms, is_live=False))
+    [found] = [x for x in verdicts(fold.evidence(), POLICY, NOW) if x.bucket == START]
+    return found
+
+
+@promise("6 moment of a seal")
+@pytest.mark.parametrize(("late", "expected"), [(0, Status.COMPLETE), (-1, Status.UNKNOWN)])
+def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken(
+    late: int, expected: Status
+) -> None:
+    """The next epoch began behind the bucket, and may have read again what was unread then."""
+    messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
+    assert taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
+
+
+def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
+    """Which event times are no farther ahead of, though we took its seal long before."""
+    new = replace(AGENT, epoch=2)
+    messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
+    messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
+    first = START - POLICY.ahead_ms
+    assert taken(messages, seal(new, 1, first, 0), first - SIZE).status is Status.COMPLETE
+    assert taken(messages, seal(new, 1, first + 1, 0), first - SIZE).status is Status.UNKNOWN
+
+
 def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
     """Nobody but the counter's own deltas says what it has counted of a bucket."""
     copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
@@ -703,6 +732,8 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
         assert any(
             "delivered lines of this bucket before its first seal" in x for x in found.reasons
         )
+    both = [delta(new, 1, count(3)), seal(new, 2, later, 1), delta(new, 3, count(2, previous=1))]
+    assert verdict([*good(), *doubled, *both, seal(new, 4, later, 3)]).status is Status.UNKNOWN
     behind = [*good(), *doubled, seal(new, 1, later, 0), delta(new, 2, count())]
     assert verdict([*behind, seal(new, 3, later, 2)]).status is Status.COMPLETE
 
@@ -1085,6 +1116,8 @@ def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
     lost = Delta(AGENT, 3, declared, losses=(OPEN_ENDED,))
     messages = [*good()[:4], seal(AGENT, 2, until, 1), lost, seal(AGENT, 4, DUE, 3)]
     assert verdict(messages).status is Status.LOST
+    ahead = taken([*messages[:4], *messages[5:]], seal(AGENT, 2, until, 1), START - 9 * SIZE)
+    assert ahead.status is Status.LOST  # whatever ours said then
     messages[4:6] = seal(AGENT, 2, until - 1, 1), replace(lost, time_ms=declared - 1)
     assert verdict(messages).status is Status.COMPLETE
 
