@@ -1693,6 +1693,16 @@ MUTANTS = (
         (f"{_RECONCILE}test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said",),
     ),
     Mutant(
+        "an acceptance of what no output has covers what no output has later",
+        "audit/reconcile.py",
+        "                yield Finding(Status.INCOMPLETE, words, name)\n",
+        "                yield Finding(Status.INCOMPLETE, words)\n",
+        (
+            "tests/unit/audit/test_decisions.py::"
+            "test_a_topic_that_no_newer_output_has_yet_waits_for_one",
+        ),
+    ),
+    Mutant(
         "what a loader has of records without origin is taken for all of them",
         "audit/reconcile.py",
         "        elif not self._has_counters():",

@@ -333,6 +333,13 @@ def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
         return verdict.status, reason in verdict.reasons
 
     assert found(3, "hdfs /old") == (Status.INCOMPLETE, True)
+    one = replace(POLICY, retired_places=("hdfs /old",))
+    seen = accepted([*said(3), *newer], one)
+    assert bucket(seen, one).is_accepted
+    counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
+    more = [replace(delta(x, 0, n), counts=counts) for x, n in ((AGENT, 3), (BROKER, 2))]
+    seal = Seal(AGENT, 4, NOW, (SealedTopic(LOGS, NOW, 3),))
+    assert bucket([*seen, *more, seal], one).residue is Status.INCOMPLETE
     assert found(5, "hdfs /old") == (Status.COMPLETE, False)
     assert found(3, "hdfs /old", "hdfs /new") == (Status.COMPLETE, False)
     assert found(3, "hdfs") == (Status.COMPLETE, False)
