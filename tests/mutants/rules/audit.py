@@ -1703,6 +1703,50 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a seal vouches for what was delivered between its look and it",
+        "audit/reconcile.py",
+        "if any(touch > (newest.epoch, newest.at) for touch in touched):",
+        "if any(touch > (newest.epoch, newest.number) for touch in touched):",
+        (f"{_RECONCILE}test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",),
+    ),
+    Mutant(
+        "an epoch's last seal proves what was delivered between its look and it",
+        "audit/reconcile.py",
+        "(until and tallies[old].last <= until[-1].at)",
+        "(until and tallies[old].last <= until[-1].number)",
+        (f"{_RECONCILE}test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it",),
+    ),
+    Mutant(
+        "what lay between two epochs goes up to when we took the first seal",
+        "audit/reconcile.py",
+        "bucket[0] <= max(since[0].sealed_until, resumed_ms)",
+        "bucket[0] <= max(since[0].vouched_until, resumed_ms)",
+        (
+            f"{_RECONCILE}"
+            "test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock",
+        ),
+    ),
+    Mutant(
+        "a loss is of no bucket that was touched behind it, too",
+        "audit/reconcile.py",
+        "(key.epoch, tally.first) <= (note.epoch, note.number)",
+        "(key.epoch, tally.last) <= (note.epoch, note.number)",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind",
+        ),
+    ),
+    Mutant(
+        "a loss is of no bucket that was touched before the seal, too",
+        "audit/reconcile.py",
+        "and (key.epoch, tally.last) > since",
+        "and (key.epoch, tally.first) > since",
+        (
+            "tests/unit/audit/test_declared_losses.py::"
+            "test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind",
+        ),
+    ),
+    Mutant(
         "what a loader has of records without origin is taken for all of them",
         "audit/reconcile.py",
         "        elif not self._has_counters():",

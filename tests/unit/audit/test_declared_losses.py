@@ -145,6 +145,28 @@ def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     assert _judged(said, POLICY, OLD).status is expected
 
 
+@promise("6 losses")
+@pytest.mark.parametrize("touched", [(1, 3), (3, 5)], ids=["before, too", "behind, too"])
+def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind(
+    touched: tuple[int, int],
+) -> None:
+    """Whatever else came into the bucket, one of its deltas is of while the lines were lost."""
+    lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
+    first, again = _count(1, OLD), replace(_count(1, OLD), previous=touched[0])
+    counts = dict(zip(touched, (first, again), strict=True))
+    said: list[Message] = [
+        Delta(_agent(1), n, START, counts=(counts[n],) if n in counts else ()) for n in (1, 3, 5)
+    ]
+    said += [
+        _seal(1, 2, START),
+        Delta(_agent(1), 4, START, losses=(lost,)),
+        Delta(BROKER, 1, START, (Range(LOGS, 0, 0, 5),), (first,)),
+        Delta(BROKER, 2, START, (Range(LOGS, 0, 5, 9),), (replace(first, previous=1),)),
+        _seal(1, 6, NOW),
+    ]
+    assert _judged(said, POLICY, OLD).status is Status.LOST
+
+
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
     """Of the one that it is of nothing was heard, so nobody knows how late its lines come."""
     policy = replace(POLICY, lateness_ms=SIZE)

@@ -405,6 +405,34 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
     assert taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 
 
+@promise("6 seal")
+@pytest.mark.parametrize(("at", "expected"), [(2, Status.COMPLETE), (1, Status.OPEN)])
+def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
+    at: int, expected: Status
+) -> None:
+    """Lines of a delta with a number between may have come behind the look, and more of them."""
+    parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
+    messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
+    found = verdict(messages)
+    assert found.status is expected
+    later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
+    is_proven = expected is Status.COMPLETE
+    assert (verdict([*messages, later]).status is Status.COMPLETE) is is_proven
+
+
+@promise("6 epochs")
+@pytest.mark.parametrize(
+    ("until", "expected"), [(START, Status.UNKNOWN), (START - 1, Status.COMPLETE)]
+)
+def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
+    until: int, expected: Status
+) -> None:
+    """Event times are of that clock, though ours was behind it when we took the seal."""
+    new = replace(AGENT, epoch=2)
+    messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
+    assert taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected
+
+
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
     """Which event times are no farther ahead of, though we took its seal long before."""
     new = replace(AGENT, epoch=2)
