@@ -1747,6 +1747,13 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "beside a copy a seal ahead of us vouches for what came after it was taken",
+        "audit/reconcile.py",
+        "any(seal.vouched_until >= self._due(bucket) for seal in seals)",
+        "any(seal.sealed_until >= self._due(bucket) for seal in seals)",
+        (f"{_RECONCILE}test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken",),
+    ),
+    Mutant(
         "what a loader has of records without origin is taken for all of them",
         "audit/reconcile.py",
         "        elif not self._has_counters():",

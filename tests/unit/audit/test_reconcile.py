@@ -387,12 +387,26 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     assert verdict(messages).status is expected
 
 
-def taken(messages: list[Message], ahead: Seal, taken_ms: int) -> BucketVerdict:
+def taken(
+    messages: list[Message], ahead: Seal, taken_ms: int, policy: Policy = POLICY
+) -> BucketVerdict:
     """The verdict where a seal was taken when our clock said that, whatever its own W."""
     fold = Fold(messages)
     fold.apply(ahead, Heard("audit", "id", 0, 9, ahead.time_ms, taken_ms, is_live=False))
-    [found] = [x for x in verdicts(fold.evidence(), POLICY, NOW) if x.bucket == START]
+    [found] = [x for x in verdicts(fold.evidence(), policy, NOW) if x.bucket == START]
     return found
+
+
+@promise("6 moment of a seal")
+@pytest.mark.parametrize(("late", "expected"), [(0, Status.COMPLETE), (-1, Status.UNKNOWN)])
+def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
+    late: int, expected: Status
+) -> None:
+    """Also where the last word of a host that is retired lets the audit do without a later one."""
+    copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
+    messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
+    gone = replace(POLICY, roster=Roster(retired=["web1"]))
+    assert taken(messages, seal(AGENT, 2, DUE + 1, 1), DUE + late, gone).status is expected
 
 
 @promise("6 moment of a seal")
@@ -1002,6 +1016,10 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     assert verdict([*counted, Heartbeat(MIRROR, 1, DUE - 1)], policy).status is Status.OPEN
     silent = [*counted, Heartbeat(MIRROR, 1, DUE - 1), Heartbeat(HDFS, 1, DUE)]
     assert verdict(silent, policy, late).status is Status.UNKNOWN
+    alone = replace(policy, tiers=(Tier.AGENT, Tier.BROKER))
+    assert verdict([counted[0], Heartbeat(BROKER, 1, DUE - 1)], alone, late).status is (
+        Status.UNKNOWN
+    )
     for sender in (BROKER, MIRROR):
         heard = [*counted, Heartbeat(sender, 1, DUE)]
         assert verdict(heard, policy, late).status is Status.COMPLETE
